@@ -1,0 +1,43 @@
+"""Every exception, sorted by who must act: the author, the caller, the operator, or us.
+
+A failure of a node is not here: it is data (`engine.events.Failure`). An exception says that a call could not be
+done at all. `code` is stable and documented in `docs/reference/errors.md`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PointsmanError(Exception):
+    """Something could not be done. `str(error)` names the thing; `hint` says what to do next."""
+
+    code: ClassVar[str] = "pointsman"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class AuthorError(PointsmanError):
+    """A definition, an expression or a template is wrong; its author must change it."""
+
+    code: ClassVar[str] = "author"
+
+
+class CallerError(PointsmanError):
+    """This call is wrong here or now; whoever called must call differently."""
+
+    code: ClassVar[str] = "caller"
+
+
+class OperatorError(PointsmanError):
+    """The installation cannot do this: settings, store, network, missing part."""
+
+    code: ClassVar[str] = "operator"
+
+
+class EngineBug(PointsmanError):
+    """An impossible thing happened. Nobody outside can repair it; please report it."""
+
+    code: ClassVar[str] = "engine-bug"

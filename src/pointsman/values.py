@@ -1,0 +1,34 @@
+"""The words everyone shares: JSON, ids, durations, sizes.
+
+Nothing here knows anything about workflows; every other module may import it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType, TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+"""A JSON value. Treated as immutable by everyone but the one function that built it."""
+
+JsonObject: TypeAlias = "dict[str, Json]"
+
+NodeId = NewType("NodeId", str)
+"""A node's id inside one workflow. An opaque text, never a path."""
+
+WorkflowId = NewType("WorkflowId", str)
+"""A workflow's id inside one store. An opaque text, never a path."""
+
+ExecutionId = NewType("ExecutionId", str)
+"""`exec-` and 26 characters that sort by time. An opaque text, never a path."""
+
+Seconds = NewType("Seconds", float)
+"""A length of time."""
+
+Instant = NewType("Instant", float)
+"""A point in time: seconds since 1970-01-01 UTC. It enters the core inside reports only."""
+
+Bytes = NewType("Bytes", int)
+"""A size: bytes of the JSON text in UTF-8."""
+
+END: Final = "END"
+"""The reserved label and target that ends an execution."""
