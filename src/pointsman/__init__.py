@@ -1,0 +1,5 @@
+"""Pointsman: durable, checked, declarative agentic workflows."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
