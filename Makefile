@@ -1,0 +1,72 @@
+# Every target sets up what it needs, once: a virtual environment from hash-pinned locks. `make` alone lists them.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links --quiet --extra build
+# The checker is pinned by the lock: it need not look for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint bench requirements lock clean
+
+help:
+	@echo "make demo          real workflows, offline"
+	@echo "make test          all tests"
+	@echo "make check         lint, format, types, walls between modules, house rules"
+	@echo "make lint          lint and format only"
+	@echo "make bench         what a node costs"
+	@echo "make requirements  docs/reference/requirements.md: which test proves which promise"
+	@echo "make lock          compile requirements/*.lock from pyproject.toml"
+	@echo "make clean         remove the virtual environment and caches"
+
+demo: $(VENV)/runtime.stamp
+	@$(BIN)/pointsman demo
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: lint
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest tests/house -q
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m bench $(ARGS)
+
+requirements: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.house.requirements_table
+
+# The runtime is held to the versions the tests ran with.
+lock: $(VENV)/dev.stamp
+	$(LOCK) --extra postgres --extra dev --output-file requirements/dev.lock $(ARGS)
+	$(LOCK) --constraint requirements/dev.lock --output-file requirements/runtime.lock $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/pip.stamp:
+	@test -n "$(PYTHON)" || { echo "Pointsman needs Python 3.11 or newer; found: $$(python3 --version 2>&1)." \
+		"Install one, or say where it is: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "This Python has no venv module." \
+		"On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) with $$($(PYTHON) --version) (once)"; $(PYTHON) -m venv $(VENV); }
+	@touch $@
+
+$(VENV)/runtime.stamp: requirements/runtime.lock pyproject.toml $(VENV)/pip.stamp
+	@$(PIP) install --quiet --require-hashes -r $<
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock pyproject.toml $(VENV)/pip.stamp
+	@$(PIP) install --quiet --require-hashes -r $<
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
