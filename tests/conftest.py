@@ -1,0 +1,67 @@
+"""What every test lives with: no network beyond this machine, and no promise that does not exist."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+import pytest
+
+from tests.house.requirements import REQUIREMENTS
+
+LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
+
+
+class NetworkUsed(AssertionError):
+    """A test reached for the network. Use a scripted model, a fake, or a server on loopback."""
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host in LOOPBACK_NAMES or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shut_sockets() -> Any:
+    """Let sockets connect to this machine only. The classes of `socket` are patched: every client ends there."""
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def check(family: int, address: Any) -> None:
+        if family in (socket.AF_INET, socket.AF_INET6) and not is_loopback(str(address[0])):
+            raise NetworkUsed(f"a test connected to {address!r}")
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        check(self.family, address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        check(self.family, address)
+        return connect_ex(self, address)
+
+    def guarded_getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host or ""
+        if not is_loopback(name) and name not in (socket.gethostname(), "0.0.0.0", "::"):
+            raise NetworkUsed(f"a test looked up {host!r}")
+        return getaddrinfo(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    unknown = {
+        f"{item.nodeid}: {identifier!r}"
+        for item in items
+        for mark in item.iter_markers("requirement")
+        for identifier in mark.args
+        if identifier not in REQUIREMENTS
+    }
+    if unknown:
+        known = "docs/reference/requirements.toml"
+        raise pytest.UsageError(f"markers name requirements that {known} does not have:\n" + "\n".join(sorted(unknown)))

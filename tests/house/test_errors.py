@@ -1,0 +1,42 @@
+"""Every error class of the product has one code of its own, and the reference explains it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import defaultdict
+
+import pointsman
+from pointsman.errors import PointsmanError
+from tests.house.requirements import REFERENCE
+
+
+def error_classes() -> set[type[PointsmanError]]:
+    """All subclasses that importing every module of the package brings to light."""
+    for module in pkgutil.walk_packages(pointsman.__path__, "pointsman."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found: set[type[PointsmanError]] = {PointsmanError}
+    while more := {child for parent in found for child in parent.__subclasses__()} - found:
+        found |= more
+    return {error for error in found if error.__module__.startswith("pointsman.")}
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    by_code: defaultdict[str, set[str]] = defaultdict(set)
+    for error in error_classes():
+        assert "code" in vars(error), f"{error.__qualname__} has no `code`"
+        by_code[error.code].add(error.__qualname__)
+    shared = {code: names for code, names in by_code.items() if len(names) > 1}
+    assert shared == {}
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", code) for code in by_code)
+
+
+def test_every_error_code_is_explained_in_the_reference() -> None:
+    explained = set(
+        re.findall(r"^#+ `([a-z0-9-]+)`", (REFERENCE / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    codes = {error.code for error in error_classes()}
+    assert codes - explained == set(), "explain it in docs/reference/errors.md under a heading with its code"
+    assert explained - codes == set(), "docs/reference/errors.md explains codes that no longer exist"
