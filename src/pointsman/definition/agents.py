@@ -54,7 +54,7 @@ class AgentConfig(Shape):
     output_schema: AnyObject | None = None
     """JSON Schema the answer must satisfy."""
     result: Literal["text", "json", "auto"] | None = None
-    """What the result is without a schema: the text; its JSON; or its JSON where the whole text is one object or list."""
+    """Without a schema: the text, its JSON, or its JSON where the whole text is one object or list."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     max_tokens: Count | None = None
     """Most tokens of one answer."""

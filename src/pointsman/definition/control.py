@@ -101,6 +101,10 @@ class ParallelConfig(Shape):
     """Most scopes at work at once."""
     on_branch_error: Literal["fail", "continue", "ignore"] | None = None
     """Cancel the siblings; let the join see the failure as a value; or forget the branch."""
+    on_no_items: Literal["skip", "branches"] | None = None
+    """What empty or null `items` mean: no scope at all (default), or one per branch whose item is its node's id."""
+    duplicate_keys: Literal["fail", "number"] | None = None
+    """What two items with one key mean: the step fails (default), or later ones get their index appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +127,10 @@ class WaitRule:
 def read_wait_rule(value: object) -> WaitRule:
     """Raises ValueError with the spellings that would do."""
     match value:
-        case "all" | "any":
-            return WaitRule(value)
+        case "all":
+            return WaitRule("all")
+        case "any":
+            return WaitRule("any")
         case int() if not isinstance(value, bool) and value >= 1:
             return WaitRule("count", number=value)
         case str() if share := _SHARE.fullmatch(value.strip()):

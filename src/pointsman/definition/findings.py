@@ -1,4 +1,4 @@
-"""Turns what the models object to into problems: a place in the document, plain words, and the nearest right spelling."""
+"""Turns the models' objections into problems: a place in the document, plain words, the nearest right spelling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SIZES: Final[Mapping[str, str]] = {
 
 
 def findings_of(why: ValidationError, *, document: JsonObject, root: type[Shape]) -> list[Problem]:
-    """Every objection as a problem, in document order; the objections of a union's members at one place are one problem."""
+    """Every objection as a problem; those of a union's members at one place are one."""
     problems: dict[str, Problem] = {}
     for objection in why.errors(include_url=False):
         parts = _parts(objection, document)
@@ -130,7 +130,7 @@ def _text_hint(kind: str, value: object) -> str:
 
 def _parts(objection: ErrorDetails, document: JsonObject) -> tuple[str | int, ...]:
     """The location without the names of union members, which are no part of the document."""
-    here: object = document
+    here = cast(object, document)
     parts: list[str | int] = []
     for part in objection["loc"][: -1 if objection["type"] == "missing" else None]:
         if isinstance(here, dict) and isinstance(part, str) and part in here:
@@ -146,13 +146,13 @@ def _parts(objection: ErrorDetails, document: JsonObject) -> tuple[str | int, ..
 def _models_at(root: type[Shape], parts: Sequence[str | int], document: JsonObject) -> tuple[type[Shape], ...]:
     """The models that may stand at this place."""
     kinds: list[object] = [root]
-    here: object = document
+    here = cast(object, document)
     for part in parts:
         holder, here = here, _step(here, part)
         inner = [found for kind in kinds for found in _inner(kind, part)]
         if Node in kinds and part == "config" and isinstance(holder, dict):
             kind = str(cast(JsonObject, holder).get("type"))
-            inner = [CONFIG_OF.get(TYPE_ALIASES.get(kind, kind), Shape)]
+            inner = list[object]([CONFIG_OF.get(TYPE_ALIASES.get(kind, kind), Shape)])
         kinds = inner
     models = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Shape))
     tag = cast(JsonObject, here).get("type") if isinstance(here, dict) else None

@@ -30,7 +30,17 @@ from pointsman.definition.control import (
     WaitConfig,
 )
 from pointsman.definition.policies import Execution
-from pointsman.definition.shape import AnyObject, Expressions, Name, NodeRef, Shape, Spelled, read_as, written
+from pointsman.definition.shape import (
+    AnyObject,
+    Expression,
+    Expressions,
+    Name,
+    NodeRef,
+    Shape,
+    Spelled,
+    read_as,
+    written,
+)
 from pointsman.definition.text import Text
 from pointsman.definition.work import (
     CodeConfig,
@@ -125,6 +135,8 @@ class Node(Shape):
     """The node that undoes this one when the execution fails or is cancelled."""
     placement: str | None = None
     """Where it must run, such as `worker:gpu`."""
+    skip_when: Expression | None = None
+    """Passed over while this holds: no work, no writes, the value that reached it goes on."""
     requires_approval: bool | None = None
     """A person must agree before it starts."""
     chat_visible: bool | None = None
@@ -147,7 +159,7 @@ class Node(Shape):
             return value
         if value is not None and not isinstance(value, dict):
             raise ValueError("must be an object")
-        return cast(NodeConfig, read_as(wanted, {} if value is None else value))
+        return cast(NodeConfig, read_as(wanted, cast(object, {} if value is None else value)))
 
     @field_serializer("config", mode="wrap")
     def _write_config(self, value: NodeConfig | None, _handler: SerializerFunctionWrapHandler) -> object:

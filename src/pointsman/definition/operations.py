@@ -1,4 +1,4 @@
-"""The operations of a transform: applied in order, each sees what the earlier ones wrote. Paths point into the state."""
+"""The operations of a transform: in order, each sees what the earlier ones wrote. Paths point into the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a workflow runs: configuration, limits, execution policies, reducers. Absent is None; `DEFAULTS` says what that means."""
+"""How a workflow runs: configuration, limits, policies, reducers. Absent is None; `DEFAULTS` says what it means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pointsman.values import Bytes, Seconds
 ErrorHandling: TypeAlias = Literal["fail", "retry", "llm_recovery"]
 ErrorHandler: TypeAlias = Literal["fail", "continue", "llm_recovery"]
 Durability: TypeAlias = Literal["step", "async", "exit"]
-Reduce: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union"]
+Reduce: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
+"""How a write meets what is there. `last`: set that never conflicts; of concurrent branches the last in order wins."""
 
 
 class Limits(Shape):
@@ -106,6 +107,11 @@ class Concurrency(Shape):
     """What happens to the next one: it waits, is refused, or replaces the oldest."""
 
 
+_NODE_TIME: Final = Seconds(30.0)
+_RETRY_DELAY: Final = Seconds(1.0)
+_STATE_SIZE: Final = Bytes(50_000_000)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
     """What absence means, per dialect. None is unlimited."""
@@ -115,13 +121,13 @@ class Defaults:
     visits: int | None = None
     parallel: int = 8
     execution_time: Seconds | None = None
-    node_time: Seconds = Seconds(30.0)
-    state_size: Bytes = Bytes(50_000_000)
+    node_time: Seconds = _NODE_TIME
+    state_size: Bytes = _STATE_SIZE
     cost_usd: float | None = None
     retries: int = 0
     retries_when_retrying: int = 3
     """`retries` under `errorHandling: retry`."""
-    retry_delay: Seconds = Seconds(1.0)
+    retry_delay: Seconds = _RETRY_DELAY
     backoff: float = 2.0
     agent_iterations: int = 10
     agent_result: Literal["text", "json", "auto"] = "text"

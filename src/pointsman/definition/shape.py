@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, Strict
 from pydantic.alias_generators import to_camel
@@ -33,7 +33,7 @@ else:
 
 
 class Shape(BaseModel):
-    """The base of every model: frozen, strict, camelCase in documents; unknown keys are errors unless they begin with `x-`."""
+    """The base of every model: frozen, strict, camelCase in documents; unknown keys are errors, except `x-…`."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -47,7 +47,7 @@ class Shape(BaseModel):
         defer_build=True,  # importing the language stays cheap; each model is built when first needed
         allow_inf_nan=False,
     )
-    __pydantic_extra__: dict[ExtensionKey, object]
+    __pydantic_extra__: dict[ExtensionKey, object]  # pyright: ignore[reportIncompatibleVariableOverride]  # pydantic's own way to type the keys
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
@@ -116,7 +116,8 @@ class ChosenBy:
             return value
         if not isinstance(value, dict):
             raise ValueError("must be an object")
-        return read_as(self.choose(value), value)
+        document = cast(dict[str, object], value)
+        return read_as(self.choose(document), document)
 
 
 def read_as(member: type[Shape], value: object) -> Shape:

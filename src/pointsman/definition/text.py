@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
@@ -54,10 +54,13 @@ def read_text(value: object) -> Text:
     match value:
         case str():
             return Text(value)
-        case dict() if all(isinstance(text, str) for text in value.values()):
-            return Text({str(language): str(text) for language, text in value.items()})
+        case dict():
+            texts = cast(dict[object, object], value)
+            if all(isinstance(text, str) for text in texts.values()):
+                return Text({str(language): str(text) for language, text in texts.items()})
         case _:
-            raise ValueError("must be a text, or an object {language: text}")
+            pass
+    raise ValueError("must be a text, or an object {language: text}")
 
 
 def write_text(text: Text) -> Json:

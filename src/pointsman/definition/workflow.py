@@ -15,7 +15,18 @@ from pointsman.definition.findings import findings_of
 from pointsman.definition.nodes import Node
 from pointsman.definition.policies import Concurrency, Config, StateField
 from pointsman.definition.problems import Problem, error, pointer_to
-from pointsman.definition.shape import AnyObject, Expressions, Many, Name, NodeRef, Path, Shape, read_as, written
+from pointsman.definition.shape import (
+    AnyObject,
+    Expression,
+    Expressions,
+    Many,
+    Name,
+    NodeRef,
+    Path,
+    Shape,
+    read_as,
+    written,
+)
 from pointsman.definition.text import Text
 from pointsman.values import Json, JsonObject, NodeId, WorkflowId
 
@@ -101,8 +112,8 @@ class Workflow(Shape):
     config: Config | None = None
     input: AnyObject | None = None
     """JSON Schema of the input; drives forms."""
-    output: Expressions | None = None
-    """Name -> expression. Absent: the end nodes decide."""
+    output: Expressions | Expression | None = None
+    """Name -> expression, or one expression. Absent: the end nodes decide."""
     state: dict[str, StateField] | None = None
     """Path pattern -> what is known about its values."""
     agents: dict[str, AgentConfig] | None = None
@@ -138,10 +149,10 @@ class Workflow(Shape):
         return workflow, []
 
     def to_document(self) -> JsonObject:
-        """The native document: what was said and nothing else, in a fixed order of keys. Reading it gives an equal workflow."""
+        """The native document: what was said and no more, keys in a fixed order. Reading it gives an equal workflow."""
         document = written(self)
         assert isinstance(document, dict)
-        return {"pointsman": FORMAT, **_listed(document)}
+        return {"pointsman": FORMAT, **_listed(cast(dict[str, object], document))}
 
     @property
     def nodes_by_id(self) -> Mapping[NodeId, Node]:

@@ -1,0 +1,96 @@
+"""The bodies of loop nodes: which edges lead into the rounds, which nodes they hold, which edges leave.
+
+An edge leads into the body if it is marked so, or if its target comes back to the loop without passing a node that
+strictly dominates it (an outer loop does, so the way out through it is no round). What lies on such ways is the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from pointsman.definition.control import LoopConfig
+from pointsman.definition.links import Links
+from pointsman.definition.scopes import Finding
+from pointsman.definition.walks import DominatorTree, reach
+
+BODY_VISITS_MAX: Final = 3_000_000
+"""Nodes looked at for all loops together. Loops locked into each other could otherwise cost the square of the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopShape:
+    """Edges by number. `back_edges` end a round: they come from the body, or are the loop's edge to itself."""
+
+    body_edges: tuple[int, ...]
+    body: frozenset[int]
+    exit_edges: tuple[int, ...]
+    back_edges: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class LoopMap:
+    loops: dict[int, LoopShape] = field(default_factory=dict[int, LoopShape])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+
+def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
+    """`dominance` is asked only if there is a loop node."""
+    found = LoopMap()
+    visits_left = BODY_VISITS_MAX
+    for node, one in enumerate(links.nodes):
+        if not isinstance(one.config, LoopConfig):
+            continue
+        tree = dominance()
+
+        def before(inner: int, node: int = node, tree: DominatorTree = tree) -> Iterator[int]:
+            return (source for source in links.sources(inner) if source == node or not tree.dominates(source, node))
+
+        returning = reach(before, (node,))
+        visits_left -= len(returning)
+        if visits_left < 0:
+            found.findings.append(Finding("loops-too-complex", (node,)))
+            return found
+        shape = _shape(links, node, returning)
+        found.loops[node] = shape
+        found.findings.extend(_objections(links, node, shape, returning))
+    return found
+
+
+def _shape(links: Links, node: int, returning: set[int]) -> LoopShape:
+    ways = [links.edges[number] for number in links.out[node] if links.edges[number].kind != "error"]
+    body_edges = [edge for edge in ways if edge.mark == "body" or edge.implied == "body"]
+    config = links.nodes[node].config
+    if not body_edges and isinstance(config, LoopConfig) and config.body:
+        body_edges = [edge for edge in ways if edge.target >= 0 and links.ids[edge.target] == config.body[0]]
+    if not body_edges:
+        body_edges = [edge for edge in ways if edge.mark is None and edge.target in returning]
+    firsts = [edge.target for edge in body_edges if edge.target >= 0 and edge.target != node]
+    inside = reach(lambda inner: (target for target in links.targets(inner) if target in returning), firsts, avoid=(node,))
+    numbers = {edge.index for edge in body_edges}
+    return LoopShape(
+        body_edges=tuple(edge.index for edge in body_edges),
+        body=frozenset(inside),
+        exit_edges=tuple(edge.index for edge in ways if edge.index not in numbers),
+        back_edges=tuple(
+            number for number in links.into[node] if links.edges[number].source in inside or number in numbers
+        ),
+    )
+
+
+def _objections(links: Links, node: int, shape: LoopShape, returning: set[int]) -> Iterator[Finding]:
+    if not shape.body_edges:
+        yield Finding("loop-body-ambiguous", (node,))
+    for number in shape.exit_edges:
+        if links.edges[number].target in shape.body:
+            yield Finding("loop-body-ambiguous", (node, links.edges[number].target), (number,))
+    for number in shape.body_edges:
+        target = links.edges[number].target
+        if target >= 0 and target != node and target not in returning:
+            yield Finding("loop-never-returns", (node, target), (number,))
+    for inner in sorted(shape.body):
+        for number in links.into[inner]:
+            source = links.edges[number].source
+            if source >= 0 and source != node and source not in shape.body:
+                yield Finding("loop-entered-sideways", (node, inner, source), (number,))

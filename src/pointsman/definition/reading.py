@@ -1,0 +1,105 @@
+"""What reading a text gives, whatever its format: the value, where everything stands, and what is odd about it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from pointsman.values import Json, JsonObject
+
+DEPTH_MAX: Final = 200
+SKETCHES_MAX: Final = 20
+"""A sketch is reported at most this often; more would say nothing new."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a value begins, where its key does, and where its parts are."""
+
+    offset: int
+    key_offset: int = -1
+    """Of the member; -1 for items of lists."""
+    parts: dict[str | int, Place] = field(default_factory=dict["str | int", "Place"])
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `text[start:end]`; makes the text readable without changing what it says."""
+
+    start: int
+    end: int
+    new: str
+    says: str
+    """What it does, as advice."""
+
+
+class Unreadable(Exception):
+    """The text ends to make sense here. Never leaves `definition`: readers turn it into problems."""
+
+    def __init__(self, code: str, message: str, offset: int, *, hint: str = "", edit: Edit | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.offset, self.hint, self.edit = code, message, offset, hint, edit
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a text holds, what is odd about it, and where everything stands."""
+
+    value: Json = None
+    root: Place = field(default_factory=lambda: Place(0))
+    duplicates: list[tuple[tuple[str | int, ...], int, int]] = field(
+        default_factory=list["tuple[tuple[str | int, ...], int, int]"]
+    )
+    """(path of the key, offset of the first, offset of the second)."""
+    sketches: list[int] = field(default_factory=list[int])
+    """Offsets of `...` and of `|` between values."""
+    is_plain: bool = True
+    """Nothing that plain JSON does not have."""
+
+
+class _NotPlain(ValueError):
+    """Something only the exact reader can name."""
+
+
+def standard(text: str) -> Json:
+    """Plain JSON, fast. Raises ValueError for whatever the exact reader must look at: bad text, duplicates, depth."""
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as why:
+        raise _NotPlain from why
+    if text.count("[") + text.count("{") > DEPTH_MAX and _depth(value) > DEPTH_MAX:
+        raise _NotPlain
+    return value
+
+
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _NotPlain
+    return made
+
+
+def _refuse(_name: str) -> NoReturn:
+    raise _NotPlain
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotPlain
+    return number
+
+
+def _depth(value: Json) -> int:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+            if isinstance(inner, dict | list)
+        ]
+    return depth
