@@ -1,0 +1,155 @@
+"""Writes a tree in one spelling, so that two spellings of one expression differ in no diff.
+
+`and or not == != null true false`, double quotes, `a ? b : c`, bare names instead of `$.name`, one name per function.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
+from pointsman.expressions.names import ROOTS, Names
+from pointsman.expressions.parser import KEYWORDS
+from pointsman.expressions.tree import (
+    COALESCE,
+    NOT,
+    POSTFIX,
+    UNARY,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Dollar,
+    Each,
+    Get,
+    Lambda,
+    ListOf,
+    Literal,
+    Name,
+    ObjectOf,
+    Prefix,
+    Slice,
+    Tree,
+)
+
+CHOICE: Final = 0
+TEXT_ROOTS: Final = {"nodes": "nodes", "state": "state", "config": "config"}
+
+
+def canonical_text(tree: Tree, names: Names) -> str:
+    """The one spelling of `tree`. Compiling it again gives the same spelling and the same value."""
+    return Writer(names).text(tree, CHOICE)
+
+
+class Writer:
+    """Writes a tree; `variables` are the lambda variables around the place it is at."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.variables: list[str] = []
+
+    def text(self, tree: Tree, weakest: int) -> str:
+        """`tree`, in parentheses where its place asks for an operator at least as strong as `weakest`."""
+        strength, written = self.write(tree)
+        return written if strength >= weakest else f"({written})"
+
+    def write(self, tree: Tree) -> tuple[int, str]:
+        match tree:
+            case Literal(value=value):
+                negative = isinstance(value, int | float) and str(value).startswith("-")
+                return (UNARY if negative else POSTFIX), json.dumps(value, ensure_ascii=False)
+            case Name(name=name):
+                return POSTFIX, self.name(name)
+            case Dollar():
+                return POSTFIX, "$"
+            case Get() | Each() | Slice():
+                return POSTFIX, self.path(tree)
+            case Call() | ListOf() | ObjectOf() | Comprehension():
+                return POSTFIX, self.built(tree)
+            case Prefix(sign=sign, operand=operand):
+                if sign == "not":
+                    return NOT, f"not {self.text(operand, NOT)}"
+                inner = self.text(operand, UNARY)
+                # A space keeps two signs two signs, and a negated literal a negation.
+                return UNARY, f"{sign}({inner})" if isinstance(operand, Literal) and sign == "-" else f"{sign}{inner}"
+            case Chain(strength=strength):
+                pieces = [self.text(tree.first, strength + 1)]
+                for sign, operand in tree.rest:
+                    pieces += [sign, self.text(operand, strength + 1)]
+                return strength, " ".join(pieces)
+            case Choice():
+                condition = self.text(tree.condition, COALESCE)
+                return CHOICE, f"{condition} ? {self.text(tree.yes, CHOICE)} : {self.text(tree.no, CHOICE)}"
+
+    def built(self, tree: Call | ListOf | ObjectOf | Comprehension) -> str:
+        match tree:
+            case Call():
+                return f"{function_name(tree.name)}({', '.join(self.argument(x) for x in tree.arguments)})"
+            case ListOf():
+                return f"[{', '.join(self.text(item, CHOICE) for item in tree.items)}]"
+            case ObjectOf():
+                return f"{{{', '.join(f'{quoted(key)}: {self.text(value, CHOICE)}' for key, value in tree.pairs)}}}"
+            case Comprehension():
+                return self.comprehension(tree)
+
+    def name(self, name: str) -> str:
+        if name in self.variables or name in self.names.as_names or name in self.names.fields_first:
+            return name
+        return TEXT_ROOTS.get(ROOTS.get(name, ""), name)
+
+    def path(self, tree: Get | Each | Slice) -> str:
+        if isinstance(tree, Get) and isinstance(tree.base, Dollar) and isinstance(tree.key, Literal):
+            key = tree.key.value
+            if isinstance(key, str) and is_word(key) and key not in self.variables:
+                return self.name(key)
+        base = self.text(tree.base, POSTFIX)
+        match tree:
+            case Each():
+                return f"{base}[*]"
+            case Slice():
+                start = self.text(tree.start, CHOICE) if tree.start else ""
+                stop = self.text(tree.stop, CHOICE) if tree.stop else ""
+                return f"{base}[{start}:{stop}]"
+            case Get(key=Literal(value=str(key)), dotted=dotted):
+                special = key in ("length", "current_fanout_item")
+                word = dotted or (not special and key.isidentifier() and key.isascii())
+                return f"{base}.{key}" if word else f"{base}[{quoted(key)}]"
+            case Get():
+                return f"{base}[{self.text(tree.key, CHOICE)}]"
+
+    def argument(self, tree: Tree | Lambda) -> str:
+        if not isinstance(tree, Lambda):
+            return self.text(tree, CHOICE)
+        self.variables.append(tree.variable)
+        body = self.text(tree.body, CHOICE)
+        self.variables.pop()
+        return f"{tree.variable} => {body}"
+
+    def comprehension(self, tree: Comprehension) -> str:
+        source = self.text(tree.source, COALESCE)
+        self.variables.append(tree.variable)
+        body = self.text(tree.body, CHOICE)
+        condition = f" if {self.text(tree.condition, COALESCE)}" if tree.condition else ""
+        self.variables.pop()
+        return f"[{body} for {tree.variable} in {source}{condition}]"
+
+
+def is_word(key: str) -> bool:
+    """Whether a key may stand as a bare name."""
+    return key.isidentifier() and key.isascii() and key not in KEYWORDS
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def function_name(name: str) -> str:
+    """The one spelling of a function's name."""
+    head, *tail = name.split("_")
+    camel = head + "".join(part.capitalize() for part in tail)
+    for known in (name, ALIASES.get(name, ""), camel):
+        if known in FUNCTIONS or known in SPECIAL:
+            return known
+    return name

@@ -1,0 +1,209 @@
+"""Compiles a tree to closures: names are resolved once, evaluation only reads and computes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Final
+
+from pointsman.expressions.calls import comprehension, invoke, listed, matcher
+from pointsman.expressions.environment import MISSING, Frame
+from pointsman.expressions.failures import Spot, UnknownFunction, WrongArguments
+from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL, Apply
+from pointsman.expressions.names import Names
+from pointsman.expressions.operations import arithmetic_chain, compare, compare_labels, compare_literal, logic, negative
+from pointsman.expressions.places import Code
+from pointsman.expressions.reading import PathReader
+from pointsman.expressions.slices import cut
+from pointsman.expressions.tree import (
+    ADD,
+    COALESCE,
+    COMPARE,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Dollar,
+    Each,
+    Get,
+    Lambda,
+    ListOf,
+    Literal,
+    Name,
+    ObjectOf,
+    Prefix,
+    Slice,
+    Tree,
+)
+from pointsman.values import Json
+
+CAMEL: Final = re.compile(r"_([a-z])")
+
+
+class Compiler:
+    """Compiles one expression."""
+
+    def __init__(self, source: str, names: Names) -> None:
+        self.source = source
+        self.paths = PathReader(source, names, self.code)
+
+    def spot(self, tree: Tree | Lambda) -> Spot:
+        return Spot(self.source, tree.at, tree.end)
+
+    def code(self, tree: Tree, *, guarded: bool = False) -> Code:
+        """What computes the value of `tree`; a missing path gives None."""
+        match tree:
+            case Literal(value=value):
+                return lambda frame: value
+            case Name() | Dollar() | Get() | Each():
+                return self.paths.path(tree, guarded=guarded)
+            case Slice():
+                return self.slice(tree)
+            case Call():
+                return self.call(tree)
+            case ListOf(items=items):
+                return listed(tuple(self.code(item) for item in items))
+            case ObjectOf(pairs=pairs):
+                coded = tuple((key, self.code(value)) for key, value in pairs)
+                return lambda frame: {key: value(frame) for key, value in coded}
+            case Comprehension():
+                return self.comprehension(tree)
+            case Prefix():
+                return self.prefix(tree)
+            case Chain():
+                return self.chain(tree, guarded=guarded)
+            case Choice():
+                condition, yes, no = self.code(tree.condition), self.code(tree.yes), self.code(tree.no)
+                return lambda frame: yes(frame) if condition(frame) else no(frame)
+
+    def slice(self, tree: Slice) -> Code:
+        base = self.code(tree.base)
+        start = self.code(tree.start) if tree.start else None
+        stop = self.code(tree.stop) if tree.stop else None
+        return cut(base, start, stop, self.spot(tree))
+
+    def prefix(self, tree: Prefix) -> Code:
+        operand = self.code(tree.operand)
+        if tree.sign in ("not", "!"):
+            return lambda frame: not operand(frame)
+        return negative(tree.sign, operand, self.spot(tree))
+
+    def chain(self, tree: Chain, *, guarded: bool) -> Code:
+        if tree.strength == COALESCE:
+            last = tree.rest[-1][1]
+            operands = (tree.first, *(operand for _, operand in tree.rest))
+            return logic("??", tuple(self.code(x, guarded=guarded or x is not last) for x in operands))
+        if tree.strength < COMPARE:
+            return logic(tree.rest[0][0], (self.code(tree.first), *(self.code(operand) for _, operand in tree.rest)))
+        if tree.strength == COMPARE:
+            return self.comparison(tree)
+        rest = tuple((sign, self.code(operand)) for sign, operand in tree.rest)
+        return arithmetic_chain(self.code(tree.first), rest, self.spot(tree), additive=tree.strength == ADD)
+
+    def comparison(self, tree: Chain) -> Code:
+        sign, right = tree.rest[0]
+        spot = self.spot(tree)
+        if len(tree.rest) > 1 or sign not in ("==", "!="):
+            rest = tuple((sign, self.code(operand)) for sign, operand in tree.rest)
+            return compare(self.code(tree.first), rest, spot)
+        sides = (self.code(tree.first), self.code(right))
+        nulls = [x for x in (tree.first, right) if isinstance(x, Literal) and x.value is None]
+        if not nulls and (self.paths.is_label(tree.first) or self.paths.is_label(right)):
+            return compare_labels(*sides, equal=sign == "==")
+        for literal, other in ((right, sides[0]), (tree.first, sides[1])):
+            if isinstance(literal, Literal):
+                return compare_literal(other, literal.value, equal=sign == "==")
+        return compare(sides[0], ((sign, sides[1]),), spot)
+
+    def call(self, tree: Call) -> Code:
+        name = self.function(tree)
+        least, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name].least, FUNCTIONS[name].most)
+        if not least <= len(tree.arguments) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise WrongArguments(
+                f"{tree.name}() takes {wanted} argument{'s' * (most > 1)}, not {len(tree.arguments)}",
+                spot=self.spot(tree),
+            )
+        if name in SPECIAL:
+            return self.special(name, tree, [self.value(tree, argument) for argument in tree.arguments])
+        function = FUNCTIONS[name]
+        *values, last = tree.arguments
+        apply: Apply | None = None
+        if function.over and isinstance(last, Lambda):
+            apply = self.apply(last)
+        else:
+            values.append(last)
+        if function.needs_lambda and apply is None:
+            raise WrongArguments(
+                f"{tree.name}() wants a lambda", spot=self.spot(tree), hint=f"{tree.name}(list, x => x.field)"
+            )
+        if apply is not None and len(values) > 1:
+            raise WrongArguments(f"{tree.name}() takes one list before the lambda", spot=self.spot(tree))
+        codes = tuple(self.code(self.value(tree, value)) for value in values)
+        return invoke(function, codes, apply, self.spot(tree))
+
+    def function(self, tree: Call) -> str:
+        """The one name of a function, whatever its spelling."""
+        for name in (tree.name, ALIASES.get(tree.name, ""), CAMEL.sub(lambda m: m[1].upper(), tree.name)):
+            if name in FUNCTIONS or name in SPECIAL:
+                return name
+        known = [*FUNCTIONS, *SPECIAL]
+        near = difflib.get_close_matches(tree.name, known, 1)
+        raise UnknownFunction(
+            f"there is no function {tree.name!r}",
+            spot=Spot(self.source, tree.name_at, tree.name_at + len(tree.name)),
+            hint=f"Did you mean {near[0]!r}?" if near else f"Known functions: {', '.join(sorted(known))}.",
+        )
+
+    def value(self, call: Call, argument: Tree | Lambda) -> Tree:
+        if isinstance(argument, Lambda):
+            raise WrongArguments(f"{call.name}() takes no lambda here", spot=self.spot(argument))
+        return argument
+
+    def special(self, name: str, tree: Call, arguments: list[Tree]) -> Code:
+        """The functions that look at an argument before it has a value."""
+        first = arguments[0]
+        if name == "exists":
+            return self.exists(tree, first)
+        if name == "matches":
+            pattern = arguments[1]
+            if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+                raise WrongArguments(
+                    "matches() wants its pattern as a quoted text", spot=self.spot(pattern), hint="Patterns are fixed."
+                )
+            return matcher(self.code(first), pattern.value, self.spot(tree), self.spot(pattern))
+        value = self.code(first, guarded=True)
+        if name == "empty":
+            return lambda frame: value(frame) in NOTHING
+        return logic("??", (value, self.code(arguments[1])))
+
+    def exists(self, tree: Call, argument: Tree) -> Code:
+        if not isinstance(argument, Name | Dollar | Get | Each):
+            raise WrongArguments("exists() wants a path", spot=self.spot(argument), hint="exists(state.a.b)")
+        place = self.paths.place(argument, guarded=True)
+        probe = self.paths.probe_of(place)
+        if place.each:
+            return lambda frame: probe(frame) not in (MISSING, [])
+        return lambda frame: probe(frame) is not MISSING
+
+    def apply(self, tree: Lambda) -> Apply:
+        slot, outer = self.paths.bind(tree.variable)
+        body = self.code(tree.body)
+        self.paths.unbind(tree.variable, outer)
+
+        def run(frame: Frame, element: Json) -> Json:
+            frame.slots[slot] = element
+            return body(frame)
+
+        return run
+
+    def comprehension(self, tree: Comprehension) -> Code:
+        source = self.code(tree.source)
+        slot, outer = self.paths.bind(tree.variable)
+        body = self.code(tree.body)
+        condition = self.code(tree.condition) if tree.condition else None
+        self.paths.unbind(tree.variable, outer)
+        return comprehension(body, slot, source, condition, self.spot(tree))
+
+
+NOTHING: Final[tuple[Json, ...]] = (None, "", [], {})

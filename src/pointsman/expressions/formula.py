@@ -1,0 +1,72 @@
+"""Expressions: compiled once from text, evaluated over an environment, within bounds."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+from pointsman.expressions.bounds import COMPILED_MAX, RESULT_CHARS_MAX, RESULT_NODES_MAX
+from pointsman.expressions.canonical import canonical_text
+from pointsman.expressions.compiler import Compiler
+from pointsman.expressions.environment import Environment, Frame
+from pointsman.expressions.failures import DataTooDeep, ResultTooLarge, Spot
+from pointsman.expressions.names import NATIVE, Names
+from pointsman.expressions.operators import parts
+from pointsman.expressions.parser import parse_expression
+from pointsman.expressions.reading import Read
+from pointsman.expressions.tree import Tree, builds
+from pointsman.values import Json
+
+__all__ = ["Expression", "Read", "compile_expression"]
+
+
+class Expression:
+    """A compiled expression. Immutable; one may be shared by any number of plans."""
+
+    def __init__(self, source: str, tree: Tree, names: Names) -> None:
+        compiler = Compiler(source, names)
+        self.source = source
+        self.tree = tree
+        self.names = names
+        self._code = compiler.code(tree)
+        self._slots = compiler.paths.slots
+        self._builds = builds(tree)
+        self.reads: tuple[Read, ...] = tuple(compiler.paths.reads)
+
+    @cached_property
+    def canonical(self) -> str:
+        """One spelling for all expressions that mean the same by the same words; for diffs."""
+        return canonical_text(self.tree, self.names)
+
+    def evaluate(self, env: Environment) -> Json:
+        """The value; a missing path is None. Raises `ExpressionFailed`. Parts of the data may be shared with it."""
+        try:
+            value = self._code(Frame(env, self._slots))
+        except RecursionError:
+            raise self._too_deep() from None
+        if self._builds and parts(value, RESULT_NODES_MAX, RESULT_CHARS_MAX) > RESULT_NODES_MAX:
+            raise ResultTooLarge(
+                f"the result has more than {RESULT_NODES_MAX} parts or {RESULT_CHARS_MAX} characters",
+                spot=Spot(self.source, 0, len(self.source)),
+                hint="Take fewer elements, or only the fields you need.",
+            )
+        return value
+
+    def holds(self, env: Environment) -> bool:
+        """Whether the value counts as true: not false, null, 0, "", [] or {}. Raises `ExpressionFailed`."""
+        try:
+            return bool(self._code(Frame(env, self._slots)))
+        except RecursionError:
+            raise self._too_deep() from None
+
+    def _too_deep(self) -> DataTooDeep:
+        spot = Spot(self.source, 0, len(self.source))
+        return DataTooDeep("a value is nested too deeply for this expression", spot=spot)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.source!r})"
+
+
+@lru_cache(maxsize=COMPILED_MAX)
+def compile_expression(source: str, *, names: Names = NATIVE) -> Expression:
+    """Compile `source`. Raises `ExpressionError` with the offset. The same text and names give the same object."""
+    return Expression(source, parse_expression(source), names)

@@ -1,0 +1,343 @@
+"""The functions of the language. A list function accepts null as an empty list: a missing path is null."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pointsman.expressions.environment import Frame
+from pointsman.expressions.failures import MixedTypes, Spot
+from pointsman.expressions.operators import (
+    bounded_text,
+    calculated,
+    is_number,
+    member,
+    ordered,
+    parts,
+    text_of,
+    type_name,
+)
+from pointsman.values import Json
+
+Apply: TypeAlias = Callable[[Frame, Json], Json]
+"""A compiled lambda."""
+Plain: TypeAlias = Callable[[Frame, Spot, list[Json]], Json]
+Over: TypeAlias = Callable[[Frame, Spot, list[Json], Apply | None], Json]
+
+JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,80})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+ROUND_DIGITS_MAX: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """How a function may be called: how many arguments, and whether the last may (or must) be a lambda."""
+
+    least: int
+    most: int
+    plain: Plain | None = None
+    over: Over | None = None
+    """Takes a list and perhaps a lambda."""
+    needs_lambda: bool = False
+
+
+def wrong(name: str, wanted: str, got: Json, spot: Spot) -> MixedTypes:
+    """The failure of a function that wants another type."""
+    return MixedTypes(f"{name}() wants {wanted}, not {type_name(got)}", spot=spot)
+
+
+def length(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = given[0]
+    if value is None:
+        return 0
+    if isinstance(value, str | list | dict):
+        return len(value)
+    raise wrong("len", "a text, list or object", value, spot)
+
+
+def on_text(name: str, change: Callable[[str], str]) -> Plain:
+    """A function from text to text; null stays null."""
+
+    def run(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+        value = given[0]
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise wrong(name, "a text", value, spot)
+        bounded_text(len(value), spot)
+        changed = change(value)
+        bounded_text(len(changed), spot)
+        return changed
+
+    return run
+
+
+def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
+    """A test of two texts; false where one is null."""
+
+    def run(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+        value, piece = given
+        if value is None or piece is None:
+            return False
+        if isinstance(value, str) and isinstance(piece, str):
+            return test(value, piece)
+        raise wrong(name, "two texts", piece if isinstance(value, str) else value, spot)
+
+    return run
+
+
+def contains(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return member(given[1], given[0], frame, spot)
+
+
+def text(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return text_of(given[0], frame, spot)
+
+
+def number(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = given[0]
+    if isinstance(value, bool):
+        return int(value)
+    if is_number(value):
+        return value
+    if isinstance(value, str):
+        digits = value.strip() if len(value) <= 400 else ""
+        if JSON_NUMBER.fullmatch(digits):
+            parsed = int(digits) if digits.lstrip("-").isdigit() else float(digits)
+            return calculated(lambda: parsed, spot)
+    if len(given) == 2:
+        return given[1]
+    if value is None:
+        return None
+    raise MixedTypes(
+        f"number() cannot read this {type_name(value)} as a number",
+        spot=spot,
+        hint="A second argument is used instead: `number(x, 0)`.",
+    )
+
+
+def absolute(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = given[0]
+    if value is None:
+        return None
+    if is_number(value):
+        return abs(value)
+    raise wrong("abs", "a number", value, spot)
+
+
+def rounded(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    """Half goes to the even neighbour, as in IEEE 754 and Python."""
+    value = given[0]
+    if value is None:
+        return None
+    if not is_number(value):
+        raise wrong("round", "a number", value, spot)
+    if len(given) == 1:
+        return round(value)
+    digits = given[1]
+    if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > ROUND_DIGITS_MAX:
+        raise wrong("round", f"0 to {ROUND_DIGITS_MAX} digits", digits, spot)
+    return calculated(lambda: round(value, digits), spot)
+
+
+def type_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return type_name(given[0])
+
+
+def keys(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = fields("keys", frame, spot, given[0])
+    return list[Json](value)
+
+
+def values(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return list(fields("values", frame, spot, given[0]).values())
+
+
+def fields(name: str, frame: Frame, spot: Spot, value: Json) -> dict[str, Json]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise wrong(name, "an object", value, spot)
+    frame.spend(len(value), spot)
+    return value
+
+
+def join(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    separator = given[1] if len(given) == 2 else ", "
+    if not isinstance(separator, str):
+        raise wrong("join", "a text between the elements", separator, spot)
+    pieces: list[str] = []
+    chars = 0
+    for element in elements("join", frame, spot, given[0]):
+        piece = text_of(element, frame, spot)
+        chars += len(piece) + len(separator)
+        bounded_text(chars, spot)
+        pieces.append(piece)
+    return separator.join(pieces)
+
+
+def split(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value, separator = given
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        raise wrong("split", "a text", value, spot)
+    if not isinstance(separator, str) or not separator:
+        raise wrong("split", "a separator that is not empty", separator, spot)
+    bounded_text(len(value), spot)
+    frame.spend(value.count(separator) + 1, spot)
+    return list[Json](value.split(separator))
+
+
+def elements(name: str, frame: Frame, spot: Spot, value: Json) -> list[Json]:
+    """The elements of a list, paid for."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        hint = "Take the `values(x)` of an object." if isinstance(value, dict) else ""
+        raise MixedTypes(f"{name}() wants a list, not {type_name(value)}", spot=spot, hint=hint)
+    frame.spend(len(value), spot)
+    return value
+
+
+def extreme(name: str, sign: str) -> Over:
+    """`min` and `max` of a list, or of several arguments; null of none."""
+
+    def run(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+        found: Json = None
+        best: Json = None
+        for element in elements(name, frame, spot, given[0] if len(given) == 1 else given):
+            weight = apply(frame, element) if apply else element
+            if weight is None or isinstance(weight, bool | list | dict):
+                raise wrong(name, "numbers or texts", weight, spot)
+            if best is None or ordered(sign, weight, best, spot):
+                best, found = weight, element
+        return found
+
+    return run
+
+
+def total(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    running: int | float = 0
+    for element in elements("sum", frame, spot, given[0]):
+        value = apply(frame, element) if apply else element
+        if not is_number(value):
+            raise wrong("sum", "numbers", value, spot)
+        before = running
+        running = calculated(lambda a=before, b=value: a + b, spot)
+    return running
+
+
+def any_of(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    return any(apply(frame, x) if apply else x for x in elements("any", frame, spot, given[0]))
+
+
+def all_of(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    return all(apply(frame, x) if apply else x for x in elements("all", frame, spot, given[0]))
+
+
+def filtered(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    return [x for x in elements("filter", frame, spot, given[0]) if (apply(frame, x) if apply else x)]
+
+
+def mapped(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    return [apply(frame, x) if apply else x for x in elements("map", frame, spot, given[0])]
+
+
+def found_in(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    return next((x for x in elements("find", frame, spot, given[0]) if (apply(frame, x) if apply else x)), None)
+
+
+def counted(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    listed = elements("count", frame, spot, given[0])
+    return sum(1 for x in listed if apply(frame, x)) if apply else len(listed)
+
+
+def arranged(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    listed = elements("sort", frame, spot, given[0])
+    weights = [apply(frame, x) for x in listed] if apply else listed
+    numbers = [w for w in weights if is_number(w)]
+    texts = [w for w in weights if isinstance(w, str)]
+    order: Iterable[int]
+    if len(numbers) == len(weights):
+        order = sorted(range(len(listed)), key=numbers.__getitem__)
+    elif len(texts) == len(weights):
+        order = sorted(range(len(listed)), key=texts.__getitem__)
+    else:
+        odd = next(w for w in weights if not is_number(w) and (not texts or not isinstance(w, str)))
+        raise wrong("sort", "only numbers or only texts to sort by", odd, spot)
+    return [listed[i] for i in order]
+
+
+def distinct(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    first: dict[Hashable, Json] = {}
+    for element in elements("unique", frame, spot, given[0]):
+        weight = apply(frame, element) if apply else element
+        if isinstance(weight, list | dict):
+            frame.spend(parts(weight, frame.visits_left), spot)
+        first.setdefault(frozen(weight), element)
+    return list(first.values())
+
+
+def frozen(value: Json) -> Hashable:
+    """A key that is equal exactly when the values are: types stand beside what Python would mix up."""
+    if isinstance(value, list):
+        return ("array", tuple(frozen(part) for part in value))
+    if isinstance(value, dict):
+        return ("object", frozenset((key, frozen(part)) for key, part in value.items()))
+    return (type_name(value), value)
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "len": Function(1, 1, length),
+    "lower": Function(1, 1, on_text("lower", str.lower)),
+    "upper": Function(1, 1, on_text("upper", str.upper)),
+    "trim": Function(1, 1, on_text("trim", str.strip)),
+    "startsWith": Function(2, 2, on_start("startsWith", lambda value, piece: value.startswith(piece))),
+    "endsWith": Function(2, 2, on_start("endsWith", lambda value, piece: value.endswith(piece))),
+    "contains": Function(2, 2, contains),
+    "str": Function(1, 1, text),
+    "number": Function(1, 2, number),
+    "bool": Function(1, 1, lambda frame, spot, given: bool(given[0])),
+    "abs": Function(1, 1, absolute),
+    "round": Function(1, 2, rounded),
+    "type": Function(1, 1, type_of),
+    "keys": Function(1, 1, keys),
+    "values": Function(1, 1, values),
+    "join": Function(1, 2, join),
+    "split": Function(2, 2, split),
+    "min": Function(1, 64, over=extreme("min", "<")),
+    "max": Function(1, 64, over=extreme("max", ">")),
+    "sum": Function(1, 2, over=total),
+    "any": Function(1, 2, over=any_of),
+    "all": Function(1, 2, over=all_of),
+    "count": Function(1, 2, over=counted),
+    "sort": Function(1, 2, over=arranged),
+    "unique": Function(1, 2, over=distinct),
+    "filter": Function(2, 2, over=filtered, needs_lambda=True),
+    "map": Function(2, 2, over=mapped, needs_lambda=True),
+    "find": Function(2, 2, over=found_in, needs_lambda=True),
+}
+"""All but `exists`, `empty`, `default` and `matches`, which the compiler knows: they look at their arguments."""
+
+SPECIAL: Final = {"exists": (1, 1), "empty": (1, 1), "default": (2, 2), "matches": (2, 2)}
+
+ALIASES: Final = {
+    "length": "len",
+    "starts_with": "startsWith",
+    "startswith": "startsWith",
+    "ends_with": "endsWith",
+    "endswith": "endsWith",
+    "includes": "contains",
+    "toLowerCase": "lower",
+    "to_lower_case": "lower",
+    "toUpperCase": "upper",
+    "to_upper_case": "upper",
+    "strip": "trim",
+    "toString": "str",
+    "to_string": "str",
+    "some": "any",
+    "every": "all",
+}
+"""Spellings of other languages, so that a condition copied from one reads as meant."""

@@ -1,0 +1,204 @@
+"""The rules of single operations on JSON values: truth, equality, order, arithmetic, membership, text.
+
+No rule coerces. What a rule is not defined for fails with both types named.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Final, TypeGuard
+
+from pointsman.expressions.bounds import INTEGER_BITS_MAX, TEXT_CHARS_MAX
+from pointsman.expressions.environment import Frame
+from pointsman.expressions.failures import DividedByZero, MixedTypes, NumberOutOfRange, Spot, TextTooLong
+from pointsman.values import Json
+
+CHARS_PER_VISIT_BITS: Final = 12
+"""Scanning 4 096 characters of text costs as much as visiting one element."""
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """A JSON number: Python's `bool` is an `int`, JSON's is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole(value: Json) -> TypeGuard[int | float]:
+    """A number without a fraction."""
+    return is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+def type_name(value: Json) -> str:
+    """The type of a value in the words of JSON Schema."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+
+
+def equal(left: Json, right: Json, frame: Frame, spot: Spot) -> bool:
+    """Deep equality without coercion: `1 == 1.0`, but `true != 1` and `"1" != 1`."""
+    if isinstance(left, list):
+        if not isinstance(right, list) or len(left) != len(right):
+            return False
+        frame.spend(len(left), spot)
+        return all(equal(a, b, frame, spot) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict):
+        if not isinstance(right, dict) or left.keys() != right.keys():
+            return False
+        frame.spend(len(left), spot)
+        return all(equal(value, right[key], frame, spot) for key, value in left.items())
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, str):
+        frame.spend(len(left) >> CHARS_PER_VISIT_BITS, spot)
+    return left == right
+
+
+def ordered(sign: str, left: Json, right: Json, spot: Spot) -> bool:
+    """`<` and its kin: numbers with numbers, texts with texts; false where a side is null or missing."""
+    if left is None or right is None:
+        return False
+    if is_number(left) and is_number(right):
+        return ORDER[sign](left, right)
+    if isinstance(left, str) and isinstance(right, str):
+        return TEXT_ORDER[sign](left, right)
+    raise mixed(sign, left, right, spot)
+
+
+ORDER: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+TEXT_ORDER: Final[dict[str, Callable[[str, str], bool]]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def member(needle: Json, hay: Json, frame: Frame, spot: Spot) -> bool:
+    """`in`: element of a list, key of an object, part of a text; false in null."""
+    if hay is None:
+        return False
+    if isinstance(hay, list):
+        frame.spend(len(hay), spot)
+        return any(equal(needle, element, frame, spot) for element in hay)
+    if isinstance(hay, dict):
+        return isinstance(needle, str) and needle in hay
+    if isinstance(hay, str) and isinstance(needle, str):
+        frame.spend(len(hay) >> CHARS_PER_VISIT_BITS, spot)
+        return needle in hay
+    raise mixed("in", needle, hay, spot)
+
+
+def add(left: Json, right: Json, frame: Frame, spot: Spot) -> Json:
+    """`+`: numbers, texts, lists."""
+    if isinstance(left, str) and isinstance(right, str):
+        bounded_text(len(left) + len(right), spot)
+        return left + right
+    if isinstance(left, list) and isinstance(right, list):
+        frame.spend(len(left) + len(right), spot)
+        return left + right
+    if is_number(left) and is_number(right):
+        return calculated(lambda: left + right, spot)
+    hint = "Turn a value into text with `str(x)`." if isinstance(left, str) or isinstance(right, str) else ""
+    raise mixed("+", left, right, spot, hint)
+
+
+def arithmetic(sign: str, left: Json, right: Json, spot: Spot) -> Json:
+    """`- * / // %` on numbers. `/` of integers stays an integer where it divides evenly; `//` and `%` floor."""
+    if not is_number(left) or not is_number(right):
+        raise mixed(sign, left, right, spot)
+    match sign:
+        case "-":
+            return calculated(lambda: left - right, spot)
+        case "*":
+            return calculated(lambda: left * right, spot)
+        case _ if right == 0:
+            raise DividedByZero(f"{left!r} {sign} 0 has no value", spot=spot, hint="Test the divisor first.")
+        case "/":
+            if isinstance(left, int) and isinstance(right, int) and left % right == 0:
+                return left // right
+            return calculated(lambda: left / right, spot)
+        case "//":
+            return calculated(lambda: left // right, spot)
+        case _:
+            return calculated(lambda: left % right, spot)
+
+
+def calculated(compute: Callable[[], int | float], spot: Spot) -> int | float:
+    """A number that JSON and the language can hold, or the failure that says why not."""
+    try:
+        number = compute()
+    except OverflowError:
+        number = math.inf
+    if isinstance(number, int):
+        if number.bit_length() <= INTEGER_BITS_MAX:
+            return number
+        raise NumberOutOfRange(f"integers have at most {INTEGER_BITS_MAX} bits", spot=spot)
+    if math.isfinite(number):
+        return number
+    raise NumberOutOfRange("the result is no finite number", spot=spot)
+
+
+def text_of(value: Json, frame: Frame, spot: Spot) -> str:
+    """A value as text: a text is itself, all else is its JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        frame.spend(parts(value, frame.visits_left), spot)
+    text = json.dumps(value, ensure_ascii=False)
+    bounded_text(len(text), spot)
+    return text
+
+
+def parts(value: Json, most: int, chars: int | None = None) -> int:
+    """How many values `value` is made of, counting a shared one as often as it stands there.
+
+    Stops above `most`; with `chars`, also above that many characters (the answer is then more than `most`).
+    """
+    seen = 0
+    waiting: list[Json] = [value]
+    while waiting and seen <= most:
+        part = waiting.pop()
+        seen += 1
+        if isinstance(part, list):
+            if seen + len(waiting) + len(part) > most:
+                return most + 1
+            waiting.extend(part)
+        elif isinstance(part, dict):
+            if seen + len(waiting) + len(part) > most:
+                return most + 1
+            waiting.extend(part.values())
+        elif isinstance(part, str) and chars is not None:
+            chars -= len(part)
+            if chars < 0:
+                return most + 1
+    return seen
+
+
+def bounded_text(chars: int, spot: Spot) -> None:
+    """Refuse to build a text of `chars` characters when that is too many."""
+    if chars > TEXT_CHARS_MAX:
+        raise TextTooLong(f"a formula builds texts of at most {TEXT_CHARS_MAX} characters", spot=spot)
+
+
+def mixed(sign: str, left: Json, right: Json, spot: Spot, hint: str = "") -> MixedTypes:
+    """The failure of an operator between two types."""
+    if not hint and (left is None or right is None):
+        hint = "A missing value is null; give it one with `??`."
+    return MixedTypes(f"{sign!r} is not defined between {type_name(left)} and {type_name(right)}", spot=spot, hint=hint)

@@ -1,0 +1,361 @@
+"""Reads an expression: by hand, because every error then knows its place and what would have been legal.
+
+    expr     : coalesce | coalesce "?" expr ":" expr | coalesce "if" coalesce "else" expr
+    coalesce : or {"??" or}     or : and {("or"|"||") and}     and : not {("and"|"&&") not}
+    not      : compare | "not" not
+    compare  : add {(== === != !== < <= > >= | in | not in | is | is not) add}
+    add      : mul {("+"|"-") mul}     mul : unary {("*"|"/"|"//"|"%") unary}     unary : postfix | ("-"|"+"|"!") unary
+    postfix  : primary {("."|"?.") (KEY ["(" [args] ")"] | "*") | ["?."] "[" index "]"}
+    index    : "*" | expr | [expr] ":" [expr]
+    primary  : NUMBER | TEXT | true | false | null | "$" | NAME | NAME "(" [args] ")" | "(" expr ")" | list | object
+    args     : arg {"," arg}     arg : expr | NAME "=>" expr | expr "for" NAME "in" coalesce ["if" coalesce]
+
+The levels from coalesce to mul are one loop over a table of strengths (precedence climbing).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from pointsman.expressions.bounds import DEPTH_MAX, INTEGER_BITS_MAX
+from pointsman.expressions.failures import ExpressionError, ExpressionTooDeep, NumberTooLarge, Spot
+from pointsman.expressions.operators import is_number
+from pointsman.expressions.tokens import Token, read_tokens
+from pointsman.expressions.tree import (
+    ADD,
+    AND,
+    COALESCE,
+    COMPARE,
+    MULTIPLY,
+    NOT,
+    OR,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Dollar,
+    Each,
+    Get,
+    Lambda,
+    ListOf,
+    Literal,
+    Name,
+    ObjectOf,
+    Prefix,
+    Slice,
+    Tree,
+)
+
+OPERATORS: Final[dict[str, tuple[int, str]]] = {
+    "??": (COALESCE, "??"),
+    "or": (OR, "or"),
+    "||": (OR, "or"),
+    "and": (AND, "and"),
+    "&&": (AND, "and"),
+    "==": (COMPARE, "=="),
+    "===": (COMPARE, "=="),
+    "!=": (COMPARE, "!="),
+    "!==": (COMPARE, "!="),
+    "is": (COMPARE, "=="),
+    "<": (COMPARE, "<"),
+    "<=": (COMPARE, "<="),
+    ">": (COMPARE, ">"),
+    ">=": (COMPARE, ">="),
+    "in": (COMPARE, "in"),
+    "not": (COMPARE, "not in"),
+    "+": (ADD, "+"),
+    "-": (ADD, "-"),
+    "*": (MULTIPLY, "*"),
+    "/": (MULTIPLY, "/"),
+    "//": (MULTIPLY, "//"),
+    "%": (MULTIPLY, "%"),
+}
+CONSTANTS: Final[dict[str, bool | None]] = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+    "undefined": None,
+}
+KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", *CONSTANTS})
+
+
+def parse_expression(source: str) -> Tree:
+    """The tree of `source`. Raises `ExpressionError` with the position."""
+    parser = Parser(source)
+    tree = parser.expression()
+    parser.expect_end()
+    return tree
+
+
+class Parser:
+    """One pass over the tokens of one expression."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens = read_tokens(source)
+        self.position = 0
+        self.depth = 0
+
+    # Every token is looked at by its text only where its kind is right: the text "and" is no operator.
+    def sees(self, *words: str) -> bool:
+        token = self.tokens[self.position]
+        return token.kind in ("sign", "name") and token.text in words
+
+    def take(self) -> Token:
+        token = self.tokens[self.position]
+        self.position += 1
+        return token
+
+    def takes(self, word: str) -> bool:
+        if self.sees(word):
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, word: str, opened: Token | None = None) -> Token:
+        if self.sees(word):
+            return self.take()
+        found = self.tokens[self.position]
+        hint = "" if opened is None else f"It closes the {opened.text!r} at column {opened.at + 1}."
+        raise self.error(f"expected {word!r} instead of {shown(found)}", found, hint)
+
+    def expect_end(self) -> None:
+        found = self.tokens[self.position]
+        if found.kind == "end":
+            return
+        before = self.tokens[self.position - 1]
+        hint = ""
+        if found.kind in ("name", "number", "text") and before.kind in ("name", "number", "text"):
+            hint = "Put an operator between two values, and quote texts."
+        raise self.error(f"unexpected {shown(found)}", found, hint)
+
+    def error(self, message: str, token: Token, hint: str = "") -> ExpressionError:
+        return ExpressionError(message, spot=Spot(self.source, token.at, max(token.end, token.at + 1)), hint=hint)
+
+    def descend(self) -> None:
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            token = self.tokens[self.position]
+            raise ExpressionTooDeep(
+                f"an expression nests at most {DEPTH_MAX} levels",
+                spot=Spot(self.source, token.at, token.end),
+                hint="Compute parts of it in a transform first.",
+            )
+
+    def expression(self) -> Tree:
+        self.descend()
+        left = self.climb(COALESCE)
+        if self.takes("?"):
+            yes = self.expression()
+            self.expect(":")
+            no = self.expression()
+            left = Choice(left, yes, no, left.at, no.end)
+        elif self.takes("if"):
+            condition = self.climb(COALESCE)
+            self.expect("else")
+            no = self.expression()
+            left = Choice(condition, left, no, left.at, no.end)
+        self.depth -= 1
+        return left
+
+    def climb(self, weakest: int) -> Tree:
+        """An operand and all operators at least as strong as `weakest` that follow it."""
+        left = self.negation(weakest) if self.sees("not") else self.unary()
+        while (strength := self.operator_ahead()) >= weakest:
+            rest: list[tuple[str, Tree]] = []
+            while self.operator_ahead() == strength:
+                sign = self.operator()
+                rest.append((sign, self.climb(strength + 1)))
+            left = Chain(strength, left, tuple(rest), left.at, rest[-1][1].end)
+        return left
+
+    def operator_ahead(self) -> int:
+        token = self.tokens[self.position]
+        if token.kind not in ("sign", "name") or token.text not in OPERATORS:
+            return 0
+        if token.text == "not" and self.tokens[self.position + 1].text != "in":
+            return 0
+        return OPERATORS[token.text][0]
+
+    def operator(self) -> str:
+        word = self.take().text
+        if word == "is" and self.takes("not"):
+            return "!="
+        if word == "not":
+            self.expect("in")
+        return OPERATORS[word][1]
+
+    def negation(self, weakest: int) -> Tree:
+        token = self.take()
+        if weakest > NOT:
+            raise self.error("'not' cannot stand here", token, "Put it in parentheses: `a == (not b)`.")
+        self.descend()
+        operand = self.climb(NOT)
+        self.depth -= 1
+        return Prefix("not", operand, token.at, operand.end)
+
+    def unary(self) -> Tree:
+        if not self.sees("-", "+", "!"):
+            return self.postfix()
+        token = self.take()
+        self.descend()
+        operand = self.unary()
+        self.depth -= 1
+        if token.text == "-" and isinstance(operand, Literal) and is_number(operand.value):
+            return Literal(-operand.value, token.at, operand.end)
+        return Prefix(token.text, operand, token.at, operand.end)
+
+    def postfix(self) -> Tree:
+        tree = self.primary()
+        while True:
+            if self.sees(".", "?."):
+                optional = self.take()
+                if optional.text == "?." and self.sees("["):
+                    tree = self.bracket(tree)
+                else:
+                    tree = self.member(tree)
+            elif self.sees("["):
+                tree = self.bracket(tree)
+            else:
+                return tree
+
+    def member(self, base: Tree) -> Tree:
+        token = self.take()
+        if token.kind == "sign" and token.text == "*":
+            return Each(base, base.at, token.end)
+        if token.kind != "name":
+            raise self.error(
+                f"expected a key after '.' instead of {shown(token)}", token, 'Keys of other characters: `a["my-key"]`.'
+            )
+        if self.sees("("):
+            return self.call(token, base)
+        return Get(base, Literal(token.text, token.at, token.end), base.at, token.end, dotted=True)
+
+    def bracket(self, base: Tree) -> Tree:
+        opened = self.take()
+        if self.sees("*") and self.tokens[self.position + 1].text == "]":
+            self.take()
+            return Each(base, base.at, self.take().end)
+        start = None if self.sees(":") else self.expression()
+        if self.takes(":"):
+            stop = None if self.sees("]") else self.expression()
+            return Slice(base, start, stop, base.at, self.expect("]", opened).end)
+        end = self.expect("]", opened).end
+        if start is None:
+            raise self.error("expected an index", opened)
+        return Get(base, start, base.at, end)
+
+    def call(self, name: Token, receiver: Tree | None = None) -> Tree:
+        opened = self.take()
+        arguments: list[Tree | Lambda] = [] if receiver is None else [receiver]
+        while not self.sees(")"):
+            arguments.append(self.argument())
+            if not self.takes(","):
+                break
+        end = self.expect(")", opened).end
+        at = name.at if receiver is None else receiver.at
+        return Call(name.text, tuple(arguments), at, end, name.at)
+
+    def argument(self) -> Tree | Lambda:
+        token, arrow = self.tokens[self.position : self.position + 2] if not self.sees(")") else (None, None)
+        if token and arrow and token.kind == "name" and arrow.kind == "sign" and arrow.text == "=>":
+            variable = self.variable()
+            self.take()
+            body = self.expression()
+            return Lambda(variable, body, token.at, body.end)
+        body = self.expression()
+        return self.comprehension(body, body.at) if self.sees("for") else body
+
+    def variable(self) -> str:
+        token = self.take()
+        if token.kind != "name" or token.text in KEYWORDS:
+            raise self.error(f"expected a variable name instead of {shown(token)}", token)
+        return token.text
+
+    def comprehension(self, body: Tree, at: int) -> Comprehension:
+        self.expect("for")
+        variable = self.variable()
+        self.expect("in")
+        source = self.climb(COALESCE)
+        condition = self.climb(COALESCE) if self.takes("if") else None
+        return Comprehension(body, variable, source, condition, at, (condition or source).end)
+
+    def primary(self) -> Tree:
+        token = self.take()
+        if token.kind == "number":
+            return self.number(token)
+        if token.kind == "text":
+            return Literal(token.text, token.at, token.end)
+        if token.kind == "name":
+            return self.word(token)
+        if token.kind == "sign":
+            match token.text:
+                case "$":
+                    return Dollar(token.at, token.end)
+                case "(":
+                    inner = self.expression()
+                    self.expect(")", token)
+                    return inner
+                case "[":
+                    return self.list_of(token)
+                case "{":
+                    return self.object_of(token)
+                case _:
+                    pass
+        raise self.error(f"expected a value instead of {shown(token)}", token)
+
+    def word(self, token: Token) -> Tree:
+        if token.text in CONSTANTS:
+            return Literal(CONSTANTS[token.text], token.at, token.end)
+        if token.text in KEYWORDS:
+            raise self.error(
+                f"expected a value instead of {shown(token)}", token, f"A field of that name: `state.{token.text}`."
+            )
+        return self.call(token) if self.sees("(") else Name(token.text, token.at, token.end)
+
+    def number(self, token: Token) -> Literal:
+        try:
+            value = int(token.text) if token.text.isdigit() else float(token.text)
+        except ValueError:
+            value = math.inf
+        if value == math.inf or (isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX):
+            raise NumberTooLarge(
+                "this number is too large",
+                spot=Spot(self.source, token.at, token.end),
+                hint=f"Integers have at most {INTEGER_BITS_MAX} bits, other numbers at most 1.8e308.",
+            )
+        return Literal(value, token.at, token.end)
+
+    def list_of(self, opened: Token) -> Tree:
+        items: list[Tree] = []
+        while not self.sees("]"):
+            items.append(self.expression())
+            if len(items) == 1 and self.sees("for"):
+                inner = self.comprehension(items[0], opened.at)
+                end = self.expect("]", opened).end
+                return Comprehension(inner.body, inner.variable, inner.source, inner.condition, opened.at, end)
+            if not self.takes(","):
+                break
+        return ListOf(tuple(items), opened.at, self.expect("]", opened).end)
+
+    def object_of(self, opened: Token) -> Tree:
+        pairs: list[tuple[str, Tree]] = []
+        while not self.sees("}"):
+            key = self.take()
+            if key.kind not in ("name", "text"):
+                hint = 'Objects look like `{name: 1, "b c": 2}`.'
+                raise self.error(f"expected a key instead of {shown(key)}", key, hint)
+            self.expect(":")
+            pairs.append((key.text, self.expression()))
+            if not self.takes(","):
+                break
+        return ObjectOf(tuple(pairs), opened.at, self.expect("}", opened).end)
+
+
+def shown(token: Token) -> str:
+    """A token as messages name it."""
+    return "the end" if token.kind == "end" else repr(token.text)

@@ -1,0 +1,211 @@
+"""Reads paths: from a root, key by key, to a value or to nothing.
+
+A path of fixed keys is a loop over `value[key]`, whatever the size of the data; all else goes step by step:
+
+    base (frame -> value)  ->  step (frame, value -> value)  ->  step  ->  value or MISSING
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Final, Protocol, TypeAlias, cast
+
+from pointsman.expressions.environment import MISSING, Frame, Missing
+from pointsman.expressions.failures import MixedTypes, Spot
+from pointsman.expressions.operators import type_name, whole
+from pointsman.values import Json
+
+Code: TypeAlias = Callable[[Frame], Json]
+Probe: TypeAlias = Callable[[Frame], "Json | Missing"]
+Step: TypeAlias = Callable[[Frame, "Json | Missing"], "Json | Missing"]
+
+Key: TypeAlias = str | int
+
+
+class Keyed(Protocol):
+    """Something that is asked for a key before its type is known. It may raise instead of answering."""
+
+    def __getitem__(self, key: Key, /) -> Keyed: ...
+
+
+def fetch(value: Json | Missing, key: Key) -> Json | Missing:
+    """One key of a value. A number also finds the object key of the same digits."""
+    if isinstance(value, dict):
+        return value.get(key if isinstance(key, str) else str(key), MISSING)
+    if isinstance(value, list | str) and isinstance(key, int):
+        return value[key] if -len(value) <= key < len(value) else MISSING
+    return MISSING
+
+
+def key_step(key: Key) -> Step:
+    """A fixed key."""
+    return lambda frame, value: fetch(value, key)
+
+
+def length_step(frame: Frame, value: Json | Missing) -> Json | Missing:
+    """`.length`: that key of an object which has it, else how long the value is."""
+    if isinstance(value, dict) and "length" in value:
+        return value["length"]
+    return len(value) if isinstance(value, list | dict | str) else MISSING
+
+
+def item_step(frame: Frame, value: Json | Missing) -> Json | Missing:
+    """`.current_fanout_item`: the entry of this branch's item; outside of branches there is none."""
+    key = frame.env.item_key
+    return MISSING if key is None else fetch(value, key)
+
+
+def computed_step(code: Code, spot: Spot) -> Step:
+    """`[expression]`."""
+
+    def step(frame: Frame, value: Json | Missing) -> Json | Missing:
+        key = code(frame)
+        return MISSING if key is None else fetch(value, index_of(key, spot))
+
+    return step
+
+
+def index_of(key: Json, spot: Spot) -> Key:
+    """A value as a key: a text, or a number without fraction."""
+    if isinstance(key, str):
+        return key
+    if whole(key):
+        return int(key)
+    raise MixedTypes(f"an index is a whole number or a text, not {type_name(key)}", spot=spot)
+
+
+def each_step(rest: tuple[Step, ...], spot: Spot, *, flatten: bool) -> Step:
+    """`.*`: the rest of the path from every element, without those that lead nowhere."""
+
+    def step(frame: Frame, value: Json | Missing) -> Json | Missing:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if not isinstance(value, list):
+            return MISSING
+        frame.spend(len(value), spot)
+        found: list[Json] = []
+        for element in value:
+            reached = follow(frame, element, rest)
+            if reached is MISSING:
+                continue
+            if flatten and isinstance(reached, list):
+                frame.spend(len(reached), spot)
+                found.extend(reached)
+            else:
+                found.append(reached)
+        return found
+
+    return step
+
+
+def follow(frame: Frame, value: Json | Missing, steps: tuple[Step, ...]) -> Json | Missing:
+    """Where the steps lead."""
+    for step in steps:
+        if value is MISSING:
+            return MISSING
+        value = step(frame, value)
+    return value
+
+
+def bare_base(name: str) -> Probe:
+    """A name that is nothing else: state field, engine name, setting."""
+
+    def base(frame: Frame) -> Json | Missing:
+        env = frame.env
+        value = env.state.get(name, MISSING)
+        if value is MISSING:
+            value = env.names.get(name, MISSING)
+        return env.config.get(name, MISSING) if value is MISSING else value
+
+    return base
+
+
+def named_base(name: str) -> Probe:
+    """A reserved or `as` name."""
+    return lambda frame: frame.env.names.get(name, MISSING)
+
+
+def next_base(frame: Frame) -> Json | Missing:
+    """`state.next`: the step's own `next` on its edges, else a field of that name."""
+    value = frame.env.names.get("next", MISSING)
+    return frame.env.state.get("next", MISSING) if value is MISSING else value
+
+
+def entry_base(root: str, key: str) -> Probe:
+    """One entry of `nodes` or `config`: asked by key, never copied."""
+    mapping = mapping_of(root)
+    return lambda frame: mapping(frame).get(key, MISSING)
+
+
+def computed_entry_base(root: str, code: Code, spot: Spot) -> Probe:
+    """`nodes[expression]`."""
+    mapping = mapping_of(root)
+
+    def base(frame: Frame) -> Json | Missing:
+        key = code(frame)
+        return MISSING if key is None else mapping(frame).get(str(index_of(key, spot)), MISSING)
+
+    return base
+
+
+def whole_base(root: str) -> Probe:
+    """All of `nodes` or `config`, copied once."""
+    mapping = mapping_of(root)
+    return lambda frame: dict(mapping(frame))
+
+
+def state_base(frame: Frame) -> Json | Missing:
+    """The state itself."""
+    return frame.env.state
+
+
+def mapping_of(root: str) -> Callable[[Frame], Mapping[str, Json]]:
+    """Where the entries of a root live."""
+    return {"nodes": nodes_of, "config": config_of}[root]
+
+
+def nodes_of(frame: Frame) -> Mapping[str, Json]:
+    return frame.env.nodes
+
+
+def config_of(frame: Frame) -> Mapping[str, Json]:
+    return frame.env.config
+
+
+CONTAINER: Final[dict[str, Callable[[Frame], Keyed]]] = {
+    "state": attrgetter("env.state"),
+    "nodes": attrgetter("env.nodes"),
+    "config": attrgetter("env.config"),
+    "names": attrgetter("env.names"),
+}
+"""What the first fixed key is looked up in."""
+
+
+def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
+    """A path of fixed keys. `slow` says what it means when the plain way fails; it may give MISSING or raise."""
+    if container == "state" and len(keys) == 1 and isinstance(keys[0], str):
+        return field_path(keys[0], slow)
+    start = CONTAINER[container]
+
+    def read(frame: Frame) -> Keyed | Json | Missing:
+        # JSON is dicts, lists and texts by contract; anything else lands in `slow`, which looks at types.
+        value = start(frame)
+        try:
+            for key in keys:
+                value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return slow(frame)
+        return value
+
+    return cast("Probe", read)
+
+
+def field_path(name: str, slow: Probe) -> Probe:
+    """A single field of the state: the commonest path."""
+
+    def read(frame: Frame) -> Json | Missing:
+        value = frame.env.state.get(name, MISSING)
+        return slow(frame) if value is MISSING else value
+
+    return read

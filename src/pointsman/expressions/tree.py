@@ -1,0 +1,208 @@
+"""The tree of an expression, as its author wrote it: no name is resolved yet.
+
+Every node knows its place: characters `at` to `end` of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pointsman.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, text, true, false or null."""
+
+    value: Json
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A bare word: variable, reserved name, state field or setting."""
+
+    name: str
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dollar:
+    """`$`: the root. Followed by a key it means what the bare key means."""
+
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """`base.key`, `base["key"]`, `base[3]`, `base[expression]`."""
+
+    base: Tree
+    key: Tree
+    at: int
+    end: int
+    dotted: bool = False
+    """Written with a dot: only then may `length` and `current_fanout_item` have their special meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """`base.*` or `base[*]`: what follows applies to every element; missing ones are left out."""
+
+    base: Tree
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`base[start:stop]` of a list or text."""
+
+    base: Tree
+    start: Tree | None
+    stop: Tree | None
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """`x => body`, only as an argument."""
+
+    variable: str
+    body: Tree
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`name(arguments)`; `receiver.name(arguments)` is the same with the receiver first."""
+
+    name: str
+    arguments: tuple[Tree | Lambda, ...]
+    at: int
+    end: int
+    name_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """`[a, b]`."""
+
+    items: tuple[Tree, ...]
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf:
+    """`{a: 1, "b": 2}`."""
+
+    pairs: tuple[tuple[str, Tree], ...]
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`[body for variable in source if condition]`."""
+
+    body: Tree
+    variable: str
+    source: Tree
+    condition: Tree | None
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """`not x` (loose), `!x` (tight), `-x`, `+x`. `not` and `!` differ only in what they bind."""
+
+    sign: str
+    operand: Tree
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Operators of one strength, left to right: `a + b - c`, `a < b <= c`, `a and b and c`, `a ?? b`.
+
+    Signs are canonical (`&&` is `and`, `===` is `==`, `is not` is `!=`). `a < b < c` means `a < b and b < c`.
+    """
+
+    strength: int
+    first: Tree
+    rest: tuple[tuple[str, Tree], ...]
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`condition ? yes : no` and `yes if condition else no`."""
+
+    condition: Tree
+    yes: Tree
+    no: Tree
+    at: int
+    end: int
+
+
+Tree: TypeAlias = (
+    Literal | Name | Dollar | Get | Each | Slice | Call | ListOf | ObjectOf | Comprehension | Prefix | Chain | Choice
+)
+
+PathTree: TypeAlias = Name | Dollar | Get | Each
+"""What a path ends with. Its start may be any tree: `(a ?? b).c`."""
+
+COALESCE, OR, AND, NOT, COMPARE, ADD, MULTIPLY, UNARY, POSTFIX = range(1, 10)
+"""How tightly operators bind, loosest first."""
+
+
+def unwound(tree: Tree) -> tuple[Tree, list[Get | Each]]:
+    """The start of a path and the parts after it, in reading order."""
+    parts: list[Get | Each] = []
+    while isinstance(tree, Get | Each):
+        parts.append(tree)
+        tree = tree.base
+    parts.reverse()
+    return tree, parts
+
+
+def rooted(tree: Tree) -> tuple[Tree, list[Get | Each]]:
+    """The same, where `$.name` starts at `name`."""
+    start, parts = unwound(tree)
+    if isinstance(start, Dollar) and parts and (name := literal_key(parts[0])):
+        return Name(name, start.at, parts[0].end), parts[1:]
+    return start, parts
+
+
+def literal_key(part: Get | Each) -> str | None:
+    """The text of a fixed text key."""
+    if isinstance(part, Get) and isinstance(part.key, Literal) and isinstance(part.key.value, str):
+        return part.key.value
+    return None
+
+
+def builds(tree: Tree) -> bool:
+    """Whether the result may be a list or object that the expression itself put together."""
+    match tree:
+        case Literal() | Name() | Dollar() | Get():
+            return False
+        case Choice():
+            return builds(tree.yes) or builds(tree.no)
+        case Chain(strength=strength):
+            if strength == COMPARE:
+                return False
+            return strength == ADD or builds(tree.first) or any(builds(operand) for _, operand in tree.rest)
+        case Prefix():
+            return False
+        case _:
+            return True
