@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from pointsman.definition.reading import DEPTH_MAX, Place, Reading, Unreadable
 from pointsman.values import Json, JsonObject
@@ -78,28 +78,47 @@ def read_yaml(text: str) -> Reading:
     return builder.reading
 
 
+class _Mark(Protocol):
+    index: int
+
+
+class _Foreign(Protocol):
+    """What every event of the library has."""
+
+    start_mark: _Mark | None
+
+
+class _Marked(Protocol):
+    """What the library's errors say."""
+
+    context: str | None
+    context_mark: _Mark | None
+    problem: str | None
+    problem_mark: _Mark | None
+
+
 def _events(text: str) -> Iterator[_Event]:
     """The library's events. It is imported here because most documents are JSON and never need it."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        for event in YAML(typ="safe", pure=True).parse(text):
+        parse = YAML(typ="safe", pure=True).parse  # pyright: ignore[reportUnknownMemberType]  # the library has no types
+        for event in cast("Iterator[_Foreign]", parse(text)):
             mark = event.start_mark
             yield _Event(
                 kind=type(event).__name__.removesuffix("Event"),
-                offset=0 if mark is None else cast(int, mark.index),
+                offset=0 if mark is None else mark.index,
                 anchor=cast("str | None", getattr(event, "anchor", None)),
                 tag=_tag_of(getattr(event, "tag", None)),
                 text=cast(str, getattr(event, "value", "") or ""),
                 is_plain=getattr(event, "style", "x") is None,
             )
     except MarkedYAMLError as why:
-        at = why.problem_mark or why.context_mark
-        message = " ".join(part for part in (why.context, why.problem) if part)
-        raise Unreadable(
-            "unreadable", message, 0 if at is None else cast(int, at.index), hint=_hint(text, message)
-        ) from why
+        marked = cast("_Marked", why)
+        at = marked.problem_mark or marked.context_mark
+        message = " ".join(part for part in (marked.context, marked.problem) if part)
+        raise Unreadable("unreadable", message, 0 if at is None else at.index, hint=_hint(text, message)) from why
     except (YAMLError, ValueError, RecursionError) as why:
         # The library raises plain ValueErrors for some broken escapes, and recurses in its scanner for flow syntax.
         raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is no YAML", 0) from why
