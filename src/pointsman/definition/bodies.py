@@ -67,12 +67,12 @@ def _shape(links: Links, node: int, returning: set[int]) -> LoopShape:
     if not body_edges:
         body_edges = [edge for edge in ways if edge.mark is None and edge.target in returning]
     firsts = [edge.target for edge in body_edges if edge.target >= 0 and edge.target != node]
-    inside = reach(lambda inner: (target for target in links.targets(inner) if target in returning), firsts, avoid=(node,))
-    numbers = {edge.index for edge in body_edges}
+    inside = reach(lambda one: (to for to in links.targets(one) if to in returning), firsts, avoid=(node,))
+    numbers = {edge.number for edge in body_edges}
     return LoopShape(
-        body_edges=tuple(edge.index for edge in body_edges),
+        body_edges=tuple(edge.number for edge in body_edges),
         body=frozenset(inside),
-        exit_edges=tuple(edge.index for edge in ways if edge.index not in numbers),
+        exit_edges=tuple(edge.number for edge in ways if edge.number not in numbers),
         back_edges=tuple(
             number for number in links.into[node] if links.edges[number].source in inside or number in numbers
         ),

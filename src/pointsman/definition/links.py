@@ -1,0 +1,241 @@
+"""The bare graph of a workflow: nodes by number, the ways control can go, and how a node's edges are used.
+
+Everything that follows paths (scopes, loop bodies, dead ends, data flow) starts from here, so that the checker and the
+compiler cannot disagree on what an edge is. Edges that are not written down but do exist are here too: they are
+`implied`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.control import HumanConfig, LoopConfig, ParallelConfig
+from pointsman.definition.edges import Always, AnyCondition, AskModel, Edge, Never, OnError, OnLabel, Otherwise
+from pointsman.definition.nodes import Node, Routing
+from pointsman.definition.workflow import Workflow
+from pointsman.values import END
+
+TO_END: Final = -1
+"""The target of an edge that ends the execution."""
+DANGLING: Final = -2
+"""The end of an edge that names a node which does not exist."""
+
+EdgeKind: TypeAlias = Literal["plain", "test", "label", "default", "error", "never", "llm"]
+Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
+Implied: TypeAlias = Literal["", "branch", "body", "caller", "timeout"]
+"""Why an edge exists that the document does not have: a parallel names the node in `branches`; a loop lists it in
+`body`; a tool executor goes back to the agent that called; a gate routes there when its time is up."""
+
+
+class EdgeRef(NamedTuple):
+    """One way from a node to another. Those of the document come first, at their own positions."""
+
+    number: int
+    id: str
+    source: int
+    target: int
+    kind: EdgeKind = "plain"
+    implied: Implied = ""
+    mark: Mark | None = None
+    """What the author says about it and a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The graph. `out` and `into` hold edge numbers in document order; edges that are `never` taken are in neither."""
+
+    ids: tuple[str, ...]
+    index: Mapping[str, int]
+    nodes: tuple[Node, ...]
+    edges: tuple[EdgeRef, ...]
+    out: tuple[tuple[int, ...], ...]
+    into: tuple[tuple[int, ...], ...]
+    entry: int | None
+    entries: tuple[int, ...]
+    """Every node that could be the entry; more than one or none is a problem."""
+    handlers: tuple[int, ...]
+    """Nodes that control is sent to without an edge: when a limit trips, on failure, to undo a step."""
+
+    def targets(self, node: int) -> Iterator[int]:
+        """Nodes one edge away. Ends and dangling edges are skipped."""
+        for edge in self.out[node]:
+            if (target := self.edges[edge].target) >= 0:
+                yield target
+
+    def sources(self, node: int) -> Iterator[int]:
+        """Nodes that have an edge to this one."""
+        for edge in self.into[node]:
+            if (source := self.edges[edge].source) >= 0:
+                yield source
+
+
+def routing_of(node: Node) -> Routing:
+    """How the node's outgoing edges are used: its own word, else what its type means."""
+    if node.routing is not None:
+        return node.routing
+    match node.type:
+        case "human" | "tool_executor":
+            return "label"
+        case "decision":
+            return "first"
+        case _:
+            return "all"
+
+
+def label_of(edge: Edge, routing: Routing) -> str | None:
+    """The label the edge listens to, if it listens to one."""
+    if isinstance(edge.condition, OnLabel):
+        return edge.condition.label
+    if edge.condition is None and routing == "label" and edge.label is not None:
+        return str(edge.label)
+    return None
+
+
+def kind_of(edge: Edge, routing: Routing) -> EdgeKind:
+    if label_of(edge, routing) is not None:
+        return "label"
+    return _kind_of_condition(edge.condition)
+
+
+def _kind_of_condition(condition: AnyCondition | None) -> EdgeKind:
+    match condition:
+        case None | Always():
+            return "plain"
+        case Never():
+            return "never"
+        case OnError():
+            return "error"
+        case Otherwise():
+            return "default"
+        case AskModel():
+            return "llm"
+        case OnLabel():
+            return "label"
+        case _:
+            return "test"
+
+
+def link(workflow: Workflow) -> Links:
+    """Number the nodes and resolve both ends of every edge. Of nodes with one id the first counts."""
+    nodes = workflow.nodes
+    index: dict[str, int] = {}
+    for position, node in enumerate(nodes):
+        index.setdefault(node.id, position)
+    edges = [*_written_edges(workflow, index)]
+    out: list[list[int]] = [[] for _ in nodes]
+    into: list[list[int]] = [[] for _ in nodes]
+
+    def enter(edge: EdgeRef) -> None:
+        if edge.kind == "never":
+            return
+        if edge.source >= 0:
+            out[edge.source].append(edge.number)
+        if edge.target >= 0:
+            into[edge.target].append(edge.number)
+
+    for edge in edges:
+        enter(edge)
+    for source, target, why in _implied(nodes, index, edges, out):
+        edge = EdgeRef(len(edges), f"{nodes[source].id}->{nodes[target].id}", source, target, implied=why)
+        edges.append(edge)
+        enter(edge)
+    entries = _entries(workflow, index, into)
+    return Links(
+        ids=tuple(node.id for node in nodes),
+        index=index,
+        nodes=nodes,
+        edges=tuple(edges),
+        out=tuple(map(tuple, out)),
+        into=tuple(map(tuple, into)),
+        entry=entries[0] if entries else next(_runnable(nodes), None),
+        entries=entries,
+        handlers=_handlers(workflow, index),
+    )
+
+
+def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[EdgeRef]:
+    names: set[str] = {edge.id for edge in workflow.edges if edge.id is not None}
+    for position, edge in enumerate(workflow.edges):
+        source = index.get(edge.source, DANGLING)
+        target = index.get(edge.target, TO_END if edge.target == END else DANGLING)
+        routing = routing_of(workflow.nodes[source]) if source >= 0 else "all"
+        name = edge.id if edge.id is not None else _fresh(f"{edge.source}->{edge.target}", names)
+        kind = kind_of(edge, routing) if edge.condition is not None or edge.label is not None else "plain"
+        yield EdgeRef(position, name, source, target, kind, mark=edge.mark)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """`a->b`, or with a number where that is taken."""
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name} {number}", number + 1
+    taken.add(candidate)
+    return candidate
+
+
+def _implied(
+    nodes: tuple[Node, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
+) -> Iterator[tuple[int, int, Implied]]:
+    """Source, target and reason of each edge that the document leaves unsaid."""
+    callers: dict[int, list[int]] = {}
+    for position, node in enumerate(nodes):
+        match node.config:
+            case ParallelConfig(branches=branches) if branches:
+                named = dict.fromkeys(index[branch] for branch in branches if branch in index)
+                yield from ((position, target, "branch") for target in _unreached(named, edges, out[position]))
+            case LoopConfig(body=body) if body:
+                yield from _implied_body(position, body, index, edges, out)
+            case HumanConfig(on_timeout=str(name)) if name in index:
+                yield from (
+                    (position, target, "timeout") for target in _unreached((index[name],), edges, out[position])
+                )
+            case AgentConfig():
+                for edge in out[position]:
+                    if (target := edges[edge].target) >= 0 and nodes[target].type == "tool_executor":
+                        callers.setdefault(target, []).append(position)
+            case _:
+                pass
+    for executor, agents in callers.items():
+        if not any(edges[edge].kind in {"plain", "default"} for edge in out[executor]):
+            yield from ((executor, agent, "caller") for agent in dict.fromkeys(agents))
+
+
+def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:
+    """Those no edge of the node leads to."""
+    reached = {edges[edge].target for edge in ways}
+    return [target for target in targets if target not in reached]
+
+
+def _implied_body(
+    loop: int, body: tuple[str, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
+) -> Iterator[tuple[int, int, Implied]]:
+    """A listed body runs in order and comes back; steps with edges of their own go where those say."""
+    chain = [loop, *(index[name] for name in body if name in index), loop]
+    for place, (source, target) in enumerate(pairwise(chain)):
+        reached = {edges[edge].target for edge in out[source]}
+        if target not in reached and (place == 0 or not reached):
+            yield source, target, "body"
+
+
+def _runnable(nodes: tuple[Node, ...]) -> Iterator[int]:
+    return (position for position, node in enumerate(nodes) if node.type != "note")
+
+
+def _entries(workflow: Workflow, index: Mapping[str, int], into: list[list[int]]) -> tuple[int, ...]:
+    starts = tuple(position for position, node in enumerate(workflow.nodes) if node.type == "start")
+    if starts:
+        return starts
+    if workflow.entry is not None:
+        return (index[workflow.entry],) if workflow.entry in index else ()
+    handlers = set(_handlers(workflow, index))
+    return tuple(node for node in _runnable(workflow.nodes) if not into[node] and node not in handlers)
+
+
+def _handlers(workflow: Workflow, index: Mapping[str, int]) -> tuple[int, ...]:
+    on_limit = workflow.config.on_limit if workflow.config else None
+    named = (on_limit, workflow.on_error, *(node.compensate for node in workflow.nodes))
+    return tuple(dict.fromkeys(index[name] for name in named if name is not None and name in index))

@@ -1,0 +1,180 @@
+"""Walks over a graph of numbered nodes: reachability, strongly connected parts, dominators. No recursion anywhere.
+
+`edges_of[n]` lists the neighbours of n. All walks are linear but dominators, which take n log n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+Neighbours: TypeAlias = Sequence[Sequence[int]]
+
+NOWHERE: Final = -1
+"""The dominator of the root and of nodes that no root reaches."""
+
+
+def reach(neighbours: Callable[[int], Iterable[int]], roots: Iterable[int], *, avoid: Iterable[int] = ()) -> set[int]:
+    """The roots and all that can be reached from them without entering `avoid`."""
+    closed = set(avoid)
+    waiting = [root for root in dict.fromkeys(roots) if root not in closed]
+    seen = set(waiting)
+    while waiting:
+        for node in neighbours(waiting.pop()):
+            if node not in seen and node not in closed:
+                seen.add(node)
+                waiting.append(node)
+    return seen
+
+
+def components(neighbours: Neighbours) -> tuple[tuple[int, ...], ...]:
+    """Strongly connected parts (Tarjan), each sorted. A part comes after all the parts it leads to."""
+    count = len(neighbours)
+    order, low = [0] * count, [0] * count
+    on_stack = bytearray(count)
+    stack: list[int] = []
+    found: list[tuple[int, ...]] = []
+    clock = 0
+    for root in range(count):
+        if order[root]:
+            continue
+        work: list[tuple[int, int]] = [(root, 0)]
+        while work:
+            node, position = work.pop()
+            if position == 0:
+                clock += 1
+                order[node] = low[node] = clock
+                stack.append(node)
+                on_stack[node] = 1
+            inner = neighbours[node]
+            if position:
+                low[node] = min(low[node], low[inner[position - 1]]) if on_stack[inner[position - 1]] else low[node]
+            while position < len(inner):
+                target = inner[position]
+                position += 1
+                if not order[target]:
+                    work += ((node, position), (target, 0))
+                    break
+                if on_stack[target]:
+                    low[node] = min(low[node], order[target])
+            else:
+                if low[node] == order[node]:
+                    found.append(_unwind(stack, on_stack, node))
+    return tuple(found)
+
+
+def _unwind(stack: list[int], on_stack: bytearray, root: int) -> tuple[int, ...]:
+    part: list[int] = []
+    while True:
+        node = stack.pop()
+        on_stack[node] = 0
+        part.append(node)
+        if node == root:
+            return tuple(sorted(part))
+
+
+@dataclass(frozen=True, slots=True)
+class DominatorTree:
+    """Who must be passed on every way to whom. `immediate[n]` is NOWHERE for the root and what it does not reach."""
+
+    root: int
+    immediate: list[int]
+    first: list[int]
+    last: list[int]
+    """Numbers of a walk over the tree: a node's subtree has the numbers from its `first` to its `last`."""
+
+    def dominates(self, node: int, other: int) -> bool:
+        """Every way to `other` passes `node`. A node dominates itself."""
+        return node == other or 0 <= self.first[node] < self.first[other] <= self.last[node]
+
+    def children(self) -> list[list[int]]:
+        inner: list[list[int]] = [[] for _ in self.immediate]
+        for node, above in enumerate(self.immediate):
+            if above >= 0:
+                inner[above].append(node)
+        return inner
+
+
+def dominator_tree(successors: Neighbours, predecessors: Neighbours, root: int) -> DominatorTree:
+    """The tree of immediate dominators, numbered for O(1) questions."""
+    immediate = dominators(successors, predecessors, root)
+    tree = DominatorTree(root, immediate, [NOWHERE] * len(immediate), [NOWHERE] * len(immediate))
+    children = tree.children()
+    clock = 0
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node < 0:
+            tree.last[~node] = clock - 1
+            continue
+        tree.first[node] = clock
+        clock += 1
+        waiting.append(~node)
+        waiting.extend(children[node])
+    return tree
+
+
+def dominators(successors: Neighbours, predecessors: Neighbours, root: int) -> list[int]:
+    """The immediate dominator of each node (Lengauer-Tarjan with path compression)."""
+    order, parent, number = _depth_first(successors, root)
+    count = len(order)
+    semi = list(range(count))
+    best = list(range(count))
+    ancestor = [NOWHERE] * count
+    immediate = [0] * count
+    buckets: list[list[int]] = [[] for _ in range(count)]
+
+    for node in range(count - 1, 0, -1):
+        for before in predecessors[order[node]]:
+            if (came := number[before]) >= 0:
+                semi[node] = min(semi[node], semi[_best(came, ancestor, best, semi)])
+        buckets[semi[node]].append(node)
+        above = parent[node]
+        ancestor[node] = above
+        for inner in buckets[above]:
+            chosen = _best(inner, ancestor, best, semi)
+            immediate[inner] = chosen if semi[chosen] < semi[inner] else above
+        buckets[above] = []
+
+    found = [NOWHERE] * len(successors)
+    for node in range(1, count):
+        if immediate[node] != semi[node]:
+            immediate[node] = immediate[immediate[node]]
+        found[order[node]] = order[immediate[node]]
+    return found
+
+
+def _depth_first(successors: Neighbours, root: int) -> tuple[list[int], list[int], list[int]]:
+    """Nodes in preorder; each one's parent as a preorder number; the preorder number of each node or -1."""
+    number = [NOWHERE] * len(successors)
+    order: list[int] = []
+    parent: list[int] = []
+    waiting: list[tuple[int, int]] = [(root, 0)]
+    while waiting:
+        node, above = waiting.pop()
+        if number[node] >= 0:
+            continue
+        number[node] = len(order)
+        order.append(node)
+        parent.append(above)
+        here = number[node]
+        waiting.extend((target, here) for target in reversed(successors[node]) if number[target] < 0)
+    return order, parent, number
+
+
+def _best(node: int, ancestor: list[int], best: list[int], semi: list[int]) -> int:
+    """The node of least semidominator on the way up, shortening the way as it goes."""
+    if ancestor[node] == NOWHERE:
+        return node
+    path: list[int] = []
+    here = node
+    while ancestor[ancestor[here]] != NOWHERE:
+        path.append(here)
+        here = ancestor[here]
+    for inner in reversed(path):
+        above = ancestor[inner]
+        if semi[best[above]] < semi[best[inner]]:
+            best[inner] = best[above]
+        ancestor[inner] = ancestor[above]
+    return best[node]
