@@ -133,8 +133,8 @@ def structures(draw_one: st.DrawFn) -> str:
             case "choice" | "parallel":
                 opener, closer = (fresh("dec"), fresh("step")) if shape == "choice" else (fresh("fan"), fresh("join"))
                 lines.append(f"{entry} -> {opener}")
-                for _ in range(draw_one(st.integers(1, 3))):
-                    lines.append(f"{block(opener, depth - 1)} -> {closer}")
+                ends = [block(opener, depth - 1) for _ in range(draw_one(st.integers(1, 3)))]
+                lines.extend(f"{last} -> {closer}" for last in ends)
                 return closer
             case "loop":
                 loop = fresh("loop")

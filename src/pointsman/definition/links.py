@@ -186,7 +186,8 @@ def _implied(
         match node.config:
             case ParallelConfig(branches=branches) if branches:
                 named = dict.fromkeys(index[branch] for branch in branches if branch in index)
-                yield from ((position, target, "branch") for target in _unreached(named, edges, out[position]))
+                for target in _unreached(named, edges, out[position]):
+                    yield position, target, "branch"
             case LoopConfig(body=body) if body:
                 yield from _implied_body(position, body, index, edges, out)
             case HumanConfig(on_timeout=str(name)) if name in index:
@@ -194,14 +195,15 @@ def _implied(
                     (position, target, "timeout") for target in _unreached((index[name],), edges, out[position])
                 )
             case AgentConfig():
-                for edge in out[position]:
-                    if (target := edges[edge].target) >= 0 and nodes[target].type == "tool_executor":
-                        callers.setdefault(target, []).append(position)
+                targets = {edges[edge].target for edge in out[position]}
+                for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
+                    callers.setdefault(target, []).append(position)
             case _:
                 pass
     for executor, agents in callers.items():
         if not any(edges[edge].kind in {"plain", "default"} for edge in out[executor]):
-            yield from ((executor, agent, "caller") for agent in dict.fromkeys(agents))
+            for agent in agents:
+                yield executor, agent, "caller"
 
 
 def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:
