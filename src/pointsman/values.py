@@ -5,12 +5,16 @@ Nothing here knows anything about workflows; every other module may import it.
 
 from __future__ import annotations
 
-from typing import Final, NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NewType, TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+# The type is recursive, which the decoder of stored structs cannot follow at run time: there it takes any JSON.
+if TYPE_CHECKING:
+    Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+else:
+    Json = Any
 """A JSON value. Treated as immutable by everyone but the one function that built it."""
 
-JsonObject: TypeAlias = "dict[str, Json]"
+JsonObject: TypeAlias = dict[str, Json]
 
 NodeId = NewType("NodeId", str)
 """A node's id inside one workflow. An opaque text, never a path."""

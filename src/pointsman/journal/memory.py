@@ -1,0 +1,260 @@
+"""A store inside the process: plain objects, no bytes, no waiting. For tests, demonstrations, and speed.
+
+Nothing here is copied: rows are frozen, and JSON values are treated as immutable by everyone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from typing import Final
+
+from pointsman.journal.faults import JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.records import (
+    Conversation,
+    ExecutionQuery,
+    SavedWorkflow,
+    Summary,
+    WorkflowDraft,
+    WorkflowEntry,
+)
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Json, WorkflowId
+
+WORDS: Final = re.compile(r"\w+")
+
+
+class MemoryJournal:
+    """Rows in lists. An append is one comparison and one list append."""
+
+    def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
+        self._rows: dict[ExecutionId, list[Row]] = {}
+        self._summaries = summaries
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        rows = self._rows.get(execution)
+        if rows is None:
+            rows = []
+        if row.seq != len(rows) + 1:
+            raise JournalMoved(f"execution {execution!r} is at row {len(rows)}; row {row.seq} does not follow")
+        if not rows:
+            self._rows[execution] = rows
+        rows.append(row)
+        if summary is not None:
+            self._summaries[execution] = summary
+
+    async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
+        rows = self._rows.get(execution, [])
+        position = after
+        while position < len(rows):
+            yield rows[position]
+            position += 1
+
+    async def last(self, execution: ExecutionId) -> int:
+        return len(self._rows.get(execution, ()))
+
+
+class MemoryExecutions:
+    """Summaries in a dict, filtered by looking at each."""
+
+    def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
+        self._summaries = summaries
+
+    async def put(self, summary: Summary) -> None:
+        self._summaries[summary.execution] = summary
+
+    async def find(self, execution: ExecutionId) -> Summary | None:
+        return self._summaries.get(execution)
+
+    async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
+        found = sorted(
+            (summary for summary in self._summaries.values() if fits(summary, query)),
+            key=lambda summary: (summary.started, summary.execution),
+            reverse=True,
+        )
+        return found[: query.limit]
+
+
+def fits(summary: Summary, query: ExecutionQuery) -> bool:
+    return (
+        (not query.statuses or summary.status in query.statuses)
+        and query.workflow in (None, summary.workflow)
+        and query.parent in (None, summary.parent)
+        and query.session in (None, summary.session)
+        and query.owner in (None, summary.owner)
+        and (query.before is None or (summary.started, summary.execution) < query.before)
+    )
+
+
+class MemoryWorkflows:
+    """Revisions in lists; what was deleted is remembered by id."""
+
+    def __init__(self) -> None:
+        self._revisions: defaultdict[WorkflowId, list[SavedWorkflow]] = defaultdict(list)
+        self._deleted: set[WorkflowId] = set()
+
+    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
+        revisions = self._revisions[draft.id]
+        digest = hashlib.sha256(draft.text.encode()).hexdigest()
+        latest = revisions[-1] if revisions and draft.id not in self._deleted else None
+        if latest and (latest.digest, latest.draft.version) == (digest, draft.version):
+            return latest
+        saved = SavedWorkflow(draft=draft, revision=len(revisions) + 1, digest=digest)
+        revisions.append(saved)
+        self._deleted.discard(draft.id)
+        return saved
+
+    async def find(self, reference: str) -> SavedWorkflow | None:
+        name, _, wanted = reference.partition("@")
+        revisions = self._revisions.get(WorkflowId(name), [])
+        if wanted.isdecimal():
+            return next((saved for saved in revisions if saved.revision == int(wanted)), None)
+        if name in self._deleted:
+            return None
+        return next((saved for saved in reversed(revisions) if wanted in ("", saved.draft.version)), None)
+
+    async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
+        if workflow is not None:
+            return [entry_of(saved) for saved in reversed(self._revisions.get(workflow, []))]
+        kept = sorted(name for name, revisions in self._revisions.items() if revisions and name not in self._deleted)
+        return [entry_of(self._revisions[name][-1]) for name in kept]
+
+    async def delete(self, workflow: WorkflowId) -> bool:
+        if workflow in self._deleted or not self._revisions.get(workflow):
+            return False
+        self._deleted.add(workflow)
+        return True
+
+
+def entry_of(saved: SavedWorkflow) -> WorkflowEntry:
+    draft = saved.draft
+    return WorkflowEntry(
+        id=draft.id,
+        revision=saved.revision,
+        name=draft.name,
+        version=draft.version,
+        dialect=draft.dialect,
+        created=draft.created,
+        author=draft.author,
+        digest=saved.digest,
+    )
+
+
+class MemoryMemories:
+    """Remembered values in dicts by scope and namespace; searching counts words."""
+
+    def __init__(self) -> None:
+        self._values: defaultdict[tuple[str, str], dict[str, Json]] = defaultdict(dict)
+
+    async def get(self, scope: str, namespace: str, key: str) -> Json | None:
+        return self._values[scope, namespace].get(key)
+
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        if value is None:
+            self._values[scope, namespace].pop(key, None)
+        else:
+            self._values[scope, namespace][key] = value
+
+    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
+        known = self._values[scope, namespace].get(key, [])
+        if not isinstance(known, list):
+            raise MemoryNotAList(f"what is remembered under {key!r} is no list", hint="Use another key, or set it.")
+        self._values[scope, namespace][key] = [*known, value]
+
+    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
+        wanted = {word.casefold() for word in WORDS.findall(text)}
+        counted = [
+            (len(wanted & {word.casefold() for word in WORDS.findall(f"{key} {value}")}), key, value)
+            for key, value in self._values[scope, namespace].items()
+        ]
+        best = sorted((hit for hit in counted if hit[0]), key=lambda hit: (-hit[0], hit[1]))
+        return [(key, value) for _, key, value in best[:limit]]
+
+    async def forget(self, scope: str, namespace: str) -> None:
+        self._values.pop((scope, namespace), None)
+
+
+class MemorySessions:
+    """Conversations in lists."""
+
+    def __init__(self) -> None:
+        self._messages: defaultdict[str, list[Json]] = defaultdict(list)
+        self._closed: set[str] = set()
+
+    async def load(self, session: str) -> Conversation:
+        messages = tuple(self._messages.get(session, ()))
+        return Conversation(session=session, messages=messages, closed=session in self._closed)
+
+    async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
+        known = self._messages.get(session, [])
+        if tuple(known[after : after + len(messages)]) == messages and len(known) >= after + len(messages):
+            return
+        if session in self._closed:
+            raise SessionClosed(f"session {session!r} is closed", hint="Reopen it, or start another one.")
+        if len(known) != after:
+            raise SessionMoved(f"session {session!r} has {len(known)} messages, not {after}")
+        self._messages[session] = [*known, *messages]
+
+    async def close(self, session: str, *, closed: bool = True) -> None:
+        if closed:
+            self._closed.add(session)
+        else:
+            self._closed.discard(session)
+
+
+class MemoryEffects:
+    """Answers by execution and attempt."""
+
+    def __init__(self) -> None:
+        self._values: defaultdict[tuple[ExecutionId, str], dict[int, Json]] = defaultdict(dict)
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+        self._values[execution, attempt].setdefault(number, value)
+
+    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
+        return dict(self._values.get((execution, attempt), {}))
+
+
+class MemoryBlobs:
+    """Bytes by their hash."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, bytes] = {}
+
+    async def put(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._contents[digest] = content
+        return digest
+
+    async def get(self, digest: str) -> bytes | None:
+        return self._contents.get(digest)
+
+
+class MemoryStore:
+    """Everything in this process; gone with it."""
+
+    def __init__(self) -> None:
+        summaries: dict[ExecutionId, Summary] = {}
+        self.journal = MemoryJournal(summaries)
+        self.executions = MemoryExecutions(summaries)
+        self.workflows = MemoryWorkflows()
+        self.memory = MemoryMemories()
+        self.sessions = MemorySessions()
+        self.effects = MemoryEffects()
+        self.blobs = MemoryBlobs()
+
+    async def verify(self) -> list[str]:
+        return []
+
+    def warnings(self) -> list[str]:
+        return ["memory: nothing outlives this process"]
+
+    async def close(self) -> None:
+        return None
+
+
+async def open_memory(url: str) -> MemoryStore:
+    """A new, empty store; `url` is `memory:` and says nothing more."""
+    return MemoryStore()

@@ -1,0 +1,55 @@
+"""A store in one SQLite file: one thread writes, others read, every acknowledged row is on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from pointsman.engine.events import Event
+from pointsman.journal.codec import Codec
+from pointsman.journal.lifts import LIFTS
+from pointsman.journal.sqlite.connection import path_of, version_warnings
+from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
+from pointsman.journal.sqlite.damage import find_damage
+from pointsman.journal.sqlite.memories import SqliteMemories
+from pointsman.journal.sqlite.reader import Reader
+from pointsman.journal.sqlite.rows import SqliteJournal
+from pointsman.journal.sqlite.sessions import SqliteSessions
+from pointsman.journal.sqlite.summaries import SqliteExecutions
+from pointsman.journal.sqlite.workflows import SqliteWorkflows
+from pointsman.journal.sqlite.writer import Writer
+
+
+class SqliteStore:
+    """Opening blocks for some milliseconds (the file is created or migrated): see `open_sqlite`."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = Writer(path)
+        self._reader = Reader(path)
+        parts = (self._writer, self._reader)
+        self.journal = SqliteJournal(*parts, Codec[Event](Event, LIFTS))
+        self.executions = SqliteExecutions(*parts)
+        self.workflows = SqliteWorkflows(*parts)
+        self.memory = SqliteMemories(*parts)
+        self.sessions = SqliteSessions(*parts)
+        self.effects = SqliteEffects(*parts)
+        self.blobs = SqliteBlobs(*parts)
+
+    async def verify(self) -> list[str]:
+        return await self._reader.run(find_damage)
+
+    def warnings(self) -> list[str]:
+        return version_warnings()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        # The writer last: the last connection to close folds the log into the file.
+        self._reader.close()
+        self._writer.close()
+
+
+async def open_sqlite(url: str) -> SqliteStore:
+    """The store in the file of `sqlite:///path`; created where there is none, in a directory that exists."""
+    return await asyncio.to_thread(SqliteStore, path_of(url))

@@ -1,0 +1,127 @@
+"""Connections to one SQLite file: how they are opened, and what their errors mean to an operator."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import quote, unquote
+
+from pointsman.journal.faults import (
+    StoreDamaged,
+    StoreFailed,
+    StoreForeign,
+    StoreFull,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+)
+
+BUSY_WAIT_MS: Final = 5000
+"""How long to wait for another process before saying that the store is locked."""
+WAL_PAGES_MAX: Final = 4000
+"""A checkpoint after 16 MB of log: rarely enough to cost little, often enough that reading stays fast."""
+OLDEST: Final = (3, 37, 0)
+"""STRICT tables."""
+WAL_RESET_FIXED: Final = (3, 51, 3)
+
+Identity: TypeAlias = tuple[int, int]
+"""Device and number of a file: a file moved away and another put in its place has another one."""
+
+
+def path_of(url: str) -> Path:
+    """The file of `sqlite:///relative`, `sqlite:////absolute` or `sqlite:///~/home`."""
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite" or not rest.startswith("/") or rest == "/":
+        raise StoreMissing(f"{url!r} names no file", hint="Write sqlite:///name.db, or sqlite:////absolute/name.db.")
+    return Path(unquote(rest[1:])).expanduser().absolute()
+
+
+def identity_of(path: Path) -> Identity | None:
+    """None where there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """The one connection that writes and checkpoints. Every commit reaches the disk before it returns."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreFailed(
+            f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
+            hint="Use a Python that brings a newer SQLite.",
+        )
+    connection = connect(f"file://{quote(str(path))}?mode=rwc")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that can only read; it never checkpoints."""
+    connection = connect(f"file://{quote(str(path))}?mode=rw")
+    connection.execute("PRAGMA query_only = 1")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
+
+
+def connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=64)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_WAIT_MS}")
+    return connection
+
+
+@contextmanager
+def explained(path: Path) -> Generator[None, None, None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.Error as why:
+        raise fault(why, path) from why
+
+
+def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
+    """What an error of SQLite means to the one who must act."""
+    # Errors that the binding finds by itself (a closed connection, a type it cannot bind) carry no code.
+    code = getattr(why, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    message = f"{path.name}: {why}"
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreLocked(message, hint="End the other process that holds it, or give each a store of its own.")
+        case sqlite3.SQLITE_CANTOPEN:
+            return StoreMissing(message, hint=f"Does the directory {path.parent} exist, and may it be written?")
+        case sqlite3.SQLITE_NOTADB:
+            return StoreForeign(message, hint="Give the store a file of its own.")
+        case sqlite3.SQLITE_CORRUPT:
+            return StoreDamaged(message, hint="Restore a backup; `pointsman verify` tells what is damaged.")
+        case sqlite3.SQLITE_IOERR:
+            return StoreFailed(message, hint="The disk refuses to work: look at the system's log.")
+        case _:
+            missing = "Use a Python whose SQLite has full-text search (FTS5)." if "fts5" in message else ""
+            return StoreFailed(message, hint=missing)
+
+
+def version_warnings() -> list[str]:
+    """What an operator should know about the SQLite that this Python brings."""
+    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
+        return []
+    warning = (
+        f"SQLite {sqlite3.sqlite_version} has a rare bug, mended in 3.51.3: two connections that checkpoint at once can"
+        " damage the file. Each process checkpoints in one thread only; let no two share it, or use a newer SQLite."
+    )
+    return [warning]

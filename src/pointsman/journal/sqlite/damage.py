@@ -1,0 +1,55 @@
+"""Looking for damage: the file's pages, the chains of the rows, the contents of the blobs. Reads everything.
+
+What a chain cannot tell is that rows were taken off its very end: compare with a backup for that.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from pointsman.journal.codec import content_hash
+from pointsman.journal.faults import StoreFailed
+from pointsman.journal.sqlite.rows import read_content
+from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, first_hash, row_hash
+from pointsman.values import ExecutionId
+
+
+def find_damage(connection: sqlite3.Connection) -> list[str]:
+    """Every contradiction in the file: its pages, the chains of the rows, the contents of the blobs."""
+    damage = [f"the file: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+    for no, execution in connection.execute("SELECT no, id FROM executions").fetchall():
+        damage.extend(find_breaks(connection, no, ExecutionId(execution)))
+    known = "SELECT count(*) FROM rows WHERE id >> 32 NOT IN (SELECT no FROM executions)"
+    (strays,) = connection.execute(known).fetchone()
+    if strays:
+        damage.append(f"{strays} rows belong to no execution")
+    damage.extend(find_false_blobs(connection))
+    return damage
+
+
+def find_breaks(connection: sqlite3.Connection, no: int, execution: ExecutionId) -> Iterator[str]:
+    """Follow one chain. After a break it is taken up again, so that each damaged row is told once."""
+    previous, expected = first_hash(execution), 1
+    cursor = connection.execute(
+        "SELECT id, at, shape, form, data, hash FROM rows WHERE id BETWEEN ? AND ? ORDER BY id",
+        (no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK),
+    )
+    for number, at, shape, form, data, stored in cursor:
+        seq = number & SEQ_MASK
+        if seq != expected:
+            yield f"execution {execution!r}: row {expected} is missing"
+        elif row_hash(previous, seq, at, shape, form, data) != stored:
+            yield f"execution {execution!r}: row {seq} is not what was written"
+        previous, expected = stored, seq + 1
+
+
+def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
+    for (digest,) in connection.execute("SELECT hash FROM blobs").fetchall():
+        try:
+            true = content_hash(read_content(connection, digest)) == digest
+        except StoreFailed as why:
+            yield f"blob {digest.hex()} cannot be unpacked: {why}"
+            continue
+        if not true:
+            yield f"blob {digest.hex()} is not what was written"

@@ -1,0 +1,60 @@
+"""Reading beside the writer: a few threads with connections of their own. Reading goes on when writing cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from pointsman.journal.faults import StoreClosed, StoreDamaged
+from pointsman.journal.sqlite.connection import connect_reader, explained
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+"""One long read (an export, a verification) must not hold up the short ones."""
+
+
+class Reader:
+    """Runs queries in threads. Each sees what was committed when it began."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"pointsman-reader:{path.name}")
+        self._closed = False
+
+    async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise StoreClosed(f"the store {self._path.name!r} was closed")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._query, query)
+
+    def close(self) -> None:
+        """Blocks until running queries are done."""
+        self._closed = True
+        self._threads.shutdown(wait=True)
+        while self._opened:
+            self._opened.pop().close()
+
+    def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        with explained(self._path):
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = connect_reader(self._path)
+                self._opened.append(connection)
+            return query(connection)
+
+
+def read_blob(connection: sqlite3.Connection, digest: bytes) -> tuple[int, bytes]:
+    """The form and data of a blob that must be there."""
+    found: tuple[int, bytes] | None = connection.execute(
+        "SELECT form, data FROM blobs WHERE hash = ?", (digest,)
+    ).fetchone()
+    if found is None:
+        raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
+    return found

@@ -1,0 +1,92 @@
+"""The journal in SQLite: rows in one tree, by execution and seq; chained by hashes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from pointsman.engine.events import Event
+from pointsman.journal.codec import Codec, unpack
+from pointsman.journal.faults import StoreDamaged
+from pointsman.journal.records import Summary
+from pointsman.journal.sqlite.reader import Reader, read_blob
+from pointsman.journal.sqlite.summaries import put_summary
+from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
+from pointsman.journal.sqlite.writer import Writer
+from pointsman.ports import Row
+from pointsman.values import ExecutionId
+
+PAGE_ROWS: Final = 256
+PAGE_BYTES: Final = 4 * 1024 * 1024
+"""What one step of reading holds in memory; a single larger row comes alone."""
+
+
+class Stored(NamedTuple):
+    """A row as it was read: unpacked, not decoded."""
+
+    seq: int
+    at: float
+    shape: int
+    plain: bytes
+
+
+class SqliteJournal:
+    """Encodes in the caller's thread, so that a bad value is the caller's at once; writes in the writer's."""
+
+    def __init__(self, writer: Writer, reader: Reader, codec: Codec[Event]) -> None:
+        self._submit = writer.submit
+        self._read = reader.run
+        self._codec = codec
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        codec = self._codec
+        plain, shape = codec.encode(row.events), codec.shape
+
+        def apply(transaction: Transaction) -> None:
+            transaction.append(execution, row.seq, row.at, shape, plain)
+            if summary is not None:
+                put_summary(transaction, summary)
+
+        await self._submit(apply)
+
+    async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
+        while page := await self._read(partial(read_page, execution=execution, after=after)):
+            for stored in page:
+                after = stored.seq
+                yield Row(stored.seq, stored.at, self._codec.decode(stored.plain, stored.shape))
+
+    async def last(self, execution: ExecutionId) -> int:
+        return await self._read(lambda connection: read_head(connection, execution).seq)
+
+
+def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int) -> list[Stored]:
+    """The next rows, up to a number and a size."""
+    found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+    if found is None:
+        return []
+    first = found[0] << SEQ_BITS
+    cursor = connection.execute(
+        "SELECT id, at, shape, form, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+        (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, PAGE_ROWS),
+    )
+    page: list[Stored] = []
+    size = 0
+    for number, at, shape, form, data in cursor:
+        plain = unpack(form, data, lambda digest: read_content(connection, digest))
+        size += len(plain)
+        if page and size > PAGE_BYTES:
+            break
+        page.append(Stored(number & SEQ_MASK, at, shape, plain))
+    return page
+
+
+def read_content(connection: sqlite3.Connection, digest: bytes) -> bytes:
+    """The plain content of a blob."""
+    form, data = read_blob(connection, digest)
+    return unpack(form, data, lambda _: missing(digest))
+
+
+def missing(digest: bytes) -> bytes:
+    raise StoreDamaged(f"the blob {digest.hex()} points at another one")

@@ -1,0 +1,160 @@
+"""The tables, and how older stores become today's.
+
+A store's version is SQLite's `user_version`, its kind is `application_id`: both lie in the file's header and change in
+the transaction that migrates. A migration is a tuple of statements; it is only ever appended, never changed.
+
+Plain statements, not a migration framework: the schema has one writer and one reader, both here, and a framework
+would cost every command of the command line the time to load it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from pointsman.journal.faults import StoreDamaged, StoreForeign, StoreNewer
+
+APPLICATION_ID: Final = 0x504F494E
+"""`POIN` in ASCII."""
+
+ROWS_PER_EXECUTION_BITS: Final = 32
+"""A row's id is the number of its execution, then its seq in this many bits: one tree, in the order of reading."""
+
+FIRST: Final = (
+    """
+    CREATE TABLE executions (
+        no INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE
+    ) STRICT
+    """,
+    """
+    CREATE TABLE rows (
+        id INTEGER PRIMARY KEY,  -- executions.no << 32 | seq
+        at REAL NOT NULL,        -- unix seconds
+        shape INTEGER NOT NULL,  -- how many lifts existed when it was written
+        form INTEGER NOT NULL,   -- codec.Form: how data is packed
+        data BLOB NOT NULL,
+        hash BLOB NOT NULL       -- SHA-256 of the hash before it and this row
+    ) STRICT
+    """,
+    """
+    CREATE VIEW journal AS
+        SELECT e.id AS execution, r.id & 4294967295 AS seq, datetime(r.at, 'unixepoch') AS at,
+            CASE r.form WHEN 0 THEN CAST(r.data AS TEXT) END AS events
+        FROM rows AS r JOIN executions AS e ON e.no = r.id >> 32
+    """,
+    """
+    CREATE TABLE blobs (
+        hash BLOB NOT NULL UNIQUE,  -- SHA-256 of the plain content
+        form INTEGER NOT NULL,
+        data BLOB NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE summaries (
+        execution TEXT NOT NULL PRIMARY KEY,
+        workflow TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        started REAL NOT NULL,
+        updated REAL NOT NULL,
+        parent TEXT,
+        session TEXT,
+        owner TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX summaries_by_start ON summaries (started, execution)",
+    "CREATE INDEX summaries_by_status ON summaries (status, started, execution)",
+    "CREATE INDEX summaries_by_workflow ON summaries (workflow, started, execution)",
+    "CREATE INDEX summaries_by_parent ON summaries (parent) WHERE parent IS NOT NULL",
+    "CREATE INDEX summaries_by_session ON summaries (session, started) WHERE session IS NOT NULL",
+    """
+    CREATE TABLE workflows (
+        id TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        version TEXT NOT NULL,
+        name TEXT NOT NULL,
+        dialect TEXT NOT NULL,
+        created REAL NOT NULL,
+        author TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        text TEXT NOT NULL,
+        native BLOB NOT NULL,
+        UNIQUE (id, revision)
+    ) STRICT
+    """,
+    "CREATE TABLE deleted_workflows (id TEXT NOT NULL PRIMARY KEY) STRICT",
+    """
+    CREATE TABLE memory (
+        no INTEGER PRIMARY KEY,
+        scope TEXT NOT NULL,
+        namespace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB NOT NULL,
+        UNIQUE (scope, namespace, key)
+    ) STRICT
+    """,
+    "CREATE VIRTUAL TABLE memory_words USING fts5 (words)",
+    """
+    CREATE TABLE messages (
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,  -- 1, 2, …
+        message BLOB NOT NULL,
+        UNIQUE (session, number)
+    ) STRICT
+    """,
+    "CREATE TABLE closed_sessions (session TEXT NOT NULL PRIMARY KEY) STRICT",
+    """
+    CREATE TABLE effects (
+        execution TEXT NOT NULL,
+        attempt TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        form INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        UNIQUE (execution, attempt, number)
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST,)
+
+
+def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
+    """Bring the store to today's tables, all or nothing. Two processes may try at once: one waits and finds it done."""
+    if pragma(connection, "user_version") == len(migrations) and is_ours(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        apply(connection, migrations)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def apply(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...]) -> None:
+    version = pragma(connection, "user_version")
+    empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+    if not is_ours(connection) and not (empty and version == 0):
+        raise StoreForeign("the file is a database of something else", hint="Give the store a file of its own.")
+    if version > len(migrations):
+        raise StoreNewer(
+            f"the store has version {version}, this Pointsman knows {len(migrations)}",
+            hint="Upgrade Pointsman, or use another store.",
+        )
+    for statements in migrations[version:]:
+        for statement in statements:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def is_ours(connection: sqlite3.Connection) -> bool:
+    return pragma(connection, "application_id") == APPLICATION_ID
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> int:
+    found = connection.execute(f"PRAGMA {name}").fetchone()
+    if found is None:
+        raise StoreDamaged(f"the store does not say its {name}")
+    return int(found[0])

@@ -1,0 +1,96 @@
+"""The list of executions in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.sqlite.reader import Reader
+from pointsman.journal.sqlite.transaction import Transaction
+from pointsman.journal.sqlite.writer import Writer
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner"
+PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str]
+
+
+def put_summary(transaction: Transaction, summary: Summary) -> None:
+    values = (
+        summary.execution,
+        summary.workflow,
+        summary.revision,
+        summary.status,
+        summary.started,
+        summary.updated,
+        summary.parent,
+        summary.session,
+        summary.owner,
+    )
+    transaction.execute(PUT, values)
+
+
+class SqliteExecutions:
+    """Summaries, written with the rows that change them."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._submit = writer.submit
+        self._read = reader.run
+
+    async def put(self, summary: Summary) -> None:
+        await self._submit(lambda transaction: put_summary(transaction, summary))
+
+    async def find(self, execution: ExecutionId) -> Summary | None:
+        found = await self._read(
+            lambda connection: connection.execute(
+                f"SELECT {COLUMNS} FROM summaries WHERE execution = ?", (execution,)
+            ).fetchone()
+        )
+        return None if found is None else summary_of(found)
+
+    async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
+        return await self._read(lambda connection: select(connection, query))
+
+
+def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summary]:
+    """Every value is bound; only these column names ever enter the statement."""
+    narrowing: list[str] = []
+    values: list[str | float | int] = []
+    for column, value in (
+        ("workflow", query.workflow),
+        ("parent", query.parent),
+        ("session", query.session),
+        ("owner", query.owner),
+    ):
+        if value is not None:
+            narrowing.append(f"{column} = ?")
+            values.append(value)
+    if query.statuses:
+        narrowing.append(f"status IN ({', '.join('?' * len(query.statuses))})")
+        values.extend(sorted(query.statuses))
+    if query.before is not None:
+        narrowing.append("(started, execution) < (?, ?)")
+        values.extend(query.before)
+    where = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
+    cursor = connection.execute(
+        f"SELECT {COLUMNS} FROM summaries {where} ORDER BY started DESC, execution DESC LIMIT ?",
+        (*values, query.limit),
+    )
+    return [summary_of(row) for row in cursor]
+
+
+def summary_of(row: SummaryRow) -> Summary:
+    execution, workflow, revision, status, started, updated, parent, session, owner = row
+    return Summary(
+        execution=ExecutionId(execution),
+        workflow=WorkflowId(workflow),
+        revision=revision,
+        status=status,
+        started=Instant(started),
+        updated=Instant(updated),
+        parent=None if parent is None else ExecutionId(parent),
+        session=session,
+        owner=owner,
+    )

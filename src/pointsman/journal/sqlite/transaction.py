@@ -1,0 +1,156 @@
+"""An open transaction of the writer: adds rows to journals, chained by hashes, and lets others execute statements.
+
+    hash(row) = SHA-256(hash of the row before it, seq, at, shape, form, data)      hash(row 0) = SHA-256(execution id)
+
+A row changed, moved, or taken out of the middle breaks every hash behind it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import struct
+from typing import Final, NamedTuple
+
+from pointsman.journal.codec import Form, Packed, compress, content_hash, pack
+from pointsman.journal.faults import JournalMoved
+from pointsman.values import ExecutionId, Json
+
+HEADS_MAX: Final = 50_000
+"""Executions whose last row is kept in memory; another's is looked up."""
+SEQ_BITS: Final = 32
+SEQ_MASK: Final = (1 << SEQ_BITS) - 1
+HEADER: Final = struct.Struct(">QdIB")
+INSERT_ROW: Final = (
+    "INSERT INTO rows (id, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+
+
+class Conflict(Exception):
+    """This transaction cannot stand as it is; its requests must be tried one by one."""
+
+
+class Head(NamedTuple):
+    """The end of one journal."""
+
+    no: int
+    """0: this execution has no row yet."""
+    seq: int
+    hash: bytes
+
+
+class Heads(dict[ExecutionId, Head]):
+    """The ends of the journals written lately. The oldest entry makes room."""
+
+    def keep(self, execution: ExecutionId, head: Head) -> None:
+        if len(self) >= HEADS_MAX and execution not in self:
+            del self[next(iter(self))]
+        self[execution] = head
+
+
+def row_hash(previous: bytes, seq: int, at: float, shape: int, form: int, data: bytes) -> bytes:
+    digest = hashlib.sha256(previous)
+    digest.update(HEADER.pack(seq, at, shape, form))
+    digest.update(data)
+    return digest.digest()
+
+
+def first_hash(execution: ExecutionId) -> bytes:
+    return hashlib.sha256(execution.encode()).digest()
+
+
+class Transaction:
+    """What requests write through. Lives from BEGIN to COMMIT."""
+
+    __slots__ = ("_alone", "_heads", "_rows", "connection", "touched")
+
+    def __init__(self, connection: sqlite3.Connection, heads: Heads, *, alone: bool) -> None:
+        self.connection = connection
+        self.touched: set[ExecutionId] = set()
+        self._heads = heads
+        self._alone = alone
+        self._rows: list[tuple[int, float, int, int, bytes, bytes]] = []
+
+    def append(self, execution: ExecutionId, seq: int, at: float, shape: int, plain: bytes) -> None:
+        """Add one row. Raises `JournalMoved` unless it follows the last one."""
+        head = self._heads.get(execution)
+        if head is None or head.seq + 1 != seq:
+            head = self._look_up(execution)
+            if head.seq + 1 != seq:
+                raise moved(execution, seq, head.seq)
+        packed = pack(plain)
+        if packed.form is Form.BLOB:
+            self.put_blob(packed)
+        if head.no == 0:
+            head = head._replace(no=self._number(execution))
+        form = int(packed.form)
+        chained = row_hash(head.hash, seq, at, shape, form, packed.data)
+        self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, packed.data, chained))
+        self.touched.add(execution)
+        self._heads.keep(execution, Head(head.no, seq, chained))
+
+    def flush(self) -> None:
+        """Write the rows gathered so far. Another process may have been faster with one of them."""
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        cursor = self.connection.executemany(INSERT_ROW, rows)
+        if cursor.rowcount != len(rows):
+            if not self._alone:
+                raise Conflict
+            raise moved(next(iter(self.touched)), rows[-1][0] & SEQ_MASK, None)
+
+    def put_blob(self, packed: Packed) -> None:
+        """Keep content under its hash, once; compressed where that helps."""
+        if self.connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (packed.data,)).fetchone():
+            return
+        squeezed = compress(packed.content)
+        form, data = (Form.ZSTD, squeezed) if len(squeezed) < len(packed.content) else (Form.PLAIN, packed.content)
+        self.connection.execute("INSERT INTO blobs (hash, form, data) VALUES (?, ?, ?)", (packed.data, int(form), data))
+
+    def pack(self, plain: bytes) -> Packed:
+        """Pack bytes for a column; what is large goes to the blobs."""
+        packed = pack(plain)
+        if packed.form is Form.BLOB:
+            self.put_blob(packed)
+        return packed
+
+    def keep(self, content: bytes) -> bytes:
+        """Keep content as a blob whatever its size; its hash."""
+        digest = content_hash(content)
+        self.put_blob(Packed(Form.BLOB, digest, content))
+        return digest
+
+    def execute(self, statement: str, values: tuple[Json | bytes, ...] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(statement, values)
+
+    def _look_up(self, execution: ExecutionId) -> Head:
+        if execution in self.touched:
+            self.flush()
+        return read_head(self.connection, execution)
+
+    def _number(self, execution: ExecutionId) -> int:
+        number = self.connection.execute("INSERT INTO executions (id) VALUES (?)", (execution,)).lastrowid
+        assert number is not None, "an INSERT into a rowid table has a rowid"
+        return number
+
+
+def read_head(connection: sqlite3.Connection, execution: ExecutionId) -> Head:
+    """The end of a journal, from the tables."""
+    found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+    if found is None:
+        return Head(0, 0, first_hash(execution))
+    (no,) = found
+    first, last = no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK
+    row = connection.execute(
+        "SELECT id, hash FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", (first, last)
+    ).fetchone()
+    return Head(no, row[0] & SEQ_MASK, row[1]) if row else Head(no, 0, first_hash(execution))
+
+
+def moved(execution: ExecutionId, seq: int, last: int | None) -> JournalMoved:
+    where = "further" if last is None else f"at row {last}"
+    return JournalMoved(
+        f"execution {execution!r} is {where}; row {seq} does not follow",
+        hint="Read the rows it has now and decide again.",
+    )

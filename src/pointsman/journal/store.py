@@ -1,0 +1,174 @@
+"""A store: the journal and what is kept beside it, behind one address.
+
+memory:                 nothing outlives the process; the cheapest
+sqlite:///path          one file; four slashes for an absolute path
+others                  packages that register the scheme under the entry points `pointsman.journals`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib.metadata import entry_points
+from typing import Final, Protocol, TypeAlias, cast
+
+from pointsman.journal.faults import StoreUnknown
+from pointsman.journal.records import (
+    Conversation,
+    ExecutionQuery,
+    SavedWorkflow,
+    Summary,
+    WorkflowDraft,
+    WorkflowEntry,
+)
+from pointsman.ports import Journal, Memory, Row
+from pointsman.values import ExecutionId, Json, WorkflowId
+
+ENTRY_POINTS: Final = "pointsman.journals"
+
+
+class Ledger(Journal, Protocol):
+    """A journal that can commit an execution's summary together with the row that changes it."""
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        """As `Journal.append`. Who stops waiting does not take the row back: it may be committed all the same."""
+        ...
+
+
+class Executions(Protocol):
+    """The list of executions. Derived from the journal, kept for being searched."""
+
+    async def put(self, summary: Summary) -> None:
+        """Add or replace, outside of any row. Prefer `Ledger.append(…, summary=…)`."""
+        ...
+
+    async def find(self, execution: ExecutionId) -> Summary | None: ...
+
+    async def list(self, query: ExecutionQuery = ...) -> list[Summary]: ...
+
+
+class Workflows(Protocol):
+    """Saved workflows. A revision never changes; deleting hides a workflow but keeps what executions are pinned to."""
+
+    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
+        """A new revision; the latest one again if it has this very document and version."""
+        ...
+
+    async def find(self, reference: str) -> SavedWorkflow | None:
+        """`id` (latest), `id@3` (revision), `id@1.2.0` (latest revision of that version). Deleted: by revision only."""
+        ...
+
+    async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
+        """The latest revision of each workflow by id; or all revisions of one, newest first."""
+        ...
+
+    async def delete(self, workflow: WorkflowId) -> bool:
+        """Hide it. False if there was none. Saving again brings it back under the next revision."""
+        ...
+
+
+class Memories(Memory, Protocol):
+    """`Memory`, and what needs the store's help to be atomic."""
+
+    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
+        """Add to the list under `key`, which begins empty. Raises `MemoryNotAList`. No concurrent one is lost."""
+        ...
+
+    async def forget(self, scope: str, namespace: str) -> None:
+        """Delete every key of a namespace."""
+        ...
+
+
+class Sessions(Protocol):
+    """Conversations, turn by turn."""
+
+    async def load(self, session: str) -> Conversation:
+        """What was said so far; empty and open for a session nobody has heard of."""
+        ...
+
+    async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
+        """Add a turn behind message number `after`. Saying the same there again changes nothing (it is safe to redo
+        after a crash); something else raises `SessionMoved`, a closed session `SessionClosed`."""
+        ...
+
+    async def close(self, session: str, *, closed: bool = True) -> None:
+        """End the conversation, or reopen it."""
+        ...
+
+
+class Effects(Protocol):
+    """What attempts have paid for so far: asked again after a crash, answered from here."""
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+        """Remember the answer of effect `number` of an attempt (any text that names it). The first answer stays."""
+        ...
+
+    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]: ...
+
+
+class Blobs(Protocol):
+    """Bytes by the SHA-256 of their content: the same content is kept once."""
+
+    async def put(self, content: bytes) -> str:
+        """Keep it; its hash in hexadecimal."""
+        ...
+
+    async def get(self, digest: str) -> bytes | None: ...
+
+
+class Store(Protocol):
+    """Everything that outlives a process, behind one address."""
+
+    @property
+    def journal(self) -> Ledger: ...
+    @property
+    def executions(self) -> Executions: ...
+    @property
+    def workflows(self) -> Workflows: ...
+    @property
+    def memory(self) -> Memories: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def effects(self) -> Effects: ...
+    @property
+    def blobs(self) -> Blobs: ...
+
+    async def verify(self) -> list[str]:
+        """Every contradiction found in what is stored, one sentence each. Reads everything."""
+        ...
+
+    def warnings(self) -> list[str]:
+        """What an operator should know about this installation of the store."""
+        ...
+
+    async def close(self) -> None:
+        """Commit what is on its way and let go. A second time does nothing."""
+        ...
+
+
+Opener: TypeAlias = Callable[[str], Awaitable[Store]]
+"""What an entry point names: opens the store at an address of its scheme."""
+
+
+async def open_store(url: str) -> Store:
+    """Open (and where needed create or migrate) the store at `url`. Raises an `OperatorError` that says what to do."""
+    scheme, colon, _ = url.partition(":")
+    if not colon:
+        raise StoreUnknown(f"{url!r} is not the address of a store", hint=f"For a file: sqlite:///{url}")
+    return await opener_for(scheme, url)(url)
+
+
+def opener_for(scheme: str, url: str) -> Opener:
+    if scheme == "memory":
+        from pointsman.journal.memory import open_memory  # Each store is loaded by those who use it.
+
+        return open_memory
+    if scheme == "sqlite":
+        from pointsman.journal.sqlite import open_sqlite  # As above.
+
+        return open_sqlite
+    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if scheme not in found:
+        known = ", ".join(sorted({"memory:", "sqlite:", *(f"{name}:" for name in found)}))
+        raise StoreUnknown(f"no store is installed for {url!r}", hint=f"Known kinds: {known}")
+    return cast("Opener", found[scheme].load())
