@@ -25,6 +25,8 @@ class ExpressionError(AuthorError):
         self.source = spot.source
         self.offset = spot.at
         self.length = max(spot.end - spot.at, 1)
+        self.pointer = ""
+        """JSON pointer to the text inside a tree of parameters; "" when the formula stands alone."""
 
 
 class ExpressionTooLong(ExpressionError):
@@ -103,6 +105,8 @@ class ExpressionFailed(AuthorError):
         self.source = spot.source
         self.offset = spot.at
         self.length = max(spot.end - spot.at, 1)
+        self.pointer = ""
+        """JSON pointer to the text inside a tree of parameters; "" when the formula stands alone."""
 
 
 class MixedTypes(ExpressionFailed):

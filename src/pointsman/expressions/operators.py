@@ -184,10 +184,12 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
             if seen + len(waiting) + len(part) > most:
                 return most + 1
             waiting.extend(part.values())
+            if chars is not None:
+                chars -= sum(map(len, part))
         elif isinstance(part, str) and chars is not None:
             chars -= len(part)
-            if chars < 0:
-                return most + 1
+        if chars is not None and chars < 0:
+            return most + 1
     return seen
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pointsman.expressions import places
-from pointsman.expressions.environment import MISSING, Frame
+from pointsman.expressions.environment import MISSING, Frame, Missing
 from pointsman.expressions.failures import ExpressionError, MissingValue, SecretNotAllowed, Spot
 from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.operators import whole
@@ -53,6 +53,8 @@ class PathReader:
         self.variables: dict[str, int] = {}
         """Lambda variables around this place, and the slot of each."""
         self.slots = 0
+        self.inside: list[int] = []
+        """Slots of elements whose fields are visible as bare names here, innermost last (`each` in templates)."""
 
     def spot(self, tree: Tree) -> Spot:
         return Spot(self.source, tree.at, tree.end)
@@ -61,7 +63,6 @@ class PathReader:
         place = self.place(tree, guarded=guarded)
         probe = self.probe_of(place)
         spot = self.spot(tree)
-        text = self.source[tree.at : tree.end]
 
         def absent(frame: Frame) -> Json:
             value = probe(frame)
@@ -69,9 +70,7 @@ class PathReader:
                 return value
             if frame.env.strict and not guarded:
                 text = self.source[spot.at : spot.end]
-                raise MissingValue(
-                    f"{text!r} leads to no value", spot=spot, hint="Say what else to use: `path ?? other`."
-                )
+                raise MissingValue(f"{text!r} leads to no value", spot=spot, hint="Say what else to use: `a ?? b`.")
             return None
 
         if not place.container:
@@ -101,8 +100,24 @@ class PathReader:
                 hint="Write `secret.NAME` in a parameter or header; it is filled in when the request leaves.",
             )
         name = start.name if isinstance(start, Name) else ""
-        self.note(root, name, parts, tree, guarded=guarded)
-        return self.data(root, name, parts)
+        own = start is unwound(tree)[0]
+        self.note(root, name, parts, tree, guarded=guarded or (own and bool(self.inside)))
+        place = self.data(root, name, parts)
+        return self.nearer(name, place, parts) if own and name and self.inside else place
+
+    def nearer(self, name: str, place: Place, parts: list[Get | Each]) -> Place:
+        """The same path, but first as a field of the elements around it."""
+        steps = self.steps(parts, [self.fixed_key(part) for part in parts])
+        slots, farther = tuple(reversed(self.inside)), self.probe_of(place)
+
+        def probe(frame: Frame) -> Json | Missing:
+            for slot in slots:
+                element = frame.slots[slot]
+                if isinstance(element, dict) and name in element:
+                    return places.follow(frame, element[name], steps)
+            return farther(frame)
+
+        return Place("", (), probe, (), each=place.each)
 
     def data(self, root: str, name: str, parts: list[Get | Each]) -> Place:
         """A path from a root that is data."""

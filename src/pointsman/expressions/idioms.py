@@ -1,0 +1,61 @@
+"""Spellings of other systems that are no expressions, rewritten to ones when a document is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.tokens import Token, read_tokens
+
+CONDITION_RESULT: Final = re.compile(r"([^\W\d][\w-]*)\s+condition\s+result\b")
+QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+
+
+def rewrite_condition_result(source: str) -> str:
+    """`"X condition result"` asks what the conditional X decided: `nodes["X"].branch == true`. Texts stay as they are."""
+    pieces: list[str] = []
+    position = 0
+    for quoted in QUOTED.finditer(source):
+        pieces += [CONDITION_RESULT.sub(branch_of, source[position : quoted.start()]), quoted[0]]
+        position = quoted.end()
+    pieces.append(CONDITION_RESULT.sub(branch_of, source[position:]))
+    return "".join(pieces)
+
+
+def branch_of(found: re.Match[str]) -> str:
+    # A branch label is text or boolean; the comparison knows both. Parentheses keep `not X condition result` whole.
+    return f"(nodes[{json.dumps(found[1], ensure_ascii=False)}].branch == true)"
+
+
+def rewrite_state_data(source: str) -> str:
+    """`state.data.x` is `state.x`: some systems keep the data one level down. Other expressions stay as they are."""
+    try:
+        tokens = read_tokens(source)
+    except ExpressionError:
+        return source
+    pieces: list[str] = []
+    position = 0
+    for number in range(len(tokens) - 3):
+        state, dot, data, after = tokens[number : number + 4]
+        if (
+            is_root(tokens, number)
+            and (state.text, dot.text, data.text) == ("state", ".", "data")
+            and after.text in ".["
+        ):
+            if after.kind != "sign":
+                continue
+            pieces.append(source[position : state.end])
+            position = data.end
+    pieces.append(source[position:])
+    return "".join(pieces)
+
+
+def is_root(tokens: list[Token], number: int) -> bool:
+    """Whether the word starts a path: `a.state` does not, `$.state` does."""
+    if tokens[number].kind != "name":
+        return False
+    if number == 0 or tokens[number - 1].text not in (".", "?."):
+        return True
+    return number > 1 and tokens[number - 2].text == "$"

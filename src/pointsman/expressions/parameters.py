@@ -1,0 +1,180 @@
+"""Parameters: a JSON tree whose texts are templates, and whose secrets are never data.
+
+A text with `{secret.NAME}` holds fixed text and secrets only. It is handed on as it is, and `secrets` says where it
+stands: so the executor fills in exactly the author's places, and a value that merely looks like one stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pointsman.expressions.bounds import DEPTH_MAX
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.failures import (
+    ExpressionError,
+    ExpressionFailed,
+    ExpressionTooDeep,
+    SecretNotAllowed,
+    Spot,
+)
+from pointsman.expressions.names import NATIVE, Names
+from pointsman.expressions.paths import scan_path
+from pointsman.expressions.reading import Read
+from pointsman.expressions.template_parser import parse_template
+from pointsman.expressions.template_pieces import Piece, Spelling, Tag, Words
+from pointsman.expressions.templates import Template, compile_template
+from pointsman.expressions.tree import Name, Tree, literal_key, unwound
+from pointsman.values import Json
+
+Fill: TypeAlias = Callable[[Environment, "list[str]"], Json]
+
+SECRET: Final = "secret"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretText:
+    """A text of the tree that needs secrets: `Bearer {secret.TOKEN}`, or just `secret.TOKEN`."""
+
+    pointer: tuple[str | int, ...]
+    pieces: tuple[tuple[str, bool], ...]
+    """(fixed text, False) or (name of a secret, True), in order."""
+
+    def revealed(self, secret: Callable[[str], str]) -> str:
+        """The text with its secrets in it. Only for the moment a request leaves."""
+        return "".join(secret(text) if hidden else text for text, hidden in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A compiled tree."""
+
+    fill: Fill
+    reads: tuple[tuple[str, Read], ...]
+    """(JSON pointer inside the tree, what its text reads)."""
+    secrets: tuple[SecretText, ...]
+
+    def evaluate(self, env: Environment, *, missing: list[str] | None = None) -> Json:
+        """The tree with its templates filled in. Raises `ExpressionFailed` with the pointer of the text.
+
+        `missing` collects the paths of `{{ }}` that were left empty.
+        """
+        return self.fill(env, [] if missing is None else missing)
+
+
+def compile_parameters(value: Json, *, names: Names = NATIVE, spelling: Spelling = "single") -> Parameters:
+    """Compile a tree. Raises `ExpressionError` with the pointer of the text."""
+    compiler = ParameterCompiler(names, spelling)
+    fill = compiler.value(value, ())
+    return Parameters(fill or (lambda env, missing: value), tuple(compiler.reads), tuple(compiler.secrets))
+
+
+class ParameterCompiler:
+    """Compiles one tree; what is the same for every environment is passed on, not rebuilt."""
+
+    def __init__(self, names: Names, spelling: Spelling) -> None:
+        self.names = names
+        self.spelling: Spelling = spelling
+        self.reads: list[tuple[str, Read]] = []
+        self.secrets: list[SecretText] = []
+
+    def value(self, value: Json, at: tuple[str | int, ...]) -> Fill | None:
+        """What fills `value`; None when nothing in it depends on data."""
+        if len(at) > DEPTH_MAX:
+            spot = Spot("", 0, 0)
+            raise placed(ExpressionTooDeep(f"parameters nest at most {DEPTH_MAX} levels", spot=spot), at)
+        match value:
+            case str():
+                return self.text(value, at)
+            case list():
+                return self.items(value, at)
+            case dict():
+                return self.fields(value, at)
+            case _:
+                return None
+
+    def items(self, value: list[Json], at: tuple[str | int, ...]) -> Fill | None:
+        fills = [self.value(part, (*at, index)) for index, part in enumerate(value)]
+        if not any(fills):
+            return None
+        pairs = list(zip(value, fills, strict=True))
+        return lambda env, missing: [fill(env, missing) if fill else part for part, fill in pairs]
+
+    def fields(self, value: dict[str, Json], at: tuple[str | int, ...]) -> Fill | None:
+        fills = [(key, part, self.value(part, (*at, key))) for key, part in value.items()]
+        if not any(fill for _, _, fill in fills):
+            return None
+        return lambda env, missing: {key: fill(env, missing) if fill else part for key, part, fill in fills}
+
+    def text(self, source: str, at: tuple[str | int, ...]) -> Fill | None:
+        try:
+            if secret := self.secret(source, at):
+                self.secrets.append(secret)
+                return None
+            template = compile_template(source, names=self.names, spelling=self.spelling)
+        except ExpressionError as why:
+            raise placed(why, at) from None
+        self.reads += [(pointer_text(at), read) for read in template.reads]
+        if template.fixed:
+            text = template.render(Environment({})).text
+            return None if text == source else lambda env, missing: text
+        return filled(template, at)
+
+    def secret(self, source: str, at: tuple[str | int, ...]) -> SecretText | None:
+        """The text as one with secrets, when it has any."""
+        if SECRET not in source:
+            return None
+        bare = scan_path(source)
+        if bare and bare.end == len(source) and (name := self.secret_name(bare.tree())):
+            return SecretText(at, ((name, True),))
+        pieces = parse_template(source, self.spelling)
+        if not any(self.is_secret(piece) for piece in pieces):
+            return None
+        parts: list[tuple[str, bool]] = []
+        for piece in pieces:
+            if isinstance(piece, Words):
+                parts.append((piece.text, False))
+            elif isinstance(piece, Tag) and (name := self.secret_name(piece.path)):
+                parts.append((name, True))
+            else:
+                raise SecretNotAllowed(
+                    "a text with a secret holds no other data",
+                    spot=Spot(source, 0, len(source)),
+                    hint="Split it: one parameter or header for the secret, another for the data.",
+                )
+        return SecretText(at, tuple(parts))
+
+    def is_secret(self, piece: Piece) -> bool:
+        return isinstance(piece, Tag) and self.secret_name(piece.path) is not None
+
+    def secret_name(self, path: Tree) -> str | None:
+        """`NAME` of `secret.NAME`."""
+        start, parts = unwound(path)
+        if isinstance(start, Name) and len(parts) == 1 and self.names.root(start.name) == SECRET:
+            return literal_key(parts[0])
+        return None
+
+
+def filled(template: Template, at: tuple[str | int, ...]) -> Fill:
+    """One text of the tree; a failure says where it stands."""
+
+    def fill(env: Environment, missing: list[str]) -> Json:
+        try:
+            return template.value(env, missing=missing)
+        except ExpressionFailed as why:
+            why.pointer = pointer_text(at)
+            raise
+
+    return fill
+
+
+def placed(error: ExpressionError, at: tuple[str | int, ...]) -> ExpressionError:
+    """The error with its place in the tree."""
+    error.pointer = pointer_text(at)
+    return error
+
+
+def pointer_text(at: tuple[str | int, ...]) -> str:
+    """RFC 6901."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in at)

@@ -1,0 +1,245 @@
+"""Templates: text with paths in it, filled in one pass. A value that contains braces stays text.
+
+Write about {goal} from {sources|json}.          single
+{{#each sections}}{{@index}}. {{this.title}}     double: also `{{x}}`, blocks and `${$.path}`
+{{/each}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from pointsman.expressions.bounds import TEXT_CHARS_MAX
+from pointsman.expressions.compiler import Compiler
+from pointsman.expressions.environment import MISSING, Environment, Frame
+from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
+from pointsman.expressions.names import NATIVE, Names
+from pointsman.expressions.operators import parts, type_name
+from pointsman.expressions.places import Probe
+from pointsman.expressions.reading import Read
+from pointsman.expressions.template_parser import parse_template
+from pointsman.expressions.template_pieces import Filter, If, Piece, Repeat, Spelling, Tag, Words
+from pointsman.expressions.tree import PathTree
+from pointsman.values import Json
+
+TEMPLATES_MAX: Final = 1_024
+LOOP_NAMES: Final = ("this", "@index", "@key", "@first", "@last")
+
+
+class Rendered(NamedTuple):
+    """A filled template."""
+
+    text: str
+    missing: tuple[str, ...]
+    """Paths of `{{ }}` that led nowhere and were left empty: a warning."""
+
+
+class Page:
+    """What one rendering has written so far."""
+
+    __slots__ = ("absent", "chars", "missing", "pieces", "source")
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.pieces: list[str] = []
+        self.chars = 0
+        self.missing: list[str] = []
+        self.absent: list[Spot] = []
+
+    def write(self, text: str) -> None:
+        self.chars += len(text)
+        if self.chars > TEXT_CHARS_MAX:
+            spot = Spot(self.source, 0, len(self.source))
+            raise TextTooLong(f"a template grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+        self.pieces.append(text)
+
+    def miss(self, tag: Tag) -> None:
+        """Note a missing value as its tag says."""
+        spot = Spot(self.source, tag.at, tag.end)
+        if tag.absent == "fails":
+            self.absent.append(spot)
+        elif tag.absent == "warns":
+            self.missing.append(self.source[tag.at : tag.end])
+
+    def settle(self) -> None:
+        """Fail if a value that had to be there was not; name all of them at once."""
+        if not self.absent:
+            return
+        named = ", ".join(dict.fromkeys(repr(spot.source[spot.at : spot.end]) for spot in self.absent))
+        raise MissingValue(
+            f"the template names what is not there: {named}",
+            spot=self.absent[0],
+            hint="Write {x?} for a value that may be missing, \\{ for a brace that is text.",
+        )
+
+
+Write: TypeAlias = Callable[[Frame, Page], None]
+
+
+class Template:
+    """A compiled template. Immutable and shareable."""
+
+    def __init__(self, source: str, pieces: tuple[Piece, ...], names: Names) -> None:
+        compiler = TemplateCompiler(source, names)
+        self.source = source
+        self.pieces = pieces
+        self._writes = compiler.all(pieces)
+        self._only = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Tag) else None
+        self._probe = compiler.probe(self._only.path) if self._only and not self._only.filter else None
+        self._slots = compiler.paths.slots
+        self.reads: tuple[Read, ...] = tuple(dict.fromkeys(compiler.paths.reads))
+
+    @property
+    def fixed(self) -> bool:
+        """No path in it: the text is always the same."""
+        return not self.reads and all(isinstance(piece, Words) for piece in self.pieces)
+
+    def render(self, env: Environment) -> Rendered:
+        """Fill it in. Raises `MissingValue` for a `{x}` that is not there, `TextTooLong`."""
+        page, frame = Page(self.source), Frame(env, self._slots)
+        try:
+            for write in self._writes:
+                write(frame, page)
+        except RecursionError:
+            spot = Spot(self.source, 0, len(self.source))
+            raise DataTooDeep("a value is nested too deeply to be written as text", spot=spot) from None
+        page.settle()
+        return Rendered("".join(page.pieces), tuple(dict.fromkeys(page.missing)))
+
+    def value(self, env: Environment, *, missing: list[str] | None = None) -> Json:
+        """The text; but a template that is exactly one path keeps the type of its value (absent: null).
+
+        `missing` collects the paths that were left empty.
+        """
+        if self._probe is None or self._only is None:
+            rendered = self.render(env)
+            if missing is not None:
+                missing.extend(rendered.missing)
+            return rendered.text
+        value = self._probe(Frame(env, self._slots))
+        if value is not MISSING:
+            return value
+        page = Page(self.source)
+        page.miss(self._only)
+        page.settle()
+        if missing is not None:
+            missing.extend(page.missing)
+        return None
+
+
+class TemplateCompiler:
+    """Compiles the pieces of one template."""
+
+    def __init__(self, source: str, names: Names) -> None:
+        self.source = source
+        compiler = Compiler(source, names)
+        self.code = compiler.code
+        self.paths = compiler.paths
+
+    def all(self, pieces: tuple[Piece, ...]) -> tuple[Write, ...]:
+        return tuple(self.piece(piece) for piece in pieces)
+
+    def piece(self, piece: Piece) -> Write:
+        match piece:
+            case Words(text=text):
+                return lambda frame, page: page.write(text)
+            case Tag():
+                return self.tag(piece)
+            case If():
+                return self.condition(piece)
+            case Repeat():
+                return self.repeat(piece)
+
+    def probe(self, path: PathTree, *, guarded: bool = False) -> Probe:
+        """Where a path leads."""
+        return self.paths.probe_of(self.paths.place(path, guarded=guarded))
+
+    def tag(self, tag: Tag) -> Write:
+        probe = self.probe(tag.path, guarded=tag.absent == "empty")
+        spot = Spot(self.source, tag.at, tag.end)
+
+        def write(frame: Frame, page: Page) -> None:
+            value = probe(frame)
+            if value is MISSING:
+                page.miss(tag)
+            else:
+                page.write(shown(value, tag.filter, spot))
+
+        return write
+
+    def condition(self, block: If) -> Write:
+        holds = self.code(block.test, guarded=True)
+        then, otherwise = self.all(block.then), self.all(block.otherwise)
+        negated = block.negated
+
+        def write(frame: Frame, page: Page) -> None:
+            for part in then if bool(holds(frame)) is not negated else otherwise:
+                part(frame, page)
+
+        return write
+
+    def repeat(self, block: Repeat) -> Write:
+        probe = self.probe(block.path, guarded=True)
+        otherwise = self.all(block.otherwise)
+        bound = [(name, *self.paths.bind(name)) for name in LOOP_NAMES]
+        slots = [slot for _, slot, _ in bound]
+        self.paths.inside.append(slots[0])
+        body = self.all(block.body)
+        self.paths.inside.pop()
+        for name, _, outer in bound:
+            self.paths.unbind(name, outer)
+        spot = Spot(self.source, block.at, block.end)
+
+        def write(frame: Frame, page: Page) -> None:
+            value = probe(frame)
+            entries = entries_of(None if value is MISSING else value, spot)
+            frame.spend(len(entries), spot)
+            for number, (key, element) in enumerate(entries):
+                known: tuple[Json, ...] = (element, number, key, number == 0, number == len(entries) - 1)
+                for slot, part in zip(slots, known, strict=True):
+                    frame.slots[slot] = part
+                for piece in body:
+                    piece(frame, page)
+            if not entries:
+                for piece in otherwise:
+                    piece(frame, page)
+
+        return write
+
+
+def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
+    """What `each` goes through: elements with their index, fields with their key; nothing in null."""
+    match value:
+        case None:
+            return []
+        case list():
+            return list(enumerate(value))
+        case dict():
+            return list(value.items())
+        case _:
+            raise MixedTypes(f"each wants a list or object, not {type_name(value)}", spot=spot)
+
+
+def shown(value: Json, how: Filter, spot: Spot) -> str:
+    """A value as text: text as it is, null as nothing, all else as JSON."""
+    if how == "lines" and isinstance(value, list | dict):
+        rows = value.items() if isinstance(value, dict) else [("", element) for element in value]
+        return "\n".join((f"{key}: " if key else "") + shown(part, "", spot) for key, part in rows)
+    if how != "json":
+        if isinstance(value, str):
+            return value
+        if value is None:
+            return ""
+    # Two characters per part at the least: what has more parts than that is too long before it is written.
+    if parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX) > TEXT_CHARS_MAX // 2:
+        raise TextTooLong(f"a template grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+    return json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=TEMPLATES_MAX)
+def compile_template(source: str, *, names: Names = NATIVE, spelling: Spelling = "single") -> Template:
+    """Compile `source`. Raises `ExpressionError` for malformed blocks and for secrets."""
+    return Template(source, parse_template(source, spelling), names)
