@@ -20,20 +20,29 @@ class Sources:
     """Native pointer -> author's pointer. What is not listed stands where its nearest listed ancestor says."""
 
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
+    outer: tuple[Sources, ...] = ()
+    """Asked one after the other with what `origin` answered: documents inside documents."""
 
     def author_pointer(self, native_pointer: str) -> str:
         """The longest listed prefix decides; the rest of the pointer is kept."""
-        known, rest = native_pointer, ""
-        while known not in self.origin:
-            if not known:
-                return native_pointer
-            known, _, last = known.rpartition("/")
-            rest = f"/{last}{rest}"
-        return self.origin[known] + rest
+        pointer = _nearest(self.origin, native_pointer)
+        for sources in self.outer:
+            pointer = sources.author_pointer(pointer)
+        return pointer
 
-    def under(self, prefix: str) -> Sources:
-        """The same for an author whose document stands inside another one, at `prefix`."""
-        return Sources({"": prefix, **{native: prefix + author for native, author in self.origin.items()}})
+    def within(self, outer: Sources) -> Sources:
+        """The same for an author whose document is a part of another one."""
+        return Sources(self.origin, (*self.outer, outer)) if outer.origin else self
+
+
+def _nearest(origin: Mapping[str, str], pointer: str) -> str:
+    known, rest = pointer, ""
+    while known not in origin:
+        if not known:
+            return pointer
+        known, _, last = known.rpartition("/")
+        rest = f"/{last}{rest}"
+    return origin[known] + rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,170 @@
+"""From a text in any dialect to a checked workflow: text ─▶ document ─▶ dialect ─▶ native document ─▶ workflow.
+
+The one place where problems of all stages meet; each carries the author's pointer, line and column.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final, Protocol, cast
+
+from pointsman.definition.documents import SKETCH_HINT, Document
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
+from pointsman.definition.workflow import Workflow
+from pointsman.dialects.imported import Imported, Reader, Sources, Writer, Written
+from pointsman.dialects.shapes import DIALECTS, Candidate, dialects_of, unwrapped
+from pointsman.errors import CallerError
+from pointsman.values import Json, JsonObject
+
+ENTRY_POINTS: Final = "pointsman.dialects"
+"""Entry-point group of plug-ins: objects with `matches(document) -> bool`, `read` and `write`."""
+
+_SKETCH: Final = re.compile(r"\w[\w-]*(\s*\|\s*\w[\w-]*)+(\s*\|?\s*(\.\.\.|…))?|(\.\.\.|…)")
+_KINDS: Final = frozenset({"type", "nodeType", "node_type", "conditionType", "condition_type", "step_type", "approach"})
+"""Keys whose value is one word of a fixed list; a sketch lists them all."""
+
+
+class UnknownDialect(CallerError):
+    """There is no dialect of this name, built in or installed."""
+
+    code = "unknown-dialect"
+
+
+class DialectModule(Protocol):
+    """What each dialect offers."""
+
+    read: Reader
+    write: Writer
+
+
+class Plugin(DialectModule, Protocol):
+    """What a dialect from an entry point offers besides."""
+
+    def matches(self, document: JsonObject) -> bool:
+        """Whether a workflow is spelled in this dialect."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What became of a document. `problems` are sorted and placed; `workflow` is None where the shape has errors."""
+
+    workflow: Workflow | None
+    problems: tuple[Problem, ...]
+    dialect: str | None
+    document: Document
+    imported: Imported | None = None
+
+    def placed(self, problem: Problem) -> Problem:
+        """A later finding about the workflow, told about the author's document, with line and column."""
+        return self.document.placed(problem if self.imported is None else self.imported.placed(problem))
+
+
+def read_workflow(document: Document, *, dialect: str | None = None, name: str = "") -> Read:
+    """Read the one workflow of a document. `dialect` overrides detection; `name` (of the file) may become the id."""
+    reads = read_workflows(document, dialect=dialect, name=name)
+    if len(reads) == 1:
+        return reads[0]
+    ids = ", ".join(repr(str(read.workflow.id)) for read in reads if read.workflow is not None)
+    several = error(
+        "several-workflows", "", f"the document has {len(reads)} workflows: {ids}", hint="Keep one of them."
+    )
+    return Read(None, (document.placed(several),), None, document)
+
+
+def read_workflows(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[Read, ...]:
+    """Read every workflow of a document; there is always at least one answer."""
+    value = document.value
+    sketches = document.problems if not document.is_readable else _sketches(document)
+    if not document.is_readable or sketches:
+        return (Read(None, sort_problems((*document.problems, *sketches)), dialect, document),)
+    if not isinstance(value, dict):
+        shape = error("shape", "", "a workflow must be an object", hint="It has at least 'nodes' and 'edges'.")
+        return (Read(None, (*document.problems, document.placed(shape)), dialect, document),)
+    candidates = unwrapped(value)
+    return tuple(_read(document, candidate, dialect=dialect, name=name) for candidate in candidates)
+
+
+def write_workflow(workflow: Workflow, *, dialect: str, original: JsonObject | None = None) -> Written:
+    """Spell a workflow in a dialect. `original` is the document it was read from, where it was in that dialect."""
+    return _module_of(dialect).write(workflow, original)
+
+
+def _read(document: Document, candidate: Candidate, *, dialect: str | None, name: str) -> Read:
+    found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
+    if dialect is None and not found:
+        found = [
+            plugin.name for plugin in entry_points(group=ENTRY_POINTS) if _matches(plugin.load(), candidate.document)
+        ]
+    if len(found) != 1:
+        problem = _undecided(candidate)
+        return Read(None, (*document.problems, document.placed(problem)), None, document)
+    imported = _module_of(found[0]).read(candidate.document, name=name)
+    imported = Imported(imported.document, imported.losses, imported.sources.within(candidate.sources))
+    losses = [_outer(loss, candidate.sources) for loss in imported.losses]
+    workflow, problems = Workflow.from_document(imported.document)
+    empty = (
+        [error("no-nodes", "/nodes", "the workflow has no nodes", hint="Add a node.")] if _is_empty(workflow) else []
+    )
+    placed = [document.placed(imported.placed(problem)) for problem in (*problems, *empty)]
+    everything = (*document.problems, *(document.placed(loss) for loss in losses), *placed)
+    return Read(workflow, sort_problems(everything), found[0], document, imported)
+
+
+def _is_empty(workflow: Workflow | None) -> bool:
+    return workflow is not None and all(node.type == "note" for node in workflow.nodes)
+
+
+def _outer(loss: Problem, sources: Sources) -> Problem:
+    """Readers speak about the workflow they were given; its author about the whole file."""
+    return Imported({}, (), sources).placed(loss)
+
+
+def _undecided(candidate: Candidate) -> Problem:
+    marks = dialects_of(candidate.document)
+    pointer = candidate.sources.author_pointer("")
+    if marks:
+        seen = " and ".join(f"{name} ({mark})" for name, mark in marks.items())
+        hint = f"Say which it is: --dialect {'|'.join(marks)}."
+        return error("ambiguous-dialect", pointer, f"the document looks like {seen}", hint=hint)
+    keys = ", ".join(repr(key[:40]) for key in list(candidate.document)[:8]) or "nothing"
+    hint = "A workflow has 'nodes' (a list of {id, type}) and 'edges' (a list of {source, target})."
+    return error("unknown-dialect", pointer, f"this is no workflow of a known dialect; it has {keys}", hint=hint)
+
+
+def _matches(plugin: object, document: JsonObject) -> bool:
+    return cast(Plugin, plugin).matches(document)
+
+
+def _module_of(dialect: str) -> DialectModule:
+    """The dialect's code, imported when first needed."""
+    if dialect in DIALECTS:
+        return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}"))
+    installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
+    if dialect in installed:
+        return cast(DialectModule, installed[dialect].load())
+    known = [*DIALECTS, *installed]
+    hint = f"{did_you_mean(dialect, known)} Known dialects: {', '.join(known)}.".strip()
+    raise UnknownDialect(f"there is no dialect {dialect!r}", hint=hint)
+
+
+def _sketches(document: Document) -> tuple[Problem, ...]:
+    """Words such as `"agent|fanout|loop"`: valid JSON, and yet only the sketch of a schema."""
+    found: list[Problem] = []
+    waiting: list[tuple[str, Json]] = [("", document.value)]
+    while waiting:
+        pointer, here = waiting.pop()
+        if isinstance(here, list):
+            waiting.extend((pointer + pointer_to(index), inner) for index, inner in enumerate(here))
+        elif isinstance(here, dict):
+            for key, inner in here.items():
+                at = pointer + pointer_to(key)
+                if key in _KINDS and isinstance(inner, str) and len(inner) < 500 and _SKETCH.fullmatch(inner.strip()):
+                    problem = error("schema-sketch", at, f"{inner!r} is a choice, not a value", hint=SKETCH_HINT)
+                    found.append(document.placed(problem))
+                elif key not in ("outputSchema", "inputSchema", "schema", "metadata"):
+                    waiting.append((at, inner))
+    return tuple(found)
