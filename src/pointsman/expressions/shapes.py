@@ -1,0 +1,129 @@
+"""What JSON Schema says about a path: which types it may have, whether it may be missing, which keys it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+from pointsman.expressions.operators import type_name, whole
+from pointsman.values import Json, JsonObject
+
+ALL_TYPES: Final = frozenset({"null", "boolean", "number", "string", "array", "object"})
+REFERENCES_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of a value before it exists."""
+
+    types: frozenset[str] = ALL_TYPES
+    schema: JsonObject | None = None
+    """The schema of the value, with its references resolved; None when nothing is known."""
+    may_miss: bool = False
+    constants: tuple[Json, ...] = ()
+    """All values it can have, when they are listed."""
+
+
+ANYTHING: Final = Shape()
+
+
+class UnknownKey(Exception):
+    """A closed object has no such key. `known` are those it has."""
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        super().__init__()
+        self.known = known
+
+
+def of_type(*types: str) -> Shape:
+    """A value of one of these types."""
+    return Shape(frozenset(types))
+
+
+def of_value(value: Json) -> Shape:
+    """A value that is known."""
+    return Shape(frozenset({type_name(value)}), constants=(value,))
+
+
+class Schemas:
+    """Schemas of the roots a formula sees (`state`, `input`, `result` …); a root without one may hold anything."""
+
+    def __init__(self, roots: dict[str, JsonObject]) -> None:
+        self.roots = roots
+
+    def root(self, name: str) -> Shape:
+        schema = self.roots.get(name)
+        return ANYTHING if schema is None else shape_of(schema, schema)
+
+    def below(self, shape: Shape, key: str | int | None, root: str) -> Shape:
+        """The shape under a key; None is any key. Raises `UnknownKey` where a closed object lacks it."""
+        schema = shape.schema
+        if schema is None:
+            return ANYTHING
+        document = self.roots.get(root, schema)
+        if isinstance(key, int) or key is None:
+            items = schema.get("items")
+            found = shape_of(items, document) if isinstance(items, dict) else ANYTHING
+            return Shape(found.types, found.schema, True, found.constants)
+        return self.field(shape, schema, key, document)
+
+    def field(self, shape: Shape, schema: JsonObject, key: str, document: JsonObject) -> Shape:
+        """The shape of a named field."""
+        declared = schema.get("properties")
+        properties = declared if isinstance(declared, dict) else {}
+        required = schema.get("required")
+        if key in properties:
+            part = properties[key]
+            found = shape_of(part, document) if isinstance(part, dict) else ANYTHING
+            miss = shape.may_miss or not (isinstance(required, list) and key in required)
+            return Shape(found.types, found.schema, miss, found.constants)
+        rest = schema.get("additionalProperties")
+        if rest is False and "patternProperties" not in schema and "object" in shape.types:
+            raise UnknownKey(tuple(properties))
+        found = shape_of(rest, document) if isinstance(rest, dict) else ANYTHING
+        return Shape(found.types, found.schema, found.schema is not None, found.constants)
+
+
+def shape_of(schema: JsonObject, document: JsonObject) -> Shape:
+    """The shape a schema describes. What this light reading does not understand may be anything."""
+    for _ in range(REFERENCES_MAX):
+        reference = schema.get("$ref")
+        if reference is None:
+            break
+        found = referred(reference, document)
+        if found is None:
+            return ANYTHING
+        schema = found
+    if any(word in schema for word in ("$ref", "anyOf", "oneOf", "allOf", "if", "not")):
+        return ANYTHING
+    constants = schema.get("enum")
+    values = tuple(constants) if isinstance(constants, list) else (schema["const"],) if "const" in schema else ()
+    types = types_of(schema, values)
+    return Shape(types, schema, constants=values)
+
+
+def types_of(schema: JsonObject, constants: tuple[Json, ...]) -> frozenset[str]:
+    """The types a schema allows."""
+    declared = schema.get("type")
+    listed = declared if isinstance(declared, list) else [declared] if declared is not None else []
+    names = {"number" if name == "integer" else name for name in listed if isinstance(name, str)}
+    if names:
+        return frozenset(names) & ALL_TYPES
+    return frozenset(map(type_name, constants)) or ALL_TYPES
+
+
+def referred(reference: Json, document: JsonObject) -> JsonObject | None:
+    """What `#/a/b` points at inside the document; other references are not followed."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    found: Json = document
+    for step in filter(None, reference[1:].split("/")):
+        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def fixed_index(value: Json) -> str | int | None:
+    """A literal as a key."""
+    if isinstance(value, str):
+        return value
+    return int(cast("int | float", value)) if whole(value) else None

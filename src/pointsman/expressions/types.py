@@ -1,0 +1,272 @@
+"""Finds, before anything runs, what an expression will do wrong with data of a known shape.
+
+Light by intent: it reports what must be wrong or is very likely so, and is silent where it does not know.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.expressions.formula import Expression
+from pointsman.expressions.functions import ALIASES
+from pointsman.expressions.labels import equals
+from pointsman.expressions.names import ITEM_SEGMENT
+from pointsman.expressions.shapes import ALL_TYPES, ANYTHING, Schemas, Shape, UnknownKey, fixed_index, of_type, of_value
+from pointsman.expressions.tree import (
+    ADD,
+    COALESCE,
+    COMPARE,
+    Call,
+    Chain,
+    Choice,
+    Comprehension,
+    Dollar,
+    Each,
+    Get,
+    Lambda,
+    ListOf,
+    Literal,
+    Name,
+    ObjectOf,
+    PathTree,
+    Prefix,
+    Slice,
+    Tree,
+    literal_key,
+    rooted,
+    unwound,
+)
+from pointsman.values import Json, JsonObject
+
+RETURNS: Final[dict[str, tuple[str, ...]]] = {
+    "len": ("number",),
+    "count": ("number",),
+    "sum": ("number",),
+    "str": ("string",),
+    "type": ("string",),
+    "join": ("string",),
+    "lower": ("string", "null"),
+    "upper": ("string", "null"),
+    "trim": ("string", "null"),
+    "keys": ("array",),
+    "values": ("array",),
+    "split": ("array",),
+    "map": ("array",),
+    "filter": ("array",),
+    "sort": ("array",),
+    "unique": ("array",),
+} | dict.fromkeys(
+    ("exists", "empty", "startsWith", "endsWith", "contains", "matches", "bool", "any", "all"), ("boolean",)
+)
+ORDER: Final = frozenset({"<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark about an expression."""
+
+    code: str
+    """`unknown-path`, `never-equal`, `condition-not-boolean` or `order-may-miss`."""
+    offset: int
+    length: int
+    message: str
+    hint: str
+
+
+def check_types(
+    expression: Expression,
+    schemas: dict[str, JsonObject],
+    *,
+    known: frozenset[str] = frozenset(),
+    condition: bool = False,
+) -> list[Finding]:
+    """What is wrong with `expression` over data of these shapes, in reading order.
+
+    `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only where it says
+    `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
+    `condition` says that only the truth of the value counts.
+    """
+    checker = TypeChecker(expression, Schemas(schemas), known)
+    shape = checker.shape(expression.tree)
+    if condition and shape.types and not shape.types & {"boolean"} and shape.types != ALL_TYPES:
+        types = " or ".join(sorted(shape.types))
+        checker.find(
+            "condition-not-boolean", expression.tree, f"this condition is a {types}, not a boolean", "Compare it."
+        )
+    return sorted(checker.findings, key=lambda finding: finding.offset)
+
+
+class TypeChecker:
+    """One pass over one tree."""
+
+    def __init__(self, expression: Expression, schemas: Schemas, known: frozenset[str]) -> None:
+        self.expression = expression
+        self.schemas = schemas
+        self.known = known
+        self.variables: dict[str, Shape] = {}
+        self.findings: list[Finding] = []
+
+    def find(self, code: str, tree: Tree, message: str, hint: str) -> None:
+        self.findings.append(Finding(code, tree.at, tree.end - tree.at, message, hint))
+
+    def shape(self, tree: Tree) -> Shape:
+        match tree:
+            case Literal(value=value):
+                return of_value(value)
+            case Name() | Dollar() | Get() | Each():
+                return self.path(tree)
+            case Chain():
+                return self.chain(tree)
+            case Call():
+                return self.call(tree)
+            case Prefix():
+                self.shape(tree.operand)
+                return of_type("boolean") if tree.sign in ("not", "!") else of_type("number")
+            case Choice():
+                self.shape(tree.condition)
+                return Shape(self.shape(tree.yes).types | self.shape(tree.no).types)
+            case _:
+                return self.built(tree)
+
+    def built(self, tree: ListOf | ObjectOf | Comprehension | Slice) -> Shape:
+        match tree:
+            case ListOf():
+                for item in tree.items:
+                    self.shape(item)
+                return of_type("array")
+            case ObjectOf():
+                for _, value in tree.pairs:
+                    self.shape(value)
+                return of_type("object")
+            case Comprehension():
+                element = self.element(self.shape(tree.source))
+                self.within(tree.variable, element, [tree.body, *([tree.condition] if tree.condition else [])])
+                return of_type("array")
+            case Slice():
+                for bound in (tree.start, tree.stop):
+                    if bound:
+                        self.shape(bound)
+                return Shape(self.shape(tree.base).types)
+
+    def path(self, tree: PathTree) -> Shape:
+        start, parts = rooted(tree)
+        for part in parts:
+            if isinstance(part, Get) and not isinstance(part.key, Literal):
+                self.shape(part.key)
+        shape, root = self.start(start, own=start is unwound(tree)[0])
+        if shape is None:
+            assert isinstance(start, Name)
+            return self.unknown(start.name, start, self.fields("state"))
+        for part in parts:
+            if isinstance(part, Get) and part.dotted and literal_key(part) in ("length", ITEM_SEGMENT):
+                return ANYTHING
+            key = fixed_index(part.key.value) if isinstance(part, Get) and isinstance(part.key, Literal) else None
+            if key is None and shape.schema is not None and "items" not in shape.schema:
+                return ANYTHING
+            try:
+                shape = self.schemas.below(shape, key, root)
+            except UnknownKey as why:
+                return self.unknown(str(key), part, why.known)
+        return Shape(ALL_TYPES) if any(isinstance(part, Each) for part in parts) else shape
+
+    def start(self, start: Tree, *, own: bool) -> tuple[Shape | None, str]:
+        """The shape a path starts from, and its root; None for a bare name that nothing declares."""
+        if isinstance(start, Dollar):
+            return self.schemas.root("state"), "state"
+        if not isinstance(start, Name):
+            return Shape(self.shape(start).types), ""
+        if own and start.name in self.variables:
+            return self.variables[start.name], "state"
+        root = self.expression.names.root(start.name)
+        if root:
+            return self.schemas.root(root), root
+        try:
+            return self.schemas.below(self.schemas.root("state"), start.name, "state"), "state"
+        except UnknownKey:
+            return (ANYTHING, "") if start.name in self.known else (None, "")
+
+    def fields(self, root: str) -> tuple[str, ...]:
+        declared = self.schemas.roots.get(root, {}).get("properties")
+        return (*declared, *self.known) if isinstance(declared, dict) else tuple(self.known)
+
+    def unknown(self, key: str, place: Tree, known: tuple[str, ...]) -> Shape:
+        near = difflib.get_close_matches(key, known, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
+        written = self.expression.source[place.at : place.end]
+        self.find("unknown-path", place, f"nothing is called {written!r} here: the value is always null", hint)
+        return ANYTHING
+
+    def element(self, shape: Shape) -> Shape:
+        return self.schemas.below(shape, None, "state") if shape.schema else ANYTHING
+
+    def within(self, variable: str, element: Shape, bodies: list[Tree]) -> None:
+        outer = self.variables.get(variable)
+        self.variables[variable] = element
+        for body in bodies:
+            self.shape(body)
+        del self.variables[variable]
+        if outer is not None:
+            self.variables[variable] = outer
+
+    def call(self, tree: Call) -> Shape:
+        first = ANYTHING
+        for number, argument in enumerate(tree.arguments):
+            if isinstance(argument, Lambda):
+                self.within(argument.variable, self.element(first), [argument.body])
+            else:
+                shape = self.shape(argument)
+                first = shape if number == 0 else first
+        name = ALIASES.get(tree.name, tree.name)
+        return of_type(*RETURNS[name]) if name in RETURNS else ANYTHING
+
+    def chain(self, tree: Chain) -> Shape:
+        shapes = [self.shape(tree.first), *(self.shape(operand) for _, operand in tree.rest)]
+        if tree.strength == COMPARE:
+            self.comparisons(tree, shapes)
+            return of_type("boolean")
+        if tree.strength == COALESCE:
+            return Shape(frozenset().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types))
+        if tree.strength < COMPARE:
+            return Shape(frozenset[str]().union(*(shape.types for shape in shapes)))
+        return ANYTHING if tree.strength == ADD and tree.rest[0][0] == "+" else of_type("number")
+
+    def comparisons(self, tree: Chain, shapes: list[Shape]) -> None:
+        operands = [tree.first, *(operand for _, operand in tree.rest)]
+        for number, (sign, _) in enumerate(tree.rest):
+            left, right = shapes[number : number + 2]
+            if sign in ("==", "!="):
+                self.equality(tree, sign, left, right, operands[number : number + 2])
+            elif sign in ORDER:
+                for operand, shape in zip(operands[number : number + 2], (left, right), strict=True):
+                    self.order(operand, shape)
+
+    def equality(self, tree: Chain, sign: str, left: Shape, right: Shape, sides: list[Tree]) -> None:
+        if any(isinstance(side, Get) and literal_key(side) == "branch" for side in sides):
+            return
+        result = "false" if sign == "==" else "true"
+        types = [shape.types | ({"null"} if shape.may_miss else set[str]()) for shape in (left, right)]
+        if not types[0] & types[1]:
+            kinds = " and ".join("/".join(sorted(kind)) for kind in (left.types, right.types))
+            hint = "Convert one side: `number(x)` or `str(x)`."
+            self.find("never-equal", tree, f"{kinds} are never equal: this is always {result}", hint)
+            return
+        for known, other in ((left, right), (right, left)):
+            if known.schema and known.constants and len(other.constants) == 1 and not other.schema:
+                self.constant(tree, result, known, other.constants[0])
+
+    def constant(self, tree: Chain, result: str, shape: Shape, value: Json) -> None:
+        """A literal that is not among the values the schema lists."""
+        if (value is None and shape.may_miss) or any(equals(value, possible) for possible in shape.constants):
+            return
+        texts = [text for text in shape.constants if isinstance(text, str)]
+        near = difflib.get_close_matches(value, texts, 1) if isinstance(value, str) else []
+        hint = f"Did you mean {near[0]!r}?" if near else f"Possible: {', '.join(map(repr, shape.constants))}."
+        self.find("never-equal", tree, f"the value is never {value!r}: this is always {result}", hint)
+
+    def order(self, operand: Tree, shape: Shape) -> None:
+        if shape.may_miss and isinstance(operand, Name | Get):
+            written = self.expression.source[operand.at : operand.end]
+            message = f"{written!r} may be missing; the comparison is then false"
+            self.find("order-may-miss", operand, message, f"Say what it counts as: `({written} ?? 0)`.")
