@@ -7,6 +7,8 @@ the chain together, lead into it and back out of it are made here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Final
 
 from pointsman.definition.problems import pointer_to
@@ -97,7 +99,7 @@ def _chain(holder: str, ids: list[str], edges: list[Json], where: str, flat: Fla
     inner = [(str(object_of(edge).get("source")), str(object_of(edge).get("target"))) for edge in edges]
     entered = {target for _, target in inner}
     left = {source for source, _ in inner}
-    for before, after in zip(ids, ids[1:], strict=False):
+    for before, after in pairwise(ids):
         if after not in entered:
             flat.edges.append(({"source": before, "target": after}, where))
             left.add(before)
@@ -116,7 +118,7 @@ def _branches(found: Found, flat: Flat, taken: set[str], notes: Notes, *, depth:
     for number, branch in enumerate(list_of(config.get("branches"))):
         where = found.pointer + pointer_to("config", "branches", number, "nodes")
         ids = _inline(list_of(object_of(branch).get("nodes")), where, found, flat, taken, notes, depth=depth)
-        for before, after in zip(ids, ids[1:], strict=False):
+        for before, after in pairwise(ids):
             flat.edges.append(({"source": before, "target": after}, where))
         if ids:
             firsts.append(ids[0])
@@ -144,21 +146,34 @@ def _containers(flat: Flat, edges: list[Json]) -> None:
         if loop is None:
             continue
         members = {str(found.node.get("id")) for found in inside}
-        own = [edge for edge in edges if {object_of(edge).get("source"), object_of(edge).get("target")} <= members]
+        own = [edge for edge in edges if _ends(edge) <= members]
         ids = _in_order([str(found.node.get("id")) for found in inside], own)
         loop.node = {**loop.node, "config": {**object_of(loop.node.get("config")), "body": [*ids]}}
         _chain(parent, ids, own, loop.pointer, flat)
 
 
+def _ends(edge: Json) -> set[str]:
+    return {str(object_of(edge).get("source")), str(object_of(edge).get("target"))}
+
+
 def _in_order(ids: list[str], edges: list[Json]) -> list[str]:
     """By the edges between them, else as listed; what a cycle holds back comes last."""
-    waits_for: dict[str, set[str]] = {node: set() for node in ids}
-    for edge in edges:
-        waits_for[str(object_of(edge).get("target"))].add(str(object_of(edge).get("source")))
+    number = {node: index for index, node in enumerate(ids)}
+    pairs = {(str(object_of(edge).get("source")), str(object_of(edge).get("target"))) for edge in edges}
+    waiting = dict.fromkeys(ids, 0)
+    followers: dict[str, list[str]] = {node: [] for node in ids}
+    for source, target in pairs:
+        if source != target:
+            waiting[target] += 1
+            followers[source].append(target)
+    ready = [number[node] for node in ids if waiting[node] == 0]
+    heapify(ready)
     ordered: list[str] = []
-    left = list(ids)
-    while left:
-        ready = next((node for node in left if not waits_for[node] - set(ordered) - {node}), left[0])
-        ordered.append(ready)
-        left.remove(ready)
-    return ordered
+    while ready:
+        node = ids[heappop(ready)]
+        ordered.append(node)
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heappush(ready, number[follower])
+    return ordered + [node for node in ids if waiting[node] > 0]

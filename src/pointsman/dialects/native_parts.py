@@ -9,7 +9,7 @@ from typing import Final
 
 from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.problems import Problem, did_you_mean, note, pointer_to, warning
-from pointsman.definition.shape import EXTENSION_PREFIX
+from pointsman.definition.shape import EXTENSION_PREFIX, Shape
 from pointsman.values import Json, JsonObject
 
 KEPT: Final = "x-native"
@@ -94,9 +94,12 @@ class NodePart:
 def config_keys(kind: str) -> frozenset[str]:
     """The keys a type's configuration has in documents."""
     model = CONFIG_OF.get(kind)
-    return (
-        frozenset() if model is None else frozenset(found.alias or name for name, found in model.model_fields.items())
-    )
+    return frozenset() if model is None else document_keys(model)
+
+
+def document_keys(model: type[Shape]) -> frozenset[str]:
+    """The keys a model has in documents."""
+    return frozenset(found.alias or name for name, found in model.model_fields.items())
 
 
 def literal(value: Json) -> str:
