@@ -38,6 +38,8 @@ class Environment:
     """Key of this branch's item: what the path segment `current_fanout_item` stands for."""
     strict: bool = False
     """A missing path is an error, unless it is read under `??`, `exists`, `default` or `empty`."""
+    missing: list[str] | None = None
+    """Collects the paths that templates left empty, where someone wants to know."""
 
 
 class Frame:

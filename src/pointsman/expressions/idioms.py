@@ -13,8 +13,11 @@ CONDITION_RESULT: Final = re.compile(r"([^\W\d][\w-]*)\s+condition\s+result\b")
 QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 
 
+KEY_FOLLOWS: Final = frozenset({("sign", "."), ("sign", "?."), ("sign", "[")})
+
+
 def rewrite_condition_result(source: str) -> str:
-    """`"X condition result"` asks what the conditional X decided: `nodes["X"].branch == true`. Texts stay as they are."""
+    """`X condition result` asks what the conditional X decided: `nodes["X"].branch == true`. Texts are left alone."""
     pieces: list[str] = []
     position = 0
     for quoted in QUOTED.finditer(source):
@@ -39,13 +42,8 @@ def rewrite_state_data(source: str) -> str:
     position = 0
     for number in range(len(tokens) - 3):
         state, dot, data, after = tokens[number : number + 4]
-        if (
-            is_root(tokens, number)
-            and (state.text, dot.text, data.text) == ("state", ".", "data")
-            and after.text in ".["
-        ):
-            if after.kind != "sign":
-                continue
+        words = (state.text, dot.text, data.text)
+        if is_root(tokens, number) and words == ("state", ".", "data") and (after.kind, after.text) in KEY_FOLLOWS:
             pieces.append(source[position : state.end])
             position = data.end
     pieces.append(source[position:])

@@ -131,7 +131,7 @@ class Walk:
         """One side of a comparison; MISSING is what the RFC calls Nothing."""
         match expression:
             case FilterExpressionLiteral():
-                return cast("Json", expression.value)
+                return cast("Json", expression.value)  # pyright: ignore[reportUnknownMemberType]  # a JSON scalar
             case FilterQuery():
                 found = self.query(expression, current)
                 return found[0] if len(found) == 1 else MISSING

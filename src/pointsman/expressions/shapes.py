@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from pointsman.expressions.operators import type_name, whole
 from pointsman.values import Json, JsonObject
@@ -64,7 +64,7 @@ class Schemas:
         if isinstance(key, int) or key is None:
             items = schema.get("items")
             found = shape_of(items, document) if isinstance(items, dict) else ANYTHING
-            return Shape(found.types, found.schema, True, found.constants)
+            return Shape(found.types, found.schema, may_miss=True, constants=found.constants)
         return self.field(shape, schema, key, document)
 
     def field(self, shape: Shape, schema: JsonObject, key: str, document: JsonObject) -> Shape:
@@ -126,4 +126,4 @@ def fixed_index(value: Json) -> str | int | None:
     """A literal as a key."""
     if isinstance(value, str):
         return value
-    return int(cast("int | float", value)) if whole(value) else None
+    return int(value) if whole(value) else None

@@ -227,7 +227,7 @@ class TypeChecker:
             self.comparisons(tree, shapes)
             return of_type("boolean")
         if tree.strength == COALESCE:
-            return Shape(frozenset().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types))
+            return Shape(frozenset[str]().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types))
         if tree.strength < COMPARE:
             return Shape(frozenset[str]().union(*(shape.types for shape in shapes)))
         return ANYTHING if tree.strength == ADD and tree.rest[0][0] == "+" else of_type("number")
