@@ -1,0 +1,1 @@
+"""Voices: providers behind the `Models` port, prices, the transcript, and the scripted model."""

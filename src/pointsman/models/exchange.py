@@ -1,0 +1,127 @@
+"""One exchange with a provider: the request out, the reply back, or the failure named. Slow to import, like `wire`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ContentFilterError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    UserError,
+)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed
+from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
+from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.values import JsonObject
+
+_MESSAGE_CHARS_MAX: Final = 1_000
+
+_KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
+    (ModelRateLimitError, "model-rate-limited", True),
+    (ModelQuotaExceededError, "model-quota-exceeded", False),
+    (ModelUnavailableError, "model-unavailable", True),
+    (ModelServerError, "model-server-error", True),
+    (ModelTimeoutError, "model-timeout", True),
+    (ModelRequestTimeout, "model-timeout", True),
+    (ModelConnectionError, "model-unreachable", True),
+    (ModelAuthenticationError, "model-unauthorized", False),
+    (ModelNotFoundError, "model-not-found", False),
+    (ModelContextWindowExceededError, "model-context-too-long", False),
+    (ModelRequestRejectedError, "model-rejected", False),
+    (ContentFilterError, "model-refused", False),
+    (ModelAPIError, "model-failed", False),
+    (UserError, "model-request-unsupported", False),
+    (AgentRunError, "model-answer-unreadable", True),
+)
+"""What went wrong -> the failure's code, and whether the same again could help. The first that fits."""
+
+
+async def exchange(
+    model: Model, request: ModelRequest, *, headers: dict[str, str] | None, on_text: Hear | None
+) -> ModelReply:
+    """Ask once. Raises `ModelFailed`."""
+    with _failures_named():
+        messages = to_messages(request)
+        settings = to_settings(request, headers=headers)
+        parameters = to_parameters(request, model)
+        if on_text is None:
+            answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
+        else:
+            answer = await _streamed(model, messages, settings, parameters, on_text)
+        return to_reply(answer, request)
+
+
+async def _streamed(
+    model: Model,
+    messages: list[ModelMessage],
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+    on_text: Hear,
+) -> ModelResponse:
+    async with model_request_stream(
+        model, messages, model_settings=settings, model_request_parameters=parameters
+    ) as stream:
+        async for event in stream:
+            if text := _text_of(event):
+                on_text(text)
+        return stream.get()
+
+
+def _text_of(event: ModelResponseStreamEvent) -> str:
+    # The first words come with the start of their part, the rest as deltas.
+    match event:
+        case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+        case _:
+            return ""
+
+
+@contextmanager
+def _failures_named() -> Generator[None]:
+    try:
+        yield
+    except (AgentRunError, UserError) as why:
+        raise ModelFailed(_failure(why)) from why
+
+
+def _failure(why: Exception) -> Failure:
+    code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
+    details: JsonObject = {}
+    if isinstance(why, ModelHTTPError):
+        details["status"] = why.status_code
+    return Failure(
+        code=code,
+        message=str(why)[:_MESSAGE_CHARS_MAX],
+        retryable=retryable,
+        retry_after_s=why.retry_after if isinstance(why, ModelAPIError) else None,
+        details=details or None,
+    )

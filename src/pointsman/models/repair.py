@@ -1,0 +1,114 @@
+"""Reads JSON out of what models write: as it is if it is JSON, else without fences, chatter and trailing commas.
+
+Valid JSON is never changed. What cannot be read is None: guessing further would invent data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+from pointsman.values import Json
+
+TEXT_CHARS_MAX: Final = 200_000
+"""Longer answers are not searched for JSON: they are read as a whole or not at all."""
+
+_STARTS_MAX: Final = 8
+"""Places in a chatty answer where JSON is looked for."""
+
+_START: Final = re.compile(r"[\[{]")
+_FENCED: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+_FENCE_INSIDE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_DECODE: Final = msgspec.json.Decoder()
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A JSON value that was read; wrapped, because `null` is a value too."""
+
+    value: Json
+
+
+def read_json(text: str) -> Read | None:
+    """The JSON value a model meant, or None."""
+    if (whole := read_whole(text)) is not None:
+        return whole
+    if len(text) > TEXT_CHARS_MAX:
+        return None
+    for piece in _pieces(text):
+        if (read := _strict(piece) or _strict(without_trailing_commas(piece))) is not None:
+            return read
+    return None
+
+
+def read_whole(text: str) -> Read | None:
+    """The JSON value that the whole text is, with or without a fence around it; nothing is repaired."""
+    if (read := _strict(text)) is not None:
+        return read
+    fenced = _FENCED.match(text)
+    return _strict(fenced[1]) if fenced else None
+
+
+def without_trailing_commas(text: str) -> str:
+    """Drops each comma that stands before a closing bracket, outside strings."""
+    dropped: list[int] = []
+    comma_at: int | None = None
+    for at, character in _outside_strings(text):
+        if character == ",":
+            comma_at = at
+        elif character in "]}" and comma_at is not None:
+            dropped.append(comma_at)
+            comma_at = None
+        elif not character.isspace():
+            comma_at = None
+    return "".join(text[before + 1 : after] for before, after in pairwise([-1, *dropped, len(text)]))
+
+
+def _strict(text: str) -> Read | None:
+    try:
+        return Read(_DECODE.decode(text))
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Where the value may be, the most likely place first: in a fence, then each balanced object or list."""
+    yield text
+    for fenced in _FENCE_INSIDE.finditer(text):
+        yield fenced[1]
+    at = 0
+    for _ in range(_STARTS_MAX):
+        found = _START.search(text, at)
+        if found is None:
+            return
+        end = _balanced_end(text, found.start())
+        if end is not None:
+            yield text[found.start() : end]
+        at = end if end is not None else found.end()
+
+
+def _balanced_end(text: str, start: int) -> int | None:
+    depth = 0
+    for at, character in _outside_strings(text, start):
+        if character in "[{":
+            depth += 1
+        elif character in "]}":
+            depth -= 1
+            if depth == 0:
+                return at + 1
+    return None
+
+
+def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Every character that is not part of a JSON string; of a string, its opening quote."""
+    at = start
+    while at < len(text):
+        yield at, text[at]
+        if text[at] == '"':
+            at += 1
+            while at < len(text) and text[at] != '"':
+                at += 2 if text[at] == "\\" else 1
+        at += 1

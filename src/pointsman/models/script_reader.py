@@ -1,0 +1,193 @@
+"""Reads scripts from YAML or JSON. Whatever is wrong is said at once, each with its line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final, cast
+
+import jsonschema_rs
+
+from pointsman.definition.documents import read_document
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
+from pointsman.definition.quantities import read_duration
+from pointsman.engine.reports import Usage
+from pointsman.errors import AuthorError
+from pointsman.expressions.failures import BadPattern, Spot
+from pointsman.expressions.patterns import compile_pattern
+from pointsman.models.script import Answer, Fail, Rule, Script, ScriptedCall
+from pointsman.models.script_schema import SCRIPT_SCHEMA
+from pointsman.values import Json, JsonObject
+
+_CHECK: Final = jsonschema_rs.validator_for(SCRIPT_SCHEMA)
+_EXACT: Final = ("agent", "purpose")
+_COUNTS: Final = {"visit": "visit", "round": "visit", "call": "call", "attempt": "attempt", "branch": "branch"}
+_ANSWER: Final = ("text", "json", "toolCalls", "next", "end", "fail", "delay", "tokenDelay", "usage")
+_HINTS: Final = {
+    "fail": "Give a status such as 429, 'timeout', 'connection', or {status, retryAfter, message}.",
+    "node": "Give one id or name, or a list of them.",
+}
+
+
+class ScriptRefused(AuthorError):
+    """The text is not a script. `problems` lists all that is wrong with it."""
+
+    code: ClassVar[str] = "script-refused"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = sort_problems(problems)
+        first = self.problems[0]
+        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        super().__init__(f"{first.line}:{first.column}: {first.message}{more}", hint=first.hint)
+
+
+def read_script(text: str) -> Script:
+    """The script in a text of YAML or JSON. Raises `ScriptRefused`."""
+    document = read_document(text, name="script.yaml")
+    if not document.is_readable:
+        raise ScriptRefused(document.problems)
+    content = document.value
+    if found := list(_problems(content)):
+        raise ScriptRefused([document.placed(problem) for problem in found])
+    assert isinstance(content, dict)  # the schema said so
+    rules = cast("list[JsonObject]", content.get("rules", []))
+    tools = cast("dict[str, JsonObject]", content.get("tools", {}))
+    return Script(rules=tuple(map(_rule, rules)), tools=tools)
+
+
+def _problems(content: Json) -> Iterator[Problem]:
+    for wrong in _CHECK.iter_errors(content):
+        path = wrong.instance_path
+        kind = wrong.kind
+        if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+            known = _known_keys(path)
+            for key in kind.unexpected:
+                hint = did_you_mean(key, known) or f"Known keys: {', '.join(known)}."
+                yield error("unknown-key", pointer_to(*path, key), f"unknown key {key!r}", hint=hint)
+        else:
+            hint = _HINTS.get(str(path[-1]), "") if path else ""
+            yield error("script-value", pointer_to(*path), wrong.message, hint=hint)
+    for index, rule in enumerate(_rules_of(content)):
+        yield from _rule_problems(rule, index)
+
+
+def _known_keys(path: Sequence[str | int]) -> list[str]:
+    """The keys the schema allows at a place, for hints."""
+    at: Json = SCRIPT_SCHEMA
+    for part in path:
+        if not isinstance(at, dict):
+            return []
+        inner = at.get("items") if isinstance(part, int) else None
+        named = at.get("properties")
+        if isinstance(part, str):
+            inner = named.get(part) if isinstance(named, dict) and part in named else at.get("additionalProperties")
+        at = inner
+    named = at.get("properties") if isinstance(at, dict) else None
+    return list(named) if isinstance(named, dict) else []
+
+
+def _rules_of(content: Json) -> list[JsonObject]:
+    rules = content.get("rules") if isinstance(content, dict) else None
+    return [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+
+
+def _rule_problems(rule: JsonObject, index: int) -> Iterator[Problem]:
+    at = ("rules", index)
+    if isinstance(pattern := rule.get("matches"), str) and (wrong := _wrong_pattern(pattern)):
+        yield error("script-pattern", pointer_to(*at, "matches"), wrong)
+    if "answers" in rule and (both := [key for key in _ANSWER if key in rule]):
+        message = f"a rule has `answers`, or says its one answer itself; here also {', '.join(both)}"
+        yield error("script-contradiction", pointer_to(*at, both[0]), message)
+    if "visit" in rule and "round" in rule:
+        yield error("script-contradiction", pointer_to(*at, "round"), "`round` is another word for `visit`: keep one")
+    listed = rule.get("answers")
+    answers = [(at, rule)]
+    if isinstance(listed, list):
+        answers += [((*at, "answers", n), answer) for n, answer in enumerate(listed) if isinstance(answer, dict)]
+    for place, answer in answers:
+        yield from _answer_problems(answer, place)
+
+
+def _answer_problems(answer: JsonObject, at: tuple[str | int, ...]) -> Iterator[Problem]:
+    for key in ("delay", "tokenDelay"):
+        if key in answer and (wrong := _wrong_duration(answer[key])):
+            yield error("script-value", pointer_to(*at, key), wrong)
+    fail = answer.get("fail")
+    if isinstance(fail, dict) and "retryAfter" in fail and (wrong := _wrong_duration(fail["retryAfter"])):
+        yield error("script-value", pointer_to(*at, "fail", "retryAfter"), wrong)
+    if "text" in answer and "json" in answer:
+        yield error("script-contradiction", pointer_to(*at, "json"), "an answer is `text` or `json`, not both")
+    if "fail" in answer and (both := [key for key in ("text", "json", "toolCalls", "next", "end") if key in answer]):
+        yield error("script-contradiction", pointer_to(*at, both[0]), "a call that fails answers nothing")
+
+
+def _wrong_pattern(pattern: str) -> str:
+    try:
+        compile_pattern(pattern, Spot(pattern, 0, len(pattern)))
+    except BadPattern as why:
+        return str(why)
+    return ""
+
+
+def _wrong_duration(value: Json) -> str:
+    try:
+        read_duration(value)
+    except ValueError as why:
+        return str(why)
+    return ""
+
+
+def _rule(rule: JsonObject) -> Rule:
+    nodes = rule.get("node", [])
+    listed = rule.get("answers")
+    answers = cast("list[JsonObject]", listed) if isinstance(listed, list) else [rule]
+    item = rule.get("item")
+    return Rule(
+        nodes=(nodes,) if isinstance(nodes, str) else tuple(cast("list[str]", nodes)),
+        exact={key: str(rule[key]) for key in _EXACT if key in rule},
+        counts={meant: cast("int", rule[key]) for key, meant in _COUNTS.items() if key in rule},
+        item=None if item is None else str(item),
+        contains=cast("str | None", rule.get("contains")),
+        matches=cast("str | None", rule.get("matches")),
+        times=cast("int | None", rule.get("times")),
+        answers=tuple(map(_answer, answers)),
+    )
+
+
+def _answer(answer: JsonObject) -> Answer:
+    calls = cast("list[JsonObject]", answer.get("toolCalls", []))
+    used = cast("dict[str, int] | None", answer.get("usage"))
+    return Answer(
+        text=cast("str | None", answer.get("text")),
+        value=answer.get("json"),
+        has_value="json" in answer,
+        tool_calls=tuple(_call(call) for call in calls),
+        next=cast("str | None", answer.get("next")),
+        end=answer.get("end") is True,
+        fail=_fail(answer["fail"]) if "fail" in answer else None,
+        delay_s=_seconds(answer.get("delay", 0)),
+        token_delay_s=_seconds(answer.get("tokenDelay", 0)),
+        usage=None
+        if used is None
+        else Usage(input_tokens=used.get("inputTokens", 0), output_tokens=used.get("outputTokens", 0)),
+    )
+
+
+def _call(call: JsonObject) -> ScriptedCall:
+    return ScriptedCall(name=str(call["name"]), arguments=cast("JsonObject", call.get("arguments", {})))
+
+
+def _fail(fail: Json) -> Fail:
+    if not isinstance(fail, dict):
+        return Fail(status=fail) if isinstance(fail, int) else Fail(how=str(fail))
+    status = fail["status"]
+    wait = fail.get("retryAfter")
+    return Fail(
+        status=status if isinstance(status, int) else None,
+        how="status" if isinstance(status, int) else str(status),
+        retry_after_s=None if wait is None else _seconds(wait),
+        message=str(fail.get("message", "scripted failure")),
+    )
+
+
+def _seconds(value: Json) -> float:
+    return read_duration(value).seconds

@@ -1,0 +1,207 @@
+"""The scripted model's mind: chooses the rule that fits a call, else answers from the prompt. No IO, no chance.
+
+Without a rule it answers what is valid: the output schema, the first legal route, `end` when offered and nothing is
+left to do. It says of itself that it is scripted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+from zlib import crc32
+
+from msgspec import Struct
+
+from pointsman.engine.reports import ToolCall, Usage
+from pointsman.models.samples import sample
+from pointsman.models.script import Answer, Hints, Rule, Script, ScriptedCall
+from pointsman.models.transcript import as_text, content_of, text_of
+from pointsman.values import END, Json, JsonObject
+
+HINTS_HEADER: Final = "x-pointsman-hints"
+"""Carries a request's hints from our client to the scripted model in the same process, and no further."""
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+"""Waits that many seconds; injected, so that tests do not."""
+
+COUNTERS_MAX: Final = 10_000
+"""Uses of rules remembered; the oldest are forgotten first."""
+
+_EXCERPT: Final = 160
+"""Characters of the prompt repeated in an answer nobody scripted."""
+
+_CHARS_PER_TOKEN: Final = 4
+
+Uses: TypeAlias = dict[tuple[str, str, int], int]
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What is put on the wire."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What a request of the Chat Completions wire asks for."""
+
+    last: str
+    """The text of the last message."""
+    chars: int
+    tools: dict[str, JsonObject]
+    """Name -> schema of the parameters."""
+    schema: JsonObject | None
+
+
+class ScriptedModel:
+    """Answers calls by a script. Counts the uses of each rule per execution and scope, so branches do not race."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self._script = script or Script()
+        self._uses: Uses = {}
+
+    def choose(self, hints: Hints, last: str) -> Answer:
+        """The answer of the first rule that fits and is not used up; an empty one where none does."""
+        for index, rule in enumerate(self._script.rules):
+            if rule.fits(hints, last):
+                used = self._count(rule, index, hints)
+                if used is not None:
+                    return rule.answers[min(used, len(rule.answers) - 1)]
+        return Answer()
+
+    def say(self, answer: Answer, hints: Hints, asked: Asked) -> Said:
+        """The content of the answer in the form the request asks for."""
+        text, calls = _improvised(hints, asked) if answer.is_empty else _scripted(answer, asked)
+        chars = len(text) + sum(len(as_text(call.arguments)) for call in calls)
+        used = Usage(input_tokens=asked.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
+        return Said(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
+
+    def _count(self, rule: Rule, index: int, hints: Hints) -> int | None:
+        """How often the rule was used before here; None once it is used up."""
+        if rule.times is None and len(rule.answers) == 1:
+            return 0
+        place = (text_of(hints.get("execution")), text_of(hints.get("scope")), index)
+        used = self._uses.pop(place, 0)
+        spent = rule.times is not None and used >= rule.times
+        self._uses[place] = used if spent else used + 1
+        while len(self._uses) > COUNTERS_MAX:
+            del self._uses[next(iter(self._uses))]
+        return None if spent else used
+
+
+def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
+    """With ids made of where the call is asked: unique in a conversation, and the same when a step is repeated."""
+    place = crc32(json.dumps(hints, sort_keys=True).encode())
+    return tuple(
+        ToolCall(id=f"call_{place:08x}_{index}", name=call.name, arguments=call.arguments)
+        for index, call in enumerate(calls, start=1)
+    )
+
+
+def read_request(body: JsonObject) -> Asked:
+    """What matters of a request body."""
+    listed = body.get("messages")
+    messages = listed if isinstance(listed, list) else []
+    return Asked(
+        last=content_of(messages[-1]) if messages else "",
+        chars=sum(len(content_of(message)) for message in messages),
+        tools=_tools(body.get("tools")),
+        schema=_schema(body.get("response_format")),
+    )
+
+
+def _tools(listed: Json) -> dict[str, JsonObject]:
+    offered: dict[str, JsonObject] = {}
+    for tool in listed if isinstance(listed, list) else []:
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if isinstance(function, dict):
+            parameters = function.get("parameters")
+            offered[text_of(function.get("name"))] = parameters if isinstance(parameters, dict) else {}
+    return offered
+
+
+def _schema(response_format: Json) -> JsonObject | None:
+    shape = response_format.get("json_schema") if isinstance(response_format, dict) else None
+    schema = shape.get("schema") if isinstance(shape, dict) else None
+    return schema if isinstance(schema, dict) else None
+
+
+def _scripted(answer: Answer, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+    calls = list(answer.tool_calls)
+    text = answer.text or ""
+    label = END if answer.end and answer.next is None else answer.next
+    if answer.has_value:
+        value = answer.value
+        if label is not None and isinstance(value, dict) and not _routing_tool(asked, label):
+            value, label = {**value, "next": label}, None
+        text, given = _give(value, asked)
+        calls += given
+    if label is not None:
+        more, routed = _leave_by(label, asked)
+        text, calls = text or more, calls + routed
+    return text, calls
+
+
+def _improvised(hints: Hints, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+    """Nobody scripted this call: do the least that is valid."""
+    who = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
+    text = f"Scripted answer of {who} to: {' '.join(asked.last.split())[:_EXCERPT]}"
+    routes = _routes(asked)
+    calls: list[ScriptedCall] = []
+    if (schema := _wanted(asked)) is not None:
+        text, calls = _give(sample(schema, text), asked)
+    visit = hints.get("visit")
+    revisited = isinstance(visit, int) and visit > 1
+    if "end" in asked.tools and revisited:
+        calls.append(ScriptedCall(name="end"))
+    elif routes:
+        onward = END if revisited and END in routes else routes[0]
+        calls.append(ScriptedCall(name="router", arguments={"next": onward}))
+    return text, calls
+
+
+def _wanted(asked: Asked) -> JsonObject | None:
+    """The schema an answer must satisfy, whichever way it was offered."""
+    return asked.schema if asked.schema is not None else asked.tools.get("final_result")
+
+
+def _give(value: Json, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+    """A JSON answer: as the call of `final_result` where that is offered, else as text."""
+    if (parameters := asked.tools.get("final_result")) is None:
+        return json.dumps(value, ensure_ascii=False), []
+    wrapped = _property_names(parameters) == ["value"] and not (isinstance(value, dict) and "value" in value)
+    arguments = value if isinstance(value, dict) and not wrapped else {"value": value}
+    return "", [ScriptedCall(name="final_result", arguments=arguments)]
+
+
+def _leave_by(label: str, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+    """Leave by a label: by the injected tool, by the schema's `choice` or `next`, else in plain JSON."""
+    if (tool := _routing_tool(asked, label)) is not None:
+        return "", [ScriptedCall(name=tool, arguments={} if tool == "end" else {"next": label})]
+    names = _property_names(_wanted(asked) or {})
+    if "choice" in names:
+        return _give({"choice": label, "reason": "scripted"}, asked)
+    if "next" in names:
+        made = sample(_wanted(asked) or {}, "scripted")
+        return _give({**made, "next": label} if isinstance(made, dict) else {"next": label}, asked)
+    return as_text({"next": label}), []
+
+
+def _routing_tool(asked: Asked, label: str) -> str | None:
+    if label == END and "end" in asked.tools:
+        return "end"
+    return "router" if "router" in asked.tools else None
+
+
+def _routes(asked: Asked) -> list[str]:
+    properties = asked.tools.get("router", {}).get("properties")
+    field = properties.get("next") if isinstance(properties, dict) else None
+    labels = field.get("enum") if isinstance(field, dict) else None
+    return [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+
+
+def _property_names(schema: JsonObject) -> list[str]:
+    properties = schema.get("properties")
+    return list(properties) if isinstance(properties, dict) else []

@@ -1,0 +1,123 @@
+"""The conversation as we keep it: plain objects that outlive providers.
+
+    {"role": "user",      "content": "…"}
+    {"role": "assistant", "content": "…", "name": "Writer", "toolCalls": [{"id", "name", "arguments"}], "raw": …}
+    {"role": "tool",      "content": "…", "toolCallId": "…", "tool": "web_search", "name": "Writer"}
+    {"role": "system",    "content": "…"}
+
+`name` is the node that spoke. `raw` is the provider's own message where it must be echoed (signed thinking).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from pointsman.engine.reports import ToolCall
+from pointsman.ports import ModelReply
+from pointsman.values import Json, JsonObject
+
+
+def user_message(text: str) -> JsonObject:
+    return {"role": "user", "content": text}
+
+
+def assistant_message(reply: ModelReply, *, name: str, calls: Iterable[ToolCall] | None = None) -> JsonObject:
+    """What the model said, with the calls among its own that are to be seen (default: all)."""
+    message: JsonObject = {"role": "assistant", "content": reply.text, "name": name}
+    if shown := list(reply.tool_calls if calls is None else calls):
+        message["toolCalls"] = [call_to_json(call) for call in shown]
+    if reply.raw is not None:
+        message["raw"] = reply.raw
+    return message
+
+
+def tool_message(call: ToolCall, result: Json, *, name: str) -> JsonObject:
+    """The answer to a tool call. What is not text is shown to the model as JSON."""
+    return {"role": "tool", "content": as_text(result), "toolCallId": call.id, "tool": call.name, "name": name}
+
+
+def call_to_json(call: ToolCall) -> JsonObject:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def calls_of(message: Json) -> tuple[ToolCall, ...]:
+    """The tool calls of a message; none for anything else."""
+    listed = message.get("toolCalls") if isinstance(message, dict) else None
+    if not isinstance(listed, list):
+        return ()
+    return tuple(call for item in listed if (call := read_call(item)) is not None)
+
+
+def read_call(value: Json) -> ToolCall | None:
+    """A tool call from its JSON, or None where it has no name."""
+    if not isinstance(value, dict) or not isinstance(name := value.get("name"), str):
+        return None
+    arguments = value.get("arguments")
+    return ToolCall(id=text_of(value.get("id")), name=name, arguments=arguments if isinstance(arguments, dict) else {})
+
+
+def role_of(message: Json) -> str:
+    return text_of(message.get("role")) if isinstance(message, dict) else ""
+
+
+def content_of(message: Json) -> str:
+    """The text of a message; a list of parts gives its texts, joined."""
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, list):
+        return "".join(text_of(part.get("text")) if isinstance(part, dict) else as_text(part) for part in content)
+    return as_text(content)
+
+
+def as_seen_by(name: str, messages: Iterable[Json]) -> list[JsonObject]:
+    """The conversation from the place of one node: its own turns as they were, other nodes' as remarks of the user.
+
+    A model takes every `assistant` turn for its own words, and providers refuse tool calls of tools they were not
+    offered, or calls nobody answered. So others' turns become text, and its own unanswered calls are left out.
+    """
+    listed = list(messages)
+    answered = {text_of(message.get("toolCallId")) for message in listed if isinstance(message, dict)} - {""}
+    own_calls: set[str] = set()
+    seen: list[JsonObject] = []
+    for message in listed:
+        if not isinstance(message, dict):
+            seen.append(user_message(as_text(message)))
+            continue
+        speaker = text_of(message.get("name"))
+        match role_of(message):
+            case "assistant" if speaker in ("", name):
+                calls = [call for call in calls_of(message) if call.id in answered]
+                own_calls.update(call.id for call in calls)
+                seen.extend(_own_turn(message, calls))
+            case "tool" if text_of(message.get("toolCallId")) in own_calls:
+                seen.append(message)
+            case "assistant" | "tool":
+                seen.extend(_remark(message, speaker))
+            case _:
+                seen.append(message)
+    return seen
+
+
+def _own_turn(message: JsonObject, calls: list[ToolCall]) -> list[JsonObject]:
+    kept = {key: value for key, value in message.items() if key != "toolCalls"}
+    if calls:
+        kept["toolCalls"] = [call_to_json(call) for call in calls]
+    return [kept] if calls or content_of(message) else []
+
+
+def _remark(message: JsonObject, speaker: str) -> list[JsonObject]:
+    if role_of(message) == "tool":
+        said = f"{text_of(message.get('tool'))} answered: {content_of(message)}"
+    else:
+        said = content_of(message)
+    return [user_message(f"[{speaker}] {said}" if speaker else said)] if said else []
+
+
+def text_of(value: Json) -> str:
+    """The value where it is text, else an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def as_text(value: Json) -> str:
+    """Text as it is; anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,178 @@
+"""Between our neutral shapes and pydantic-ai's low-level messages. Slow to import: done with the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall, Usage
+from pointsman.models.failures import ModelFailed
+from pointsman.models.prices import cost_usd
+from pointsman.models.repair import read_json
+from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
+from pointsman.ports import ModelReply, ToolSpec
+from pointsman.ports import ModelRequest as Request
+from pointsman.values import Json, JsonObject
+
+OUTPUT_TOOL: Final = "final_result"
+"""Stands in for a schema where a provider cannot be given one."""
+
+
+def to_messages(request: Request) -> list[ModelMessage]:
+    """The conversation in turns: what one side said in a row is one message."""
+    turns: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = [SystemPromptPart(request.system)] if request.system else []
+    for message in request.messages:
+        if role_of(message) == "assistant":
+            if parts:
+                turns.append(ModelRequest(parts=parts))
+                parts = []
+            turns.append(_said(message))
+        else:
+            parts.append(_heard(message))
+    if parts:
+        turns.append(ModelRequest(parts=parts))
+    return turns
+
+
+def _heard(message: Json) -> ModelRequestPart:
+    match role_of(message), message:
+        case "tool", dict():
+            return ToolReturnPart(text_of(message.get("tool")), content_of(message), text_of(message.get("toolCallId")))
+        case "system", _:
+            return SystemPromptPart(content_of(message))
+        case _:
+            return UserPromptPart(content_of(message))
+
+
+def _said(message: Json) -> ModelResponse:
+    if isinstance(message, dict) and (echoed := _echoed(message.get("raw"))) is not None:
+        return echoed
+    parts: list[ModelResponsePart] = [TextPart(text)] if (text := content_of(message)) else []
+    parts.extend(ToolCallPart(call.name, call.arguments, call.id) for call in calls_of(message))
+    return ModelResponse(parts=parts)
+
+
+def _echoed(raw: Json) -> ModelResponse | None:
+    if raw is None:
+        return None
+    try:
+        (message,) = ModelMessagesTypeAdapter.validate_python([raw])
+    except ValidationError:
+        return None  # written by a release that dumped it differently: its neutral twin says the same, unsigned
+    return message if isinstance(message, ModelResponse) else None
+
+
+def to_parameters(request: Request, model: Model) -> ModelRequestParameters:
+    """Tools and, where asked for, the schema: natively where the provider can, else as a tool that must be called."""
+    tools = [_definition(tool) for tool in request.tools]
+    if (schema := request.output_schema) is None:
+        return ModelRequestParameters(function_tools=tools)
+    if model.profile.get("supports_json_schema_output"):
+        shape = OutputObjectDefinition(json_schema=schema, name=OUTPUT_TOOL, strict=False)
+        return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=shape)
+    answer = _definition(ToolSpec(name=OUTPUT_TOOL, description="Give your answer.", parameters=schema))
+    return ModelRequestParameters(
+        function_tools=tools, output_mode="tool", output_tools=[answer], allow_text_output=False
+    )
+
+
+def _definition(tool: ToolSpec) -> ToolDefinition:
+    # Strict mode would rewrite the schema, and what we validate must be what the model was shown.
+    return ToolDefinition(
+        name=tool.name, description=tool.description, parameters_json_schema=tool.parameters, strict=False
+    )
+
+
+def to_settings(request: Request, *, headers: dict[str, str] | None = None) -> ModelSettings:
+    """Retries are ours alone: the provider's client must not add its own."""
+    settings = ModelSettings(max_retries=0)
+    if request.temperature is not None:
+        settings["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        settings["max_tokens"] = request.max_tokens
+    if headers:
+        settings["extra_headers"] = headers
+    return settings
+
+
+def to_reply(response: ModelResponse, request: Request) -> ModelReply:
+    """What was answered. Raises `ModelFailed` for what is unreadable, refused, or cut off before it began."""
+    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    calls = tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart))
+    offered = {tool.name for tool in request.tools}
+    if request.output_schema is not None and OUTPUT_TOOL not in offered:
+        given = [call for call in calls if call.name == OUTPUT_TOOL]
+        text = as_text(given[-1].arguments) if given else text
+        calls = tuple(call for call in calls if call.name != OUTPUT_TOOL)
+    if not text and not calls:
+        _refuse_nothing(response)
+    name = response.model_name or ""
+    return ModelReply(text=text, tool_calls=calls, usage=_usage(response, name), model=name, raw=_to_echo(response))
+
+
+def _refuse_nothing(response: ModelResponse) -> None:
+    match response.finish_reason:
+        case "length":
+            why = "the model reached its limit of tokens before it said anything"
+            raise ModelFailed(Failure(code="model-answer-truncated", message=why, hint="Raise maxTokens."))
+        case "content_filter":
+            why = "the provider's content filter withheld the answer"
+            raise ModelFailed(Failure(code="model-refused", message=why))
+        case _:
+            return
+
+
+def _call(part: ToolCallPart) -> ToolCall:
+    arguments: object = part.args if part.args is not None else {}
+    if isinstance(arguments, str):
+        read = read_json(arguments or "{}")
+        arguments = read.value if read is not None else None
+    if not isinstance(arguments, dict):
+        message = f"the model called the tool {part.tool_name!r} with arguments that are no JSON object"
+        raise ModelFailed(
+            Failure(
+                code="model-answer-unreadable",
+                message=message,
+                retryable=True,
+                details={"tool": part.tool_name, "arguments": str(part.args)[:500]},
+            )
+        )
+    return ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=arguments)
+
+
+def _usage(response: ModelResponse, name: str) -> Usage:
+    used = response.usage
+    cost = cost_usd(
+        response.provider_name or "", name, input_tokens=used.input_tokens, output_tokens=used.output_tokens
+    )
+    return Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens, model_calls=1, cost_usd=cost)
+
+
+def _to_echo(response: ModelResponse) -> JsonObject | None:
+    """The provider's own message, where leaving out its signatures would make it refuse the next turn."""
+    if not any(isinstance(part, ThinkingPart) and part.signature for part in response.parts):
+        return None
+    dumped: Iterable[JsonObject] = ModelMessagesTypeAdapter.dump_python([response], mode="json")
+    return next(iter(dumped))
