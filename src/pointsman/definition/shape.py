@@ -32,6 +32,10 @@ else:
     AnyObject = dict[str, object]
 
 
+TAG: Final = "type"
+"""The key that tells the members of a union apart."""
+
+
 class Shape(BaseModel):
     """The base of every model: frozen, strict, camelCase in documents; unknown keys are errors, except `x-…`."""
 
@@ -109,7 +113,7 @@ class ChosenBy:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
-        return {"anyOf": [handler(member.__pydantic_core_schema__) for member in self.members]}
+        return {"x-any-of": [member.__name__ for member in self.members]}
 
     def read(self, value: object) -> Shape:
         if isinstance(value, self.members):
@@ -126,5 +130,11 @@ def read_as(member: type[Shape], value: object) -> Shape:
 
 
 def written(value: object) -> object:
-    """A model as the document its author would write: nothing that was not said."""
-    return value.model_dump(by_alias=True, exclude_unset=True) if isinstance(value, Shape) else value
+    """A model as the document its author would write: nothing that was not said, except what tells unions apart."""
+    if not isinstance(value, Shape):
+        return value
+    document = value.model_dump(by_alias=True, exclude_unset=True)
+    tag = type(value).model_fields.get(TAG)
+    if tag is not None and isinstance(tag.default, str) and TAG not in document:
+        return {TAG: tag.default, **document}
+    return document

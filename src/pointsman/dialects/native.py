@@ -154,9 +154,10 @@ def _node(found: Found, native: str, notes: Notes) -> JsonObject:
     for key in ("type", "outputs"):
         if key in node.said:
             made[key] = node.take(key)
-    if isinstance(config, dict) and kind in CONFIG_OF:
+    if kind in CONFIG_OF and isinstance(config, dict | None):
         _read_config(part)
-        made["config"] = inner.made
+        if inner.made or config is not None:
+            made["config"] = inner.made
     elif config is not None:
         made["config"] = config
     node.keep_rest(_NODE_KEYS, where=f"node {part.id!r}")
