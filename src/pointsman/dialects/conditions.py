@@ -1,0 +1,40 @@
+"""Edge conditions as one expression, for dialects that know nothing else."""
+
+from __future__ import annotations
+
+import json
+
+from pointsman.definition.edges import (
+    Always,
+    AnyCondition,
+    Contains,
+    Equals,
+    Exists,
+    OnLabel,
+    When,
+)
+from pointsman.dialects.foreign import member
+from pointsman.dialects.losses import as_json
+
+
+def condition_text(condition: AnyCondition | None, source: str) -> str | None:
+    """The expression that holds when the condition does; "" for always; None where no expression can say it."""
+    match condition:
+        case None | Always():
+            return ""
+        case When(expression=expression):
+            return expression
+        case Equals(field=field, value=value):
+            return f"{field} == {_literal(value)}"
+        case Contains(field=field, value=value):
+            return f"{_literal(value)} in {field}"
+        case Exists(field=field):
+            return f"exists({field})"
+        case OnLabel(label=label):
+            return f"{member('nodes', source)}.branch == {_literal(label)}"
+        case _:
+            return None
+
+
+def _literal(value: object) -> str:
+    return json.dumps(as_json(value), ensure_ascii=False)

@@ -1,0 +1,34 @@
+"""Agents defined inside nodes, for dialects whose nodes only name one: they move to an `agents` section."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.shape import read_as
+from pointsman.definition.workflow import Workflow
+from pointsman.dialects.losses import document_of
+from pointsman.values import JsonObject
+
+
+class Agents:
+    """The workflow's agents, and those that its nodes turn out to define."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.named: dict[str, AgentConfig] = dict(workflow.agents or {})
+
+    def name_for(self, config: AgentConfig, node_id: str, *, beside: Collection[str] = ()) -> str:
+        """Its name; one that adds to a named agent becomes `<name>.<node>`. Fields `beside` stay where they are."""
+        own = {key: value for key, value in document_of(config).items() if key not in beside}
+        named = own.pop("agent", None)
+        if isinstance(named, str) and not own:
+            return named
+        name = f"{named}.{node_id}" if isinstance(named, str) else node_id
+        inherited = document_of(self.named.get(named)) if isinstance(named, str) else {}
+        made = read_as(AgentConfig, {**inherited, **own})
+        assert isinstance(made, AgentConfig)
+        self.named[name] = made
+        return name
+
+    def documents(self) -> JsonObject:
+        return {name: document_of(agent) for name, agent in self.named.items()}
