@@ -11,7 +11,6 @@ from pointsman.definition.edges import CONDITIONS
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.operations import OPERATIONS
 from pointsman.definition.shape import TAG, Shape
-from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import FORMAT, Workflow
 from pointsman.values import Json, JsonObject
 
@@ -27,13 +26,7 @@ def native_schema() -> JsonObject:
 
 @lru_cache(maxsize=1)
 def _schema() -> JsonObject:
-    models: list[type[Shape]] = [
-        Workflow,
-        *CONFIG_OF.values(),
-        UnboundConfig,
-        *CONDITIONS.values(),
-        *OPERATIONS.values(),
-    ]
+    models: list[type[Shape]] = [Workflow, *CONFIG_OF.values(), *CONDITIONS.values(), *OPERATIONS.values()]
     _, made = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], by_alias=True)
     definitions = cast(dict[str, JsonObject], made["$defs"])
     for name in CONDITIONS.values():
@@ -50,11 +43,13 @@ def _texts(value: Json | None) -> list[Json]:
 
 
 def _link(here: Json) -> None:
-    """The names of a union's members become references."""
+    """The names of a union's members become references; defaults that only say `absent` go."""
     if isinstance(here, list):
         for inner in here:
             _link(inner)
     elif isinstance(here, dict):
+        if here.get("default", 0) is None:
+            del here["default"]
         names = here.pop(_ANY_OF, None)
         if isinstance(names, list):
             here["anyOf"] = [_reference(str(name)) for name in names]

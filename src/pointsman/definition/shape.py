@@ -51,7 +51,8 @@ class Shape(BaseModel):
         defer_build=True,  # importing the language stays cheap; each model is built when first needed
         allow_inf_nan=False,
     )
-    __pydantic_extra__: dict[ExtensionKey, object]  # pyright: ignore[reportIncompatibleVariableOverride]  # pydantic's own way to type the keys
+    # pydantic's own way to say which further keys there may be
+    __pydantic_extra__: dict[ExtensionKey, object]  # pyright: ignore[reportIncompatibleVariableOverride]  # it is read-only
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import StartConfig
@@ -36,6 +36,7 @@ FORMAT: Final = 1
 _SEMVER: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?"
 )
+_SEMVER_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_SEMVER.pattern}$", "maxLength": 100}
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -90,11 +91,11 @@ class Workflow(Shape):
     """A definition. Absent means the default; nothing here is filled in."""
 
     pointsman: Annotated[Literal[1] | None, Field(description="Format version.")] = None
-    id: Annotated[WorkflowId, AfterValidator(_workflow_id)]
+    id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
     """Unique in its store."""
     name: Text | None = None
     description: Text | None = None
-    version: Annotated[str, AfterValidator(_semver)] | None = None
+    version: Annotated[str, AfterValidator(_semver), Field(json_schema_extra=_SEMVER_SCHEMA)] | None = None
     """The author's own semantic version."""
     enabled: bool | None = None
     """`false`: hidden and not executable."""
