@@ -20,10 +20,8 @@ from pointsman.journal.faults import (
     StoreReadOnly,
 )
 
-BUSY_WAIT_MS: Final = 5000
-"""How long to wait for another process before saying that the store is locked."""
-WAL_PAGES_MAX: Final = 4000
-"""A checkpoint after 16 MB of log: rarely enough to cost little, often enough that reading stays fast."""
+READ_WAIT_MS: Final = 5000
+"""How long reading waits for another process that repairs or folds the log."""
 OLDEST: Final = (3, 37, 0)
 """STRICT tables."""
 WAL_RESET_FIXED: Final = (3, 51, 3)
@@ -50,7 +48,8 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """The one connection that writes and checkpoints. Every commit reaches the disk before it returns."""
+    """The one connection that writes. Every commit reaches the disk before it returns; it checkpoints when told to,
+    and it does not wait for locks by itself: who uses it knows whether waiting is allowed."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreFailed(
             f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
@@ -60,7 +59,6 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
         connection.execute("PRAGMA journal_size_limit = 67108864")
     except BaseException:
         connection.close()
@@ -71,14 +69,16 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that can only read; it never checkpoints."""
     connection = connect(f"file://{quote(str(path))}?mode=rw")
+    connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
     connection.execute("PRAGMA query_only = 1")
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
 
 
 def connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=64)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_WAIT_MS}")
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
 
 

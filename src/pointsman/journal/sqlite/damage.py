@@ -20,7 +20,7 @@ def find_damage(connection: sqlite3.Connection) -> list[str]:
     damage = [f"the file: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
     for no, execution in connection.execute("SELECT no, id FROM executions").fetchall():
         damage.extend(find_breaks(connection, no, ExecutionId(execution)))
-    known = "SELECT count(*) FROM rows WHERE id >> 32 NOT IN (SELECT no FROM executions)"
+    known = "SELECT count(*) FROM rows WHERE place >> 32 NOT IN (SELECT no FROM executions)"
     (strays,) = connection.execute(known).fetchone()
     if strays:
         damage.append(f"{strays} rows belong to no execution")
@@ -32,7 +32,7 @@ def find_breaks(connection: sqlite3.Connection, no: int, execution: ExecutionId)
     """Follow one chain. After a break it is taken up again, so that each damaged row is told once."""
     previous, expected = first_hash(execution), 1
     cursor = connection.execute(
-        "SELECT id, at, shape, form, data, hash FROM rows WHERE id BETWEEN ? AND ? ORDER BY id",
+        "SELECT place, at, shape, form, data, hash FROM rows WHERE place BETWEEN ? AND ? ORDER BY place",
         (no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK),
     )
     for number, at, shape, form, data, stored in cursor:

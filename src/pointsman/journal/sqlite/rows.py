@@ -33,10 +33,10 @@ class Stored(NamedTuple):
 
 
 class SqliteJournal:
-    """Encodes in the caller's thread, so that a bad value is the caller's at once; writes in the writer's."""
+    """Encodes where it is asked, so that a bad value is the caller's at once; the writer does the rest."""
 
     def __init__(self, writer: Writer, reader: Reader, codec: Codec[Event]) -> None:
-        self._submit = writer.submit
+        self._writer = writer
         self._read = reader.run
         self._codec = codec
 
@@ -49,7 +49,8 @@ class SqliteJournal:
             if summary is not None:
                 put_summary(transaction, summary)
 
-        await self._submit(apply)
+        if not self._writer.at_once(execution, apply):
+            await self._writer.submit(apply)
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._read(partial(read_page, execution=execution, after=after)):
@@ -68,7 +69,7 @@ def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int
         return []
     first = found[0] << SEQ_BITS
     cursor = connection.execute(
-        "SELECT id, at, shape, form, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+        "SELECT place, at, shape, form, data FROM rows WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?",
         (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, PAGE_ROWS),
     )
     page: list[Stored] = []

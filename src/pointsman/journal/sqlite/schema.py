@@ -17,9 +17,6 @@ from pointsman.journal.faults import StoreDamaged, StoreForeign, StoreNewer
 APPLICATION_ID: Final = 0x504F494E
 """`POIN` in ASCII."""
 
-ROWS_PER_EXECUTION_BITS: Final = 32
-"""A row's id is the number of its execution, then its seq in this many bits: one tree, in the order of reading."""
-
 FIRST: Final = (
     """
     CREATE TABLE executions (
@@ -29,7 +26,8 @@ FIRST: Final = (
     """,
     """
     CREATE TABLE rows (
-        id INTEGER PRIMARY KEY,  -- executions.no << 32 | seq
+        no INTEGER PRIMARY KEY,         -- in the order of writing: rows of one commit share their pages
+        place INTEGER NOT NULL UNIQUE,  -- executions.no << 32 | seq
         at REAL NOT NULL,        -- unix seconds
         shape INTEGER NOT NULL,  -- how many lifts existed when it was written
         form INTEGER NOT NULL,   -- codec.Form: how data is packed
@@ -39,9 +37,9 @@ FIRST: Final = (
     """,
     """
     CREATE VIEW journal AS
-        SELECT e.id AS execution, r.id & 4294967295 AS seq, datetime(r.at, 'unixepoch') AS at,
+        SELECT e.id AS execution, r.place & 4294967295 AS seq, datetime(r.at, 'unixepoch') AS at,
             CASE r.form WHEN 0 THEN CAST(r.data AS TEXT) END AS events
-        FROM rows AS r JOIN executions AS e ON e.no = r.id >> 32
+        FROM rows AS r JOIN executions AS e ON e.no = r.place >> 32
     """,
     """
     CREATE TABLE blobs (
