@@ -1,0 +1,87 @@
+"""Tools that answer from a script, so that workflows run without the world. They say so wherever they are shown.
+
+web_search:
+  description: Search the web.
+  results:
+    - {when: {query: port}, result: [{title: Harbour}]}
+    - {contains: strike, result: [], times: 1}
+    - {fail: the index is down}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pointsman.engine.failures import Failure
+from pointsman.ports import ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.values import Json, JsonObject
+
+_ANYTHING: Final[JsonObject] = {"type": "object"}
+_COUNTERS_MAX: Final = 10_000
+
+
+class CannedTool:
+    """One scripted tool. Its results are tried in order; the first that fits and is not used up answers."""
+
+    def __init__(self, name: str, script: JsonObject) -> None:
+        listed = script.get("results")
+        self._results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [script]
+        self._uses: dict[tuple[str, int], int] = {}
+        parameters = script.get("parameters")
+        self.name = name
+        self.limits = Limits()
+        self.spec = ToolSpec(
+            name=name,
+            description=str(script.get("description", "A scripted tool.")),
+            parameters=parameters if isinstance(parameters, dict) else _ANYTHING,
+            idempotent=True,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """The canned result. Raises `ToolFailed` where the script says so, or says nothing about these arguments."""
+        text = msgspec.json.encode(arguments).decode()
+        for index, result in enumerate(self._results):
+            if _fits(result, arguments, text) and self._takes(result, index, context.execution):
+                if "fail" in result:
+                    raise ToolFailed(_failure(result["fail"]))
+                return result.get("result")
+        message = f"the script has no result of {self.name!r} for {text}"
+        hint = "Add a result without `when` and `contains` to its script."
+        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint))
+
+    def _takes(self, result: JsonObject, index: int, execution: str) -> bool:
+        times = result.get("times")
+        if not isinstance(times, int):
+            return True
+        used = self._uses.pop((execution, index), 0)
+        self._uses[execution, index] = min(used + 1, times)
+        while len(self._uses) > _COUNTERS_MAX:
+            del self._uses[next(iter(self._uses))]
+        return used < times
+
+
+def canned_tools(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
+    """The tools of a script."""
+    return [CannedTool(name, script) for name, script in tools.items()]
+
+
+def _fits(result: JsonObject, arguments: JsonObject, text: str) -> bool:
+    when, contains = result.get("when"), result.get("contains")
+    return (not isinstance(when, dict) or all(key in arguments and arguments[key] == when[key] for key in when)) and (
+        not isinstance(contains, str) or contains in text
+    )
+
+
+def _failure(fail: Json) -> Failure:
+    if not isinstance(fail, dict):
+        return Failure(code="tool-failed", message=str(fail))
+    return Failure(
+        code=str(fail.get("code", "tool-failed")),
+        message=str(fail.get("message", "")),
+        retryable=fail.get("retryable") is True,
+    )

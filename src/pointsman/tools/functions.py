@@ -1,0 +1,195 @@
+"""Python functions as tools: the signature becomes the schema, the docstring the description.
+
+    @tool
+    async def web_search(query: str, limit: int = 5) -> list[dict]:
+        \"\"\"Search the web.\"\"\"
+
+A parameter `context: ToolContext`, or `idempotency_key: str`, is filled in by the engine and hidden from models.
+Functions that are not async run in a thread, so that they cannot hold up other steps; a thread cannot be stopped, so
+what runs longer than the timeout goes on unheard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, cast, get_type_hints, overload
+
+from pointsman.engine.failures import Failure
+from pointsman.ports import ToolSpec
+from pointsman.tools.failures import ToolFailed, ToolMisdefined
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, TIMEOUT_S, Limits, ToolContext
+from pointsman.values import Bytes, Json, JsonObject, Seconds
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_FILLED_IN: Final = ("context", "idempotency_key")
+
+
+class FunctionTool(Generic[P, R]):
+    """A function that is also a tool. Called like a function, it is one."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str,
+        description: str,
+        limits: Limits,
+        side: Literal["server", "client"] = "server",
+        idempotent: bool = False,
+        requires_approval: bool = False,
+    ) -> None:
+        if name in RESERVED:
+            raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Choose another: @tool(name=…).")
+        self.__doc__ = function.__doc__
+        self.__name__ = name
+        self.limits = limits
+        self._function = function
+        self.name = name
+        self._description = description
+        self._side: Literal["server", "client"] = side
+        self._idempotent = idempotent
+        self._requires_approval = requires_approval
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name!r}>"
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What models are shown."""
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
+        # Made when first needed: importing a module of tools stays cheap.
+        return ToolSpec(
+            name=self.name,
+            description=self._description,
+            parameters=self._schema(),
+            side=self._side,
+            idempotent=self._idempotent,
+            requires_approval=self._requires_approval,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Call the function with the arguments as the types it declares. Its result is turned into JSON."""
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+        args, kwargs = self._typed(arguments)
+        filled_in: dict[str, object] = {"context": context, "idempotency_key": context.key}
+        kwargs |= {name: filled_in[name] for name in _FILLED_IN if name in self._signature.parameters}
+        function = cast("Callable[..., object]", self._function)
+        if inspect.iscoroutinefunction(function):
+            result = await function(*args, **kwargs)
+        else:
+            result = await asyncio.to_thread(function, *args, **kwargs)
+        try:
+            return cast("Json", to_jsonable_python(result, inf_nan_mode="null"))
+        except PydanticSerializationError as why:
+            message = f"the tool {self.name!r} answered what is not JSON: {why}"
+            raise ToolFailed(Failure(code="tool-failed", message=message)) from why
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[tuple[tuple[object, ...], dict[str, object]]]:
+        """Checks and converts arguments. It wraps a twin that only hands them back: the function itself runs later."""
+        from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter
+
+        def twin(*args: object, **kwargs: object) -> tuple[tuple[object, ...], dict[str, object]]:
+            return args, kwargs
+
+        try:
+            hints = get_type_hints(self._function, include_extras=True)
+            visible = [it for name, it in self._signature.parameters.items() if name not in _FILLED_IN]
+            typed = [it.replace(annotation=hints.get(it.name, object)) for it in visible]
+            vars(twin)["__signature__"] = inspect.Signature(typed)
+            twin.__annotations__ = {it.name: it.annotation for it in typed}
+            return TypeAdapter(cast("type[tuple[tuple[object, ...], dict[str, object]]]", twin))
+        except (NameError, PydanticSchemaGenerationError, PydanticUndefinedAnnotation) as why:
+            raise ToolMisdefined(
+                f"the parameters of the tool {self.name!r} cannot be described: {why}",
+                hint="Use JSON types, dataclasses or pydantic models that are defined at the top of a module.",
+            ) from why
+
+    def _schema(self) -> JsonObject:
+        schema = cast("JsonObject", self._adapter.json_schema())
+        properties = schema.setdefault("properties", {})
+        if not isinstance(properties, dict) or schema.get("type") != "object":
+            raise ToolMisdefined(
+                f"the tool {self.name!r} takes arguments without names", hint="Models call tools by named parameters."
+            )
+        for field in properties.values():
+            if isinstance(field, dict):
+                field.pop("title", None)
+        return schema
+
+    def _typed(self, arguments: JsonObject) -> tuple[tuple[object, ...], dict[str, object]]:
+        from pydantic import ValidationError
+        from pydantic_core import ArgsKwargs
+
+        try:
+            return self._adapter.validate_python(ArgsKwargs((), cast("dict[str, object]", arguments)))
+        except ValidationError as why:
+            told = "; ".join(
+                f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in why.errors(include_url=False)
+            )
+            message = f"arguments of {self.name!r}: {told}"
+            raise ToolFailed(Failure(code="tool-arguments", message=message)) from why
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    output_bytes_max: int = OUTPUT_BYTES_MAX,
+    side: Literal["server", "client"] = "server",
+    idempotent: bool = False,
+    requires_approval: bool = False,
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+
+
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    output_bytes_max: int = OUTPUT_BYTES_MAX,
+    side: Literal["server", "client"] = "server",
+    idempotent: bool = False,
+    requires_approval: bool = False,
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a tool of a function. `idempotent`: calling it twice does no harm; `client`: its calls are handed out."""
+
+    def made(function: Callable[P, R]) -> FunctionTool[P, R]:
+        return FunctionTool(
+            function,
+            name=name or function.__name__,
+            description=description if description is not None else inspect.getdoc(function) or "",
+            limits=Limits(timeout_s=Seconds(timeout_s), output_bytes_max=Bytes(output_bytes_max)),
+            side=side,
+            idempotent=idempotent,
+            requires_approval=requires_approval,
+        )
+
+    return made if function is None else made(function)

@@ -1,0 +1,136 @@
+"""Finds tools by name and calls them within bounds. What a tool does wrong is a `ToolFailed`, whoever wrote it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
+
+import msgspec
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.errors import PointsmanError
+from pointsman.ports import Run, ToolSpec
+from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
+from pointsman.tools.schemas import Checker
+from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext
+from pointsman.values import Json
+
+GROUP: Final = "pointsman.tools"
+"""Entry points by which installed packages offer tools: name of the tool -> a `Tool`."""
+
+_MESSAGE_CHARS_MAX: Final = 500
+
+
+class ToolRegistry:
+    """The tools of one installation. Those of packages are loaded when they are first asked for."""
+
+    def __init__(self, tools: Iterable[Tool] = (), *, plugins: bool = True) -> None:
+        """`plugins`: whether tools of installed packages count too."""
+        self._tools: dict[str, Tool] = {}
+        self._origins: dict[str, Origin] = {}
+        self._checkers: dict[str, Checker] = {}
+        self._looks_for_plugins = plugins
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool, *, origin: Origin = "function") -> None:
+        """Raises `ToolNameTaken`, or `ToolMisdefined` for a name that belongs to the engine."""
+        name = tool.name
+        if name in RESERVED:
+            raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Give the tool another name.")
+        if name in self._tools:
+            raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
+        self._tools[name] = tool
+        self._origins[name] = origin
+
+    def names(self) -> tuple[str, ...]:
+        """All of them, sorted, also those that are not loaded yet."""
+        return tuple(sorted({*self._tools, *self._plugins}))
+
+    def origin(self, name: str) -> Origin | None:
+        """Where a tool comes from; None: there is no such tool."""
+        return self._origins.get(name) if self._found(name) is not None else None
+
+    def find(self, name: str) -> ToolSpec | None:
+        """What models are shown of it. Raises `ToolNotLoaded` for a package's tool that is broken."""
+        tool = self._found(name)
+        return None if tool is None else tool.spec
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        """Call it: arguments checked before, time and size bounded. Raises `ToolFailed`."""
+        tool = self._found(call.name)
+        if tool is None:
+            known = ", ".join(self.names()) or "none"
+            raise _failed("unknown-tool", f"there is no tool named {call.name!r}", hint=f"Known tools: {known}.")
+        self._check_arguments(tool, call)
+        context = ToolContext(key=key, execution="" if run is None else run.execution)
+        timeout_s = tool.limits.timeout_s
+        bound = asyncio.timeout(timeout_s)
+        try:
+            async with bound:
+                result = await tool.run(call.arguments, context)
+        except TimeoutError as why:
+            if not bound.expired():
+                raise _raised(call.name, why) from why
+            message = f"the tool {call.name!r} did not answer within {timeout_s:g} s"
+            raise _failed("tool-timeout", message, retryable=True) from why
+        except PointsmanError as why:
+            raise why if isinstance(why, ToolFailed) else _failed(why.code, str(why), hint=why.hint) from why
+        except Exception as why:
+            raise _raised(call.name, why) from why
+        return _bounded(tool, result)
+
+    def _check_arguments(self, tool: Tool, call: ToolCall) -> None:
+        checker = self._checkers.get(call.name)
+        if checker is None:
+            checker = self._checkers[call.name] = Checker(tool.spec.parameters)
+        if wrong := checker.problems(call.arguments):
+            raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        if not self._looks_for_plugins:
+            return {}
+        return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
+
+    def _found(self, name: str) -> Tool | None:
+        known = self._tools.get(name)
+        if known is None and (plugin := self._plugins.get(name)) is not None:
+            known = _load(plugin)
+            self.add(known, origin="plugin")
+        return known
+
+
+def _load(plugin: EntryPoint) -> Tool:
+    try:
+        return cast("Tool", plugin.load())
+    except Exception as why:
+        raise ToolNotLoaded(
+            f"the tool {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
+            hint="Repair or uninstall the package that announces it.",
+        ) from why
+
+
+def _bounded(tool: Tool, result: Json) -> Json:
+    most = tool.limits.output_bytes_max
+    try:
+        size = len(msgspec.json.encode(result))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as why:
+        raise _failed("tool-failed", f"the tool {tool.name!r} answered what is not JSON: {why}") from why
+    if size > most:
+        message = f"the tool {tool.name!r} answered {size} bytes; {most} is the most"
+        raise _failed("tool-output-too-large", message, hint="Ask for less, or raise the tool's output_bytes_max.")
+    return result
+
+
+def _raised(name: str, why: Exception) -> ToolFailed:
+    message = f"the tool {name!r} failed: {type(why).__name__}: {why}"[:_MESSAGE_CHARS_MAX]
+    return _failed("tool-failed", message, retryable=True)
+
+
+def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "") -> ToolFailed:
+    return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint))

@@ -1,0 +1,54 @@
+"""What the registry asks of a tool, and what it tells one."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from pointsman.ports import ToolSpec
+from pointsman.values import Bytes, Json, JsonObject, Seconds
+
+TIMEOUT_S: Final = Seconds(30.0)
+"""A tool that says nothing else is given this long."""
+
+OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
+"""A tool that says nothing else may answer this much, as JSON."""
+
+RESERVED: Final = frozenset({"router", "end", "final_result"})
+"""Names of the tools that the engine itself offers to models."""
+
+Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted"]
+"""Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long a tool may take and how much it may answer."""
+
+    timeout_s: Seconds = TIMEOUT_S
+    output_bytes_max: Bytes = OUTPUT_BYTES_MAX
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """What a tool may know of the call beside its arguments."""
+
+    key: str
+    """Idempotency key: a call that is repeated after a crash has the same."""
+    execution: str = ""
+
+
+class Tool(Protocol):
+    """One tool. The registry checks the arguments before and the size after; the tool only works."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Do it. Raises `ToolFailed` for failures with a name; any other exception is the failure `tool-failed`."""
+        ...

@@ -1,0 +1,247 @@
+"""Tools: found by name, called with arguments that were checked, bounded in time and size."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import EntryPoint
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.tools import registry as registry_module
+from pointsman.tools.calculator import calculator
+from pointsman.tools.canned import canned_tools
+from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
+from pointsman.tools.functions import tool
+from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import Tool, ToolContext
+from pointsman.values import Json, JsonObject
+
+
+@dataclass
+class Hit:
+    title: str
+    on: date
+
+
+@tool
+async def web_search(query: str, limit: Annotated[int, Field(ge=1, description="Most hits.")] = 5) -> list[Hit]:
+    """Search the web."""
+    return [Hit(query, date(2026, 1, 2))] * min(limit, 2)
+
+
+@tool(idempotent=True)
+def when(day: date, idempotency_key: str, context: ToolContext) -> str:
+    """Say a day."""
+    return (
+        f"{day:%d.%m.%Y} {idempotency_key} {context.execution} {threading.current_thread() is threading.main_thread()}"
+    )
+
+
+@tool(timeout_s=0)
+async def endless() -> None:
+    """Never answers."""
+    await asyncio.Event().wait()
+
+
+@tool(output_bytes_max=10)
+async def talkative() -> str:
+    """Says too much."""
+    return "x" * 20
+
+
+@tool
+async def broken() -> None:
+    """Breaks."""
+    raise KeyError("lost")
+
+
+@tool
+async def times_out_inside() -> None:
+    """Has a timeout of its own."""
+    raise TimeoutError("upstream")
+
+
+@tool
+async def picky() -> None:
+    """Says itself what went wrong."""
+    raise ToolFailed(Failure(code="quota-spent", message="no more today", retryable=False))
+
+
+@tool
+async def odd() -> Any:
+    """Answers what is not JSON."""
+    return threading.Lock()
+
+
+REGISTRY = ToolRegistry(
+    [web_search, when, endless, talkative, broken, times_out_inside, picky, odd, calculator], plugins=False
+)
+
+
+async def call(name: str, arguments: JsonObject | None = None, registry: ToolRegistry = REGISTRY) -> Json:
+    return await registry.call(ToolCall(id="c1", name=name, arguments=arguments or {}), key="k1")
+
+
+async def failure(name: str, arguments: JsonObject | None = None, registry: ToolRegistry = REGISTRY) -> Failure:
+    with pytest.raises(ToolFailed) as caught:
+        await call(name, arguments, registry)
+    return caught.value.failure
+
+
+def test_the_signature_and_the_docstring_become_the_schema() -> None:
+    spec = REGISTRY.find("web_search")
+    assert spec is not None
+    assert (spec.description, spec.side, spec.idempotent) == ("Search the web.", "server", False)
+    assert spec.parameters == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["query"],
+        "properties": {
+            "query": {"type": "string"},
+            "limit": {"type": "integer", "minimum": 1, "default": 5, "description": "Most hits."},
+        },
+    }
+
+
+def test_what_the_engine_fills_in_is_hidden_from_models() -> None:
+    spec = REGISTRY.find("when")
+    assert spec is not None
+    assert spec.parameters["properties"] == {"day": {"type": "string", "format": "date"}}
+
+
+async def test_results_are_json_whatever_the_function_returns() -> None:
+    assert await call("web_search", {"query": "port", "limit": 1}) == [{"title": "port", "on": "2026-01-02"}]
+
+
+async def test_a_plain_function_gets_typed_arguments_and_its_key_in_a_thread() -> None:
+    assert await call("when", {"day": "2026-11-21"}) == "21.11.2026 k1  False"
+
+
+async def test_a_tool_is_still_the_function_it_was() -> None:
+    assert await web_search("port", limit=1) == [Hit("port", date(2026, 1, 2))]
+    assert web_search.__doc__ == "Search the web."
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "retryable", "says"),
+    [
+        ("web_search", {}, "tool-arguments", False, '"query" is a required property'),
+        ("web_search", {"query": "a", "limit": 0}, "tool-arguments", False, "at limit: 0 is less than"),
+        ("web_search", {"query": "a", "lmit": 1}, "tool-arguments", False, "'lmit' was unexpected"),
+        ("when", {"day": "tomorrow"}, "tool-arguments", False, "day"),
+        ("websearch", {}, "unknown-tool", False, "no tool named 'websearch'"),
+        ("endless", {}, "tool-timeout", True, "within 0 s"),
+        ("talkative", {}, "tool-output-too-large", False, "22 bytes; 10 is the most"),
+        ("broken", {}, "tool-failed", True, "KeyError: 'lost'"),
+        ("times_out_inside", {}, "tool-failed", True, "TimeoutError: upstream"),
+        ("picky", {}, "quota-spent", False, "no more today"),
+        ("odd", {}, "tool-failed", False, "not JSON"),
+        ("calculator", {"expression": "1 +"}, "tool-arguments", False, ""),
+        ("calculator", {"expression": "1 / 0"}, "tool-arguments", False, ""),
+    ],
+)
+async def test_every_failure_has_a_name_and_says_whether_to_try_again(
+    name: str, arguments: JsonObject, code: str, retryable: bool, says: str
+) -> None:
+    found = await failure(name, arguments)
+    assert (found.code, found.retryable) == (code, retryable)
+    assert says in found.message
+
+
+async def test_cancelling_a_call_cancels_the_tool() -> None:
+    waiting, stopped = asyncio.Event(), asyncio.Event()
+
+    @tool(name="waits")
+    async def waits() -> None:
+        try:
+            waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    task = asyncio.create_task(call("waits", registry=ToolRegistry([waits], plugins=False)))
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stopped.is_set()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"), [("(3 + 4) * 2.5", 17.5), ("round(10 / 3, 2)", 3.33), ("max([1, 7, 3])", 7)]
+)
+async def test_the_calculator_calculates(expression: str, value: float) -> None:
+    assert await call("calculator", {"expression": expression}) == value
+
+
+@pytest.mark.parametrize("name", ["router", "end", "final_result"])
+@pytest.mark.requirement("T0-4")
+def test_names_of_the_engines_own_tools_are_refused(name: str) -> None:
+    with pytest.raises(ToolMisdefined):
+        tool(name=name)(lambda: None)
+    with pytest.raises(ToolMisdefined):
+        ToolRegistry(canned_tools({name: {"result": 1}}))
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ToolNameTaken):
+        ToolRegistry([web_search, web_search])
+
+
+def test_parameters_that_cannot_be_described_are_refused() -> None:
+    def nameless(*words: str) -> None: ...
+    def locked(lock: threading.Lock) -> None: ...
+
+    for misdefined in (tool(nameless), tool(locked)):
+        with pytest.raises(ToolMisdefined):
+            _ = misdefined.spec
+
+
+async def test_canned_tools_answer_by_arguments_and_count_and_say_they_are_scripted() -> None:
+    search: JsonObject = {
+        "description": "Search.",
+        "results": [
+            {"when": {"query": "port"}, "result": ["harbour"], "times": 1},
+            {"contains": "strike", "fail": {"code": "index-down", "message": "down", "retryable": True}},
+            {"when": {"query": "port"}, "result": []},
+        ],
+    }
+    registry = ToolRegistry(plugins=False)
+    for canned in canned_tools({"search": search, "weather": {"result": "sunny"}, "down": {"fail": "it is down"}}):
+        registry.add(canned, origin="scripted")
+    assert [await call("search", {"query": "port"}, registry) for _ in range(2)] == [["harbour"], []]
+    assert await call("weather", {"anything": 1}, registry) == "sunny"
+    assert await failure("search", {"query": "strike"}, registry) == Failure(
+        code="index-down", message="down", retryable=True
+    )
+    assert (await failure("search", {"query": "x"}, registry)).code == "tool-not-scripted"
+    assert (await failure("down", {}, registry)).message == "it is down"
+    assert registry.origin("search") == "scripted"
+
+
+async def test_tools_of_installed_packages_are_loaded_when_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def announced(**_: str) -> list[EntryPoint]:
+        return [
+            EntryPoint("calculator", "pointsman.tools.calculator:calculator", "pointsman.tools"),
+            EntryPoint("gone", "no_such_package:tool", "pointsman.tools"),
+        ]
+
+    monkeypatch.setattr(registry_module, "entry_points", announced)
+    registry = ToolRegistry()
+    assert registry.names() == ("calculator", "gone")
+    assert await call("calculator", {"expression": "2 * 3"}, registry) == 6
+    assert registry.origin("calculator") == "plugin"
+    with pytest.raises(ToolNotLoaded, match="'gone'"):
+        registry.find("gone")
+
+
+def test_functions_are_tools() -> None:
+    tools: list[Tool] = [web_search, calculator]
+    assert [each.name for each in tools] == ["web_search", "calculator"]
