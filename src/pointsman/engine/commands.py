@@ -1,0 +1,83 @@
+"""What the core asks of the world. Commands are never journaled: they follow from the state (`outstanding`).
+
+Every command may be performed more than once (after a crash) and must then have the effect of one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from pointsman.engine.steps import Step
+from pointsman.values import Json, JsonObject
+
+Phase: TypeAlias = Literal["work", "recover"]
+"""`work`: the node's own work · `recover`: a model advises what to do after a failure."""
+
+
+class Execute(Struct, frozen=True, kw_only=True):
+    """Perform one attempt of one step and report `WorkDone` or `WorkFailed` for exactly (step, attempt)."""
+
+    step: Step
+    attempt: int
+    work: str
+    """The kind of work: the key of its executor (`agent`, `tool`, `memory` …)."""
+    input: JsonObject
+    """Everything that came from the execution's data, resolved: prompt, parameters, questions. Shape per executor."""
+    messages: tuple[Json, ...] | list[Json] = ()
+    """The conversation so far, where this work receives it. Read it, never change it."""
+    phase: Phase = "work"
+    timeout_s: float | None = None
+
+
+class Stop(Struct, frozen=True, kw_only=True):
+    """Cancel what runs for this step: its result would be refused."""
+
+    step: Step
+
+
+class SetTimer(Struct, frozen=True, kw_only=True):
+    """Report `TimerFired(timer)` at or after `at` (unix seconds)."""
+
+    timer: str
+    at: float
+
+
+class DropTimer(Struct, frozen=True, kw_only=True):
+    """Nobody waits for this timer any more. Firing it all the same does no harm."""
+
+    timer: str
+
+
+class OpenGate(Struct, frozen=True, kw_only=True):
+    """A person owes an answer: put it into inboxes, notify. The gate is in the state; this only announces it."""
+
+    step: Step
+
+
+class StartChild(Struct, frozen=True, kw_only=True):
+    """Start (or find) the child execution of this step and report `ChildEnded` when it ends."""
+
+    step: Step
+    attempt: int
+    workflow: str
+    input: JsonObject
+    wait: bool = True
+    """False: the child goes on alone; nobody waits for its end."""
+
+
+class StopChild(Struct, frozen=True, kw_only=True):
+    """Cancel the child execution of this step."""
+
+    step: Step
+
+
+class Publish(Struct, frozen=True, kw_only=True):
+    """Deliver an emitted event to executions that wait for it, and to whoever listens."""
+
+    name: str
+    data: Json = None
+
+
+Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | OpenGate | StartChild | StopChild | Publish

@@ -1,0 +1,282 @@
+"""Control nodes: what the core itself does at them."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from pointsman.definition.control import (
+    DecisionConfig,
+    EmitConfig,
+    EndConfig,
+    HumanConfig,
+    HumanOption,
+    JoinConfig,
+    LoopConfig,
+    ParallelConfig,
+    StartConfig,
+    WaitConfig,
+    WaitRule,
+)
+from pointsman.definition.graph import Graph
+from pointsman.definition.work import WorkflowCallConfig
+from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
+from pointsman.engine.compile.edges import timeout_label
+from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.instants import seconds_of
+from pointsman.engine.plan import (
+    NO_RETRY,
+    Ask,
+    Begin,
+    Call,
+    Decide,
+    Emit,
+    Finish,
+    Fork,
+    Gather,
+    PlanEdge,
+    Repeat,
+    Retry,
+    Test,
+    Value,
+    Wait,
+)
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json, JsonObject
+
+STYLE: Final = {"approve": "primary", "edit": "secondary", "reject": "danger", "skip": "secondary"}
+STATUSES: Final = ("completed", "failed", "cancelled")
+
+
+def begin_of(config: StartConfig, formulas: Formulas) -> Begin:
+    """Initial fields."""
+    return Begin(
+        set=tuple((formulas.path(target), formulas.value(source)) for target, source in (config.set or {}).items())
+    )
+
+
+def finish_of(config: EndConfig, formulas: Formulas) -> Finish:
+    """An end; its status is one of the engine's, or a word of the author's own that changes nothing."""
+    status = config.status if config.status in STATUSES else "completed"
+    return Finish(
+        output=formulas.output(config.output),
+        terminate=bool(config.terminate),
+        status=status,
+    )
+
+
+def decide_of(config: DecisionConfig, formulas: Formulas) -> Decide | None:
+    """A decision by expression or by cases; None where only its edges decide."""
+    if config.expression is not None:
+        return Decide(branch=formulas.value(config.expression))
+    if config.cases is None:
+        return None
+    cases = [(formulas.test(case.when), case.label) for case in config.cases]
+
+    def branch(env: Environment) -> Json:
+        for holds, label in cases:
+            if holds(env):
+                return label
+        return config.default
+
+    return Decide(branch=branch)
+
+
+def fork_of(config: ParallelConfig, formulas: Formulas, graph: Graph, node: int, edges: dict[int, PlanEdge]) -> Fork:
+    """A parallel with its branch edges and the join that closes it."""
+    shape = graph.forks[node]
+    join = graph.join_of.get(node)
+    return Fork(
+        starts=tuple(edges[number] for number in _named_order(config, shape.starts, edges)),
+        items=formulas.value(config.items) if config.items is not None else None,
+        item_name=config.as_,
+        parallel_max=config.max_parallel,
+        on_branch_error=config.on_branch_error or "fail",
+        join=graph.ids[join] if join is not None else None,
+        after=tuple(edges[number] for number in shape.after if number in edges),
+        duplicate_keys=config.duplicate_keys or "fail",
+        one_scope=config.on_no_items == "branches",
+    )
+
+
+def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[int, PlanEdge]) -> list[int]:
+    """Branches in the order of `branches`, where it is given; each node once."""
+    order: dict[str, int] = {name: place for place, name in enumerate(config.branches or ())}
+    known = [number for number in starts if number in edges]
+    by_target: dict[str, int] = {}
+    for number in known:
+        by_target.setdefault(edges[number].target, number)
+    chosen = list(by_target.values()) if config.branches else known
+    return sorted(chosen, key=lambda n: order.get(edges[n].target, len(order)))
+
+
+def gather_of(config: JoinConfig, formulas: Formulas, graph: Graph, node: int) -> Gather:
+    """A join with what it closes and how it aggregates."""
+    closes = tuple(graph.ids[opener] for opener in graph.closes.get(node, ()))
+    return Gather(
+        closes=closes,
+        wait=_wait_rule(config.wait, formulas),
+        cancel_rest=bool(config.cancel_rest),
+        aggregate=aggregate_of(config),
+        aggregate_value=aggregate_value(config, formulas),
+        timeout_s=config.timeout.seconds if config.timeout is not None else None,
+        on_timeout="fail" if config.on_timeout == "fail" else "proceed",
+        expected_keys=_keys(config.expected_keys),
+        expected=formulas.value(config.expected_keys) if isinstance(config.expected_keys, str) else None,
+        merge_path=formulas.path(config.merge_key) if config.merge_key is not None else None,
+    )
+
+
+def _keys(found: tuple[str, ...] | str | None) -> tuple[str, ...]:
+    return found if isinstance(found, tuple) else ()
+
+
+def _wait_rule(rule: WaitRule | None, formulas: Formulas) -> Test | Literal["all", "any"] | int | float:
+    if rule is None or rule.kind == "all":
+        return "all"
+    match rule.kind:
+        case "any":
+            return "any"
+        case "count":
+            return int(rule.number)
+        case "share":
+            return rule.number / 100
+        case "expression":
+            return formulas.inside("results", "branches", "arrived", "total").test(rule.expression)
+
+
+def repeat_of(config: LoopConfig, formulas: Formulas, graph: Graph, node: int, edges: dict[int, PlanEdge]) -> Repeat:
+    """A loop with its body."""
+    shape = graph.loops[node]
+    inner = formulas.inside(config.as_) if config.as_ is not None else formulas
+    return Repeat(
+        goes_on=_goes_on(config, inner),
+        items=formulas.value(config.over) if config.over is not None else None,
+        item_name=config.as_,
+        rounds_max=config.max_iterations,
+        body=frozenset(graph.ids[one] for one in shape.body),
+        body_edges=tuple(edges[number] for number in shape.body_edges if number in edges),
+        exit_edges=tuple(edges[number] for number in shape.exit_edges if number in edges),
+        back=frozenset(edges[number].id for number in shape.back_edges if number in edges),
+        collect=formulas.path(config.collect) if config.collect is not None else None,
+        count_into=formulas.path(config.count_into) if config.count_into is not None else None,
+        skips_failures=config.on_round_error == "skip",
+        failures_into=formulas.path(config.failures_into) if config.failures_into is not None else None,
+        ends_with_body=config.body_end == "exit",
+    )
+
+
+def _goes_on(config: LoopConfig, formulas: Formulas) -> Test | None:
+    """`while` before each round; `until` before each but the first."""
+    go = formulas.test(config.while_) if config.while_ is not None else None
+    stop = formulas.test(config.until) if config.until is not None else None
+    if go is None and stop is None:
+        return None
+
+    def holds(env: Environment) -> bool:
+        if go is not None and not go(env):
+            return False
+        if stop is None:
+            return True
+        loop = env.names.get("loop")
+        done = loop.get("iteration") if isinstance(loop, dict) else 0
+        return done == 0 or not stop(env)
+
+    return holds
+
+
+def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> Ask:
+    """A gate."""
+    options = _options(config, formulas)
+    first = str(options[0]["value"])
+    on_timeout = config.on_timeout or "fail"
+    if on_timeout in nodes and on_timeout not in [str(option["value"]) for option in options]:
+        on_timeout = timeout_label(on_timeout)
+    timeout = config.timeout.seconds if config.timeout is not None else None
+    if config.auto_proceed:
+        on_timeout, timeout = first, 0.0 if timeout is None else timeout
+    message = config.message or config.title
+    return Ask(
+        message=formulas.rendered(message) if message is not None else _silent,
+        options=options,
+        form=config.form,
+        shown=_shown(config, formulas),
+        editable=tuple(formulas.path(path) for path in config.editable or ()),
+        approvers=_approvers(config),
+        timeout_s=timeout,
+        on_timeout=on_timeout,
+    )
+
+
+def _silent(env: Environment) -> Json:
+    return ""
+
+
+def _options(config: HumanConfig, formulas: Formulas) -> tuple[JsonObject, ...]:
+    given: tuple[HumanOption, ...] = tuple(config.options or ())
+    if given:
+        return tuple(
+            {
+                "value": option.value,
+                "label": option.label.in_(formulas.language) if option.label is not None else option.value,
+                **({"style": option.style} if option.style is not None else {}),
+            }
+            for option in given
+        )
+    actions: tuple[str, ...] = config.actions or ("approve", "reject")
+    return tuple({"value": action, "label": action.capitalize(), "style": STYLE[action]} for action in actions)
+
+
+def _shown(config: HumanConfig, formulas: Formulas) -> Value | None:
+    if not config.show:
+        return None
+    parts = [(source, formulas.value(source)) for source in config.show]
+
+    def show(env: Environment) -> Json:
+        found: JsonObject = {}
+        for source, value in parts:
+            found[source] = value(env)
+        return found
+
+    return show
+
+
+def _approvers(config: HumanConfig) -> JsonObject | None:
+    found = config.approvers
+    if found is None:
+        return None
+    said: JsonObject = {"quorum": found.quorum or 1}
+    if found.groups is not None:
+        said["groups"] = [*found.groups]
+    if found.users is not None:
+        said["users"] = [*found.users]
+    return said
+
+
+def wait_of(config: WaitConfig, formulas: Formulas) -> Wait:
+    """A timer or an event."""
+    seconds = config.duration.seconds if config.duration is not None else None
+    until = formulas.value(config.until) if config.until is not None else None
+    return Wait(
+        duration=(lambda env: seconds) if seconds is not None else None,
+        until=(lambda env: seconds_of(until(env))) if until is not None else None,
+        event=formulas.rendered(config.event) if config.event is not None else None,
+        match=formulas.inside("event").test(config.match) if config.match is not None else None,
+        timeout_s=config.timeout.seconds if config.timeout is not None else None,
+        goes_on_timeout=config.on_timeout == "continue",
+    )
+
+
+def emit_of(config: EmitConfig, formulas: Formulas) -> Emit:
+    """An event to publish."""
+    data = formulas.tree(config.data) if config.data is not None else None
+    return Emit(event=formulas.rendered(config.event), data=data)
+
+
+def call_of(config: WorkflowCallConfig, given: Value | None, formulas: Formulas, retry: Retry = NO_RETRY) -> Call:
+    """A sub-workflow."""
+    return Call(
+        workflow=config.workflow,
+        input=formulas.mapping(config.input) or given,
+        wait=config.mode != "start",
+        retry=retry,
+    )

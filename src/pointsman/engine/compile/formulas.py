@@ -1,0 +1,149 @@
+"""Formulas of one place in a workflow, compiled once: expressions, templates, parameter trees, paths.
+
+A place knows the names its surroundings declare and the template spelling of its dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pointsman.definition.text import Text
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.plan import Output, Reducer, Test, Value
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.names import Names
+from pointsman.expressions.parameters import compile_parameters
+from pointsman.expressions.paths import Path, compile_path
+from pointsman.expressions.templates import compile_template
+from pointsman.values import Json, JsonObject
+
+FIELDS_FIRST: Final = frozenset({"steps", "graph"})
+"""Dialects whose declared fields win over reserved names."""
+
+WHOLE: Final = frozenset({"result", "$.result", "$"})
+"""Spellings of the result itself."""
+
+Patterns = tuple[tuple[tuple[str, ...], Reducer], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """How texts are read at one place of one workflow."""
+
+    names: Names
+    spelling: Literal["single", "double"]
+    language: str
+    reducers: Patterns
+
+    def inside(self, *as_names: str) -> Formulas:
+        """The same place with more names."""
+        return replace(self, names=Names(self.names.as_names | set(as_names), self.names.fields_first))
+
+    def value(self, source: str) -> Value:
+        """An expression."""
+        return compile_expression(source, names=self.names).evaluate
+
+    def test(self, source: str) -> Test:
+        """A condition."""
+        return compile_expression(source, names=self.names).holds
+
+    def text(self, source: Text | str) -> Value:
+        """A template; one that is exactly one path keeps the type of its value."""
+        raw = source.in_(self.language) if isinstance(source, Text) else source
+        template = compile_template(raw, names=self.names, spelling=self.spelling)
+        if template.fixed:
+            return lambda env: raw if "\\" not in raw else template.render(env).text
+        return lambda env: template.value(env, missing=env.missing)
+
+    def rendered(self, source: Text | str) -> Value:
+        """A template as text, whatever its value."""
+        raw = source.in_(self.language) if isinstance(source, Text) else source
+        template = compile_template(raw, names=self.names, spelling=self.spelling)
+
+        def render(env: Environment) -> Json:
+            found = template.render(env)
+            if env.missing is not None:
+                env.missing.extend(found.missing)
+            return found.text
+
+        return render
+
+    def tree(self, source: Json) -> Value:
+        """A JSON tree whose texts are templates."""
+        parameters = compile_parameters(source, names=self.names, spelling=self.spelling)
+        return lambda env: parameters.evaluate(env, missing=env.missing)
+
+    def path(self, source: str) -> Path:
+        """A write target."""
+        return compile_path(source, names=self.names)
+
+    def mapping(self, source: Mapping[str, str] | None) -> Value | None:
+        """Name → expression, as one object."""
+        if not source:
+            return None
+        parts = [(name, self.value(text)) for name, text in source.items()]
+
+        def gather(env: Environment) -> Json:
+            found: JsonObject = {}
+            for name, value in parts:
+                found[name] = value(env)
+            return found
+
+        return gather
+
+    def output(self, source: Mapping[str, str] | str | None) -> Value | None:
+        """Name → expression, or one expression."""
+        return self.value(source) if isinstance(source, str) else self.mapping(source)
+
+    def outputs(self, source: Mapping[str, str] | None) -> tuple[Output, ...]:
+        """State path → expression over `result`, each with the reducer of its path."""
+        return tuple(self.write(path, value) for path, value in (source or {}).items())
+
+    def write(self, target: str, source: str) -> Output:
+        """One write."""
+        path = self.path(target)
+        return Output(
+            path=path,
+            value=self.value(source),
+            reduce=self.reducer(path),
+            whole=source.strip() in WHOLE,
+        )
+
+    def reducer(self, path: Path) -> Reducer:
+        """The reducer of the longest pattern that matches a path; `*` matches one key of any kind."""
+        parts = path.segments
+        for pattern, reduce in self.reducers:
+            if len(pattern) == len(parts) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
+                return reduce
+        return "set"
+
+
+def formulas_of(workflow: Workflow, language: str) -> Formulas:
+    """How the texts of a workflow are read outside any node."""
+    fields: set[str] = set()
+    if workflow.dialect in FIELDS_FIRST:
+        fields = _declared(workflow)
+    patterns: list[tuple[tuple[str, ...], Reducer]] = [(("messages",), "append")]
+    for pattern, field in (workflow.state or {}).items():
+        if field.reduce is not None:
+            patterns.append((tuple(pattern.split(".")), field.reduce))
+    return Formulas(
+        names=Names(frozenset(), frozenset(fields)),
+        spelling="single" if workflow.dialect in ("steps", "graph", "plan") else "double",
+        language=language,
+        reducers=tuple(sorted(patterns, key=lambda p: (-len(p[0]), p[0].count("*")))),
+    )
+
+
+def _declared(workflow: Workflow) -> set[str]:
+    """The state fields that a document names: declared, given as input, or written."""
+    schema = workflow.input_schema or {}
+    properties = schema.get("properties")
+    found = set(properties) if isinstance(properties, dict) else set[str]()
+    found |= {pattern.split(".")[0] for pattern in workflow.state or {}}
+    for node in workflow.nodes:
+        found |= {target.split(".")[0].split("[")[0] for target in node.outputs or {}}
+    return found - {"state", "data", "$"}

@@ -1,0 +1,349 @@
+"""Nodes: what is done at each, when it is entered, how it is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.control import (
+    DecisionConfig,
+    EmitConfig,
+    EndConfig,
+    HumanConfig,
+    JoinConfig,
+    LoopConfig,
+    NoteConfig,
+    ParallelConfig,
+    StartConfig,
+    ToolExecutorConfig,
+    WaitConfig,
+)
+from pointsman.definition.graph import Graph
+from pointsman.definition.links import routing_of
+from pointsman.definition.nodes import Node
+from pointsman.definition.work import (
+    CodeConfig,
+    MemoryConfig,
+    ProgressConfig,
+    TemplateRenderConfig,
+    ToolConfig,
+    TransformConfig,
+    WorkflowCallConfig,
+)
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import control, work
+from pointsman.engine.compile.edges import Question, judge_of, question_of
+from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.rendering import render_of
+from pointsman.engine.compile.transforms import change_of
+from pointsman.engine.plan import (
+    Does,
+    Emit,
+    Enter,
+    Fork,
+    Gather,
+    NoRoute,
+    Pass,
+    PlanEdge,
+    PlanNode,
+    Repeat,
+    Value,
+    WorkSpec,
+)
+from pointsman.values import END, Json
+
+TRANSPARENT: Final = frozenset({"decision", "loop", "wait", "emit", "note", "human", "progress", "verifier"})
+
+
+class NodeCompiler:
+    """Compiles the nodes of one workflow."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        graph: Graph,
+        formulas: Formulas,
+        edges: dict[int, PlanEdge],
+        agents: dict[str, AgentConfig],
+    ) -> None:
+        self.workflow = workflow
+        self.graph = graph
+        self.formulas = formulas
+        self.edges = edges
+        self.agents = agents
+        config = workflow.config
+        self.conversational = config is not None and bool(config.conversational)
+        self.has_executor = any(node.type == "tool_executor" for node in workflow.nodes)
+        self.messages = self.conversational or self.has_executor or "messages" in (workflow.state or {})
+        self.ids = frozenset(graph.ids)
+        self.loops_of = _loops_of(graph)
+        self.threaded = _threaded(graph)
+
+    def nodes(self, position: int) -> list[PlanNode]:
+        """The node, and behind it the hidden judge of the questions on its edges."""
+        node = self.graph.links.nodes[position]
+        made = self._node(position, node)
+        questions = self._questions(position)
+        return [made] if not questions else self._judged(made, node, questions)
+
+    def _node(self, position: int, node: Node) -> PlanNode:
+        formulas = self.formulas.inside(*self._as_names(position))
+        does = self._does(position, node, formulas)
+        out = tuple(self.edges[number] for number in self.graph.out[position] if number in self.edges)
+        catches = tuple(edge for edge in out if edge.kind == "error")
+        ways = tuple(edge for edge in out if edge.kind != "error")
+        leave = routing_of(node)
+        plain = len(ways) == 1 and ways[0].kind == "plain" and not isinstance(does, Repeat | Fork)
+        scope = self.graph.scopes[position] or ()
+        return PlanNode(
+            id=node.id,
+            index=position,
+            type=node.type,
+            does=does,
+            enter=self._enter(position, node, does),
+            leave=leave,
+            out=ways,
+            straight=ways[0] if plain and not (leave == "label" and node.type == "human") else None,
+            catches=catches,
+            labels=_labels(ways),
+            fallback=_fallback(ways) if leave == "label" else None,
+            outputs=formulas.outputs(node.outputs),
+            scope=tuple(self.graph.ids[one] for one in scope),
+            threaded=position in self.threaded,
+            loops=self.loops_of.get(position, ()),
+            transparent=node.type in TRANSPARENT,
+            no_route=self._no_route(node, leave, ways),
+            visits_max=self._visits_max(position),
+            skip=formulas.test(node.skip_when) if node.skip_when is not None else None,
+            tool_executor=self._tool_executor(ways),
+        )
+
+    def _as_names(self, position: int) -> list[str]:
+        """The `as` names of the parallels and loops around a node."""
+        around = [self.graph.links.nodes[one] for one in self.graph.scopes[position] or ()]
+        around += [self.graph.links.nodes[self.graph.index[one]] for one in self.loops_of.get(position, ())]
+        configs = [one.config for one in around if isinstance(one.config, ParallelConfig | LoopConfig)]
+        return [config.as_ for config in configs if config.as_ is not None]
+
+    def _does(self, position: int, node: Node, formulas: Formulas) -> Does:  # noqa: C901 - one flat list of types
+        config = node.config
+        given = formulas.mapping(node.inputs)
+        formulas = formulas.inside(*(node.inputs or {}))
+        match config:
+            case StartConfig():
+                return control.begin_of(config, formulas)
+            case EndConfig():
+                return control.finish_of(config, formulas)
+            case ParallelConfig():
+                return control.fork_of(config, formulas, self.graph, position, self.edges)
+            case JoinConfig():
+                return control.gather_of(config, formulas, self.graph, position)
+            case LoopConfig():
+                return control.repeat_of(config, formulas, self.graph, position, self.edges)
+            case HumanConfig():
+                return control.ask_of(config, formulas, self.ids)
+            case WaitConfig():
+                return control.wait_of(config, formulas)
+            case EmitConfig():
+                return control.emit_of(config, formulas)
+            case NoteConfig():
+                return Pass()
+            case TransformConfig():
+                return change_of(config, formulas)
+            case TemplateRenderConfig():
+                return render_of(config, formulas)
+            case ProgressConfig():
+                return Emit(event=_progress, data=formulas.rendered(config.message))
+            case WorkflowCallConfig():
+                retry = work.retry_of(node.execution, self.workflow.config)
+                return control.call_of(config, given, formulas, retry)
+            case DecisionConfig() if config.llm_prompt is None:
+                return control.decide_of(config, formulas) or Pass()
+            case _:
+                return self._work(node, formulas, given)
+
+    def _work(self, node: Node, formulas: Formulas, given: Value | None) -> Does:
+        config = node.config
+        if isinstance(config, AgentConfig):
+            return self._agent(node, config, formulas, given)
+        spec = self._spec(node, node.type, work.document_of(config))
+        match config:
+            case ToolConfig():
+                resolve = work.tool_input(config, formulas, given)
+            case MemoryConfig():
+                resolve = work.memory_input(config, formulas)
+            case CodeConfig():
+                resolve = work.code_input(config, formulas, given)
+            case ToolExecutorConfig():
+                return work.work_of(node, spec, _nothing, self.workflow.config)
+            case DecisionConfig():
+                choices: list[Json] = [choice.label for choice in config.choices or ()]
+                spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
+                resolve = work.decision_input(config, formulas)
+                return work.work_of(node, spec, resolve, self.workflow.config, decides=True, answers=False)
+            case _:
+                resolve = work.other_input(spec.config, formulas, given)
+        return work.work_of(node, spec, resolve, self.workflow.config)
+
+    def _agent(self, node: Node, config: AgentConfig, formulas: Formulas, given: Value | None) -> Does:
+        agent, name = work.resolved_agent(config, self.agents)
+        leaves_calls = self.has_executor
+        spec = replace(
+            self._spec(node, "agent", work.document_of(agent)),
+            agent=name,
+            routes=self._routes(node),
+            conversational=self.conversational,
+            leaves_calls=leaves_calls,
+        )
+        listens = self.messages and (agent.prompt is None or leaves_calls)
+        return work.work_of(node, spec, work.agent_input(agent, formulas, given), self.workflow.config, listens=listens)
+
+    def _spec(self, node: Node, kind: str, config: dict[str, Json]) -> WorkSpec:
+        said = self.workflow.config
+        return WorkSpec(
+            node=node.id,
+            kind=kind,
+            config=config,
+            name=node.name.in_(self.formulas.language) if node.name is not None else node.id,
+            settings={
+                "defaultModel": said.default_model if said is not None else None,
+                "language": self.formulas.language,
+                "callTimeout": work.node_time(said),
+                "auto": self.workflow.dialect in ("graph", "steps", "plan"),
+            },
+        )
+
+    def _routes(self, node: Node) -> tuple[str, ...]:
+        """The labels an agent may leave by; the way to the tool executor is the engine's own."""
+        if routing_of(node) != "label":
+            return ()
+        position = self.graph.index[node.id]
+        found: list[str] = []
+        for number in self.graph.out[position]:
+            edge = self.edges.get(number)
+            if edge is not None and edge.label is not None and not self._is_executor(edge.target):
+                found.append(edge.label)
+        return tuple(dict.fromkeys(found))
+
+    def _is_executor(self, target: str) -> bool:
+        return target != END and self.graph.links.nodes[self.graph.index[target]].type == "tool_executor"
+
+    def _tool_executor(self, ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
+        return next((edge for edge in ways if self._is_executor(edge.target)), None)
+
+    def _enter(self, position: int, node: Node, does: Does) -> Enter:
+        if isinstance(does, Repeat):
+            return "loop"
+        if isinstance(does, Gather) and does.closes:
+            return "join"
+        coming = [number for number in self.graph.into[position] if number in self.edges]
+        if len(coming) <= 1:
+            return "arrival"
+        return "each" if node.trigger == "each" else "merge"
+
+    def _no_route(self, node: Node, leave: str, ways: tuple[PlanEdge, ...]) -> NoRoute:
+        match node.type:
+            case "tool_executor":
+                return "caller"
+            case "human":
+                return "cancel"
+            case "decision":
+                imported = self.workflow.dialect not in (None, "native")
+                return "end" if not ways or (imported and leave != "label") else "fail"
+            case _ if leave == "label":
+                return "turn" if self.conversational else "fail" if ways else "end"
+            case _:
+                return "end"
+
+    def _visits_max(self, position: int) -> int | None:
+        limits = self.workflow.config.limits if self.workflow.config is not None else None
+        if limits is None or limits.visits is None or self.loops_of.get(position) or position in self.graph.loops:
+            return None
+        return limits.visits
+
+    def _questions(self, position: int) -> list[tuple[int, Question]]:
+        found: list[tuple[int, Question]] = []
+        for number in self.graph.out[position]:
+            if number < len(self.workflow.edges):
+                question = question_of(self.workflow.edges[number], self.graph.edges[number], self.formulas)
+                if question is not None:
+                    found.append((number, question))
+        return found
+
+    def _judged(self, made: PlanNode, node: Node, questions: list[tuple[int, Question]]) -> list[PlanNode]:
+        """Split the node: it leads to its judge, and the judge leaves by the edges that were the node's."""
+        judge = judge_of(node.id)
+        bridge = PlanEdge(id=judge, index=made.index, source=node.id, target=judge)
+        labelled = tuple(edge for edge in made.out if edge.kind == "label") if made.leave == "label" else ()
+        spec = self._spec(node, "judge", {})
+        asked = work.judge_input([question for _, question in questions])
+        asks = replace(
+            made,
+            id=judge,
+            type="judge",
+            does=work.work_of(node, spec, asked, self.workflow.config, decides=True, answers=False),
+            enter="arrival",
+            leave="first" if made.leave == "label" else made.leave,
+            out=tuple(edge for edge in made.out if edge not in labelled),
+            straight=None,
+            labels={},
+            fallback=None,
+            outputs=(),
+            transparent=True,
+            hidden=True,
+            skip=None,
+        )
+        first = replace(
+            made,
+            out=(*labelled, bridge),
+            straight=None if labelled else bridge,
+            labels=_labels(labelled),
+            fallback=bridge if labelled else None,
+        )
+        return [first, asks]
+
+
+def _nothing(env: object) -> Json:
+    return {}
+
+
+def _progress(env: object) -> Json:
+    return "progress"
+
+
+def _labels(ways: tuple[PlanEdge, ...]) -> dict[str, PlanEdge]:
+    found: dict[str, PlanEdge] = {}
+    for edge in ways:
+        if edge.label is not None:
+            found.setdefault(edge.label, edge)
+    return found
+
+
+def _fallback(ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
+    return next((edge for edge in ways if edge.kind in ("plain", "default")), None)
+
+
+def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
+    """Per node the loops whose bodies it is in, innermost first: the smallest body is the innermost."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for loop, shape in graph.loops.items():
+        for node in shape.body:
+            found.setdefault(node, []).append((len(shape.body), graph.ids[loop]))
+    return {node: tuple(name for _, name in sorted(loops)) for node, loops in found.items()}
+
+
+def _threaded(graph: Graph) -> frozenset[int]:
+    """Nodes that several tokens pass separately: from `trigger: each` on, until arrivals are merged."""
+    found: set[int] = set()
+    waiting = [n for n, node in enumerate(graph.links.nodes) if node.trigger == "each" and len(graph.into[n]) > 1]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.add(node)
+        for target in graph.links.targets(node):
+            merges = len(graph.into[target]) > 1 and graph.links.nodes[target].trigger != "each"
+            if not merges and target not in found:
+                waiting.append(target)
+    return frozenset(found)

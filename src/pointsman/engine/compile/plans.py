@@ -1,0 +1,135 @@
+"""The plan as a whole: limits, entry, output, and what was found out about the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.graph import Graph, analyse, ancestors
+from pointsman.definition.policies import DEFAULTS
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile.edges import judge_of, plan_edge
+from pointsman.engine.compile.formulas import Formulas, formulas_of
+from pointsman.engine.compile.nodes import NodeCompiler
+from pointsman.engine.plan import Limits, Plan, PlanEdge, PlanNode
+from pointsman.errors import AuthorError
+from pointsman.values import Json, JsonObject
+
+OUTPUT_FIELDS: Final = {"graph": ("final", "drafts", "latest")}
+ENGINE_NAMES: Final = ("_currentStep", "_totalNodes", "_currentNodeIteration")
+UNCOUNTED: Final = ("start", "end", "note")
+
+
+def compile_workflow(
+    workflow: Workflow,
+    *,
+    agents: Mapping[str, AgentConfig] | None = None,
+    settings: Mapping[str, Json] | None = None,
+    language: str = "en",
+) -> Plan:
+    """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names."""
+    graph = analyse(workflow)
+    if graph.entry is None:
+        raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
+    formulas = formulas_of(workflow, language)
+    edges = _edges(workflow, graph, formulas)
+    known = {**(agents or {}), **(workflow.agents or {})}
+    compiler = NodeCompiler(workflow, graph, formulas, edges, known)
+    nodes: dict[str, PlanNode] = {}
+    for position, node in enumerate(graph.links.nodes):
+        if graph.index[node.id] == position and node.type != "note":
+            for made in compiler.nodes(position):
+                nodes[made.id] = made
+    _must_exist(graph, workflow.config.on_limit if workflow.config is not None else None, "onLimit")
+    _must_exist(graph, workflow.on_error, "onError")
+    return Plan(
+        workflow=workflow.id,
+        version=workflow.version or "",
+        dialect=workflow.dialect or "native",
+        entry=graph.ids[graph.entry],
+        nodes=nodes,
+        limits=_limits(workflow),
+        reducers=formulas.reducers,
+        output=formulas.output(workflow.output),
+        output_fields=OUTPUT_FIELDS.get(workflow.dialect or "", ()),
+        conversational=compiler.conversational,
+        messages=compiler.messages,
+        strict=bool(workflow.strict),
+        config={**_settings(workflow), **(settings or {})},
+        initial=_initial(workflow),
+        reaches=_reaches(graph, nodes),
+        engine_names=_uses_engine_names(workflow),
+        nodes_counted=sum(node.type not in UNCOUNTED for node in workflow.nodes),
+        edge_index={edge.id: edge.index for edge in edges.values()},
+        edge_source={edge.id: edge.source for edge in edges.values()},
+        on_error=workflow.on_error,
+    )
+
+
+def _must_exist(graph: Graph, name: str | None, key: str) -> None:
+    if name is not None and name not in graph.index:
+        raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
+
+
+def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, PlanEdge]:
+    found: dict[int, PlanEdge] = {}
+    for ref in graph.edges:
+        made = plan_edge(workflow, graph, ref, formulas)
+        if made is not None:
+            found[ref.number] = made
+    return found
+
+
+def _limits(workflow: Workflow) -> Limits:
+    config = workflow.config
+    said = config.limits if config is not None else None
+    on_limit = config.on_limit if config is not None else None
+    if said is None:
+        return Limits(
+            steps=DEFAULTS.steps, parallel=DEFAULTS.parallel, state_bytes=DEFAULTS.state_size, on_limit=on_limit
+        )
+    steps = said.steps if said.steps is not None else DEFAULTS.steps
+    time = said.execution_time.seconds if said.execution_time is not None else DEFAULTS.execution_time
+    return Limits(
+        steps=steps,
+        parallel=said.parallel or DEFAULTS.parallel,
+        execution_time_s=time,
+        deadline_s=said.deadline.seconds if said.deadline is not None else None,
+        state_bytes=said.state_size.bytes if said.state_size is not None else DEFAULTS.state_size,
+        cost_usd=said.cost_usd if said.cost_usd is not None else DEFAULTS.cost_usd,
+        on_limit=on_limit,
+    )
+
+
+def _settings(workflow: Workflow) -> JsonObject:
+    config = workflow.config
+    return dict(config.settings) if config is not None and config.settings is not None else {}
+
+
+def _initial(workflow: Workflow) -> JsonObject:
+    """Defaults of declared top-level fields."""
+    fields = workflow.state or {}
+    return {name: field.default for name, field in fields.items() if field.default is not None and "." not in name}
+
+
+def _uses_engine_names(workflow: Workflow) -> bool:
+    if workflow.dialect not in (None, "native"):
+        return False
+    text = repr(workflow.nodes) + repr(workflow.edges)
+    return any(name in text for name in ENGINE_NAMES)
+
+
+def _reaches(graph: Graph, nodes: Mapping[str, PlanNode]) -> Callable[[str], frozenset[str]]:
+    """Asked only where several tokens meet; each answer is found once by walking backwards."""
+    known: dict[str, frozenset[str]] = {}
+
+    def reaches(node: str) -> frozenset[str]:
+        found = known.get(node)
+        if found is None:
+            before = {graph.ids[one] for one in ancestors(graph, graph.index[node])}
+            judges = {judge_of(one) for one in before if judge_of(one) in nodes}
+            known[node] = found = frozenset(before | judges)
+        return found
+
+    return reaches

@@ -1,0 +1,23 @@
+"""`template-render`: a text of a template and named data, without any model."""
+
+from __future__ import annotations
+
+from pointsman.definition.work import TemplateRenderConfig
+from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.plan import Change
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json
+
+
+def render_of(config: TemplateRenderConfig, formulas: Formulas) -> Change:
+    """Its result is the text."""
+    bound = formulas.mapping(config.bind)
+    page = formulas.inside(*(config.bind or {})).rendered(config.template)
+
+    def select(env: Environment) -> Json:
+        found = bound(env) if bound is not None else None
+        if isinstance(found, dict):
+            env.names = {**env.names, **found}
+        return page(env)
+
+    return Change(steps=(), select=select, answers=True)

@@ -1,0 +1,189 @@
+"""Work nodes: what an executor is given, resolved from the data, and the policies around its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.control import DecisionConfig
+from pointsman.definition.nodes import Node
+from pointsman.definition.policies import DEFAULTS, Config, Execution
+from pointsman.definition.shape import written
+from pointsman.definition.text import Text
+from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
+from pointsman.engine.compile.edges import Question
+from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.plan import Retry, Value, Work, WorkSpec
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json, JsonObject
+
+RETRY_JITTER: Final = 0.1
+"""Retries of many executions must not come at once: ±10 %."""
+
+
+def document_of(config: object) -> JsonObject:
+    """A configuration as it stands in the document."""
+    found = _plain(written(config))
+    return found if isinstance(found, dict) else {}
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in cast(dict[str, object], value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in cast(Sequence[object], value)]
+    return cast(Json, value)
+
+
+def retry_of(execution: Execution | None, config: Config | None) -> Retry:
+    """The retry policy of a node: its own, else what `errorHandling` means."""
+    retrying = config is not None and config.error_handling == "retry"
+    retries = DEFAULTS.retries_when_retrying if retrying else DEFAULTS.retries
+    wait, factor = DEFAULTS.retry_delay, DEFAULTS.backoff
+    if execution is not None:
+        retries = retries if execution.retries is None else execution.retries
+        wait = wait if execution.retry_delay is None else execution.retry_delay.seconds
+        factor = factor if execution.backoff is None else execution.backoff
+    return Retry(retries=retries, wait_s=wait, factor=factor, jitter=RETRY_JITTER)
+
+
+def on_failure_of(execution: Execution | None, config: Config | None) -> str:
+    """What happens when every try failed."""
+    if execution is not None and execution.error_handler is not None:
+        return execution.error_handler
+    return "llm_recovery" if config is not None and config.error_handling == "llm_recovery" else "fail"
+
+
+def node_time(config: Config | None) -> float:
+    """Seconds for one attempt of a work step."""
+    limits = config.limits if config is not None else None
+    return limits.node_time.seconds if limits is not None and limits.node_time is not None else DEFAULTS.node_time
+
+
+def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple[AgentConfig, str]:
+    """The agent with what the named one says filled in, and its name. What the node says goes first."""
+    name = config.agent or ""
+    named = agents.get(name)
+    if named is None:
+        return config, name
+    said = {key: getattr(config, key) for key in config.model_fields_set if getattr(config, key) is not None}
+    return named.model_copy(update={**said, "agent": name}), name
+
+
+def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) -> Value:
+    """`{system, prompt, inputs}`: templates rendered over the data and the node's inputs."""
+    system = _rendered(config.system, formulas)
+    prompt = _rendered(config.prompt, formulas)
+    messages = formulas.value(config.messages) if config.messages is not None else None
+
+    def resolve(env: Environment) -> Json:
+        inputs = given(env) if given is not None else None
+        if isinstance(inputs, dict):
+            env.names = {**env.names, **inputs}
+        found: JsonObject = {
+            "system": system(env) if system is not None else None,
+            "prompt": prompt(env) if prompt is not None else None,
+        }
+        if isinstance(inputs, dict):
+            found["inputs"] = inputs
+        elif prompt is None:
+            found["inputs"] = env.names.get("input")
+        if messages is not None:
+            found["messages"] = messages(env)
+        return found
+
+    return resolve
+
+
+def _rendered(text: Text | None, formulas: Formulas) -> Value | None:
+    return formulas.rendered(text) if text is not None else None
+
+
+def decision_input(config: DecisionConfig, formulas: Formulas) -> Value:
+    """A decision by model is an agent that must choose."""
+    prompt = _rendered(config.llm_prompt, formulas)
+
+    def resolve(env: Environment) -> Json:
+        return {"system": None, "prompt": prompt(env) if prompt is not None else None, "value": env.names.get("result")}
+
+    return resolve
+
+
+def judge_input(questions: list[Question]) -> Value:
+    """The questions on a node's edges, asked together."""
+
+    def resolve(env: Environment) -> Json:
+        return {
+            "questions": [{"edge": one.edge, "prompt": one.prompt(env), "model": one.model} for one in questions],
+            "value": env.names.get("result"),
+        }
+
+    return resolve
+
+
+def tool_input(config: ToolConfig, formulas: Formulas, given: Value | None) -> Value:
+    """`{tool, parameters}`; the node's inputs are the parameters where it names none."""
+    parameters = formulas.tree(config.parameters) if config.parameters is not None else given
+    return lambda env: {"tool": config.tool, "parameters": parameters(env) if parameters is not None else {}}
+
+
+def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
+    """`{scope, operation, key, value, namespace, query, limit, section}`."""
+    key, namespace, query = (
+        formulas.rendered(text) if text is not None else None for text in (config.key, config.namespace, config.query)
+    )
+    value = formulas.value(config.value) if config.value is not None else None
+
+    def resolve(env: Environment) -> Json:
+        found: JsonObject = {"scope": config.scope, "operation": config.operation}
+        found["key"] = key(env) if key is not None else ""
+        if config.operation in ("set", "append"):
+            found["value"] = value(env) if value is not None else env.names.get("result")
+        for name, part in (("namespace", namespace), ("query", query)):
+            if part is not None:
+                found[name] = part(env)
+        if config.limit is not None:
+            found["limit"] = config.limit
+        if config.section is not None:
+            found["section"] = config.section
+        return found
+
+    return resolve
+
+
+def code_input(config: CodeConfig, formulas: Formulas, given: Value | None) -> Value:
+    """`{inputs}`: the variables the code sees."""
+    inputs = formulas.mapping(config.inputs) or given
+    return lambda env: {"inputs": inputs(env) if inputs is not None else {}}
+
+
+def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> Value:
+    """Any other type: its configuration with templates filled in, and the node's inputs."""
+    tree = formulas.tree(config)
+
+    def resolve(env: Environment) -> Json:
+        found: JsonObject = {"config": tree(env), "value": env.names.get("result")}
+        if given is not None:
+            found["inputs"] = given(env)
+        return found
+
+    return resolve
+
+
+def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, **more: bool) -> Work:
+    """A work node with its policies. Agents have their time per call, others per attempt."""
+    execution = node.execution
+    timeout = None if spec.kind == "agent" else node_time(config)
+    if execution is not None and execution.timeout is not None:
+        timeout = execution.timeout.seconds
+    delay = execution.delay.seconds if execution is not None and execution.delay is not None else 0.0
+    return Work(
+        spec=spec,
+        input=resolve,
+        timeout_s=timeout,
+        retry=retry_of(execution, config),
+        on_failure=on_failure_of(execution, config),  # pyright: ignore[reportArgumentType] - the model's own words
+        delay_s=delay,
+        **more,
+    )

@@ -1,0 +1,165 @@
+"""The data of a scope: a JSON tree that is copied along the written path only.
+
+    root {a: {x: 1}, b: {…}}   write a.x = 2   ▶   root' {a: {x: 2}, b: the same b}
+
+A tree that anyone else may hold is never changed. Containers made by a write and not yet shown to anyone are *owned*
+and may be changed in place, so a loop that appends to a list pays O(1) per round. Whoever hands out a container says
+so (`shared`), and the next write copies again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from pointsman.engine.events import Write
+from pointsman.engine.plan import Reducer
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+OWNED_MAX: Final = 256
+"""Owned containers remembered at most: each is kept alive by being remembered."""
+
+
+class WriteFailed(PointsmanError):
+    """A value cannot be joined to what is at the path. Becomes a failure of the step that wrote it."""
+
+    code = "write-failed"
+
+
+def _number(value: Json) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _as_list(old: Json, path: Sequence[str | int], reduce: str) -> list[Json]:
+    if old is None:
+        return []
+    if isinstance(old, list):
+        return old
+    raise WriteFailed(
+        f"cannot {reduce} to {dotted(path)!r}: it holds a {type(old).__name__}, not a list",
+        hint="Give the field an empty list at the start, or another reducer.",
+    )
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """The path as authors write it: `a.b[0].c`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def reduced(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) -> Json:
+    """What the path holds after the write. `old` is None where nothing was. Never changes its arguments."""
+    match reduce:
+        case "set" | "last":
+            return value
+        case "append":
+            return [*_as_list(old, path, "append"), value]
+        case "union":
+            have = _as_list(old, path, "union")
+            new = value if isinstance(value, list) else [value]
+            return [*have, *(v for i, v in enumerate(new) if v not in have and v not in new[:i])]
+        case "merge":
+            if value is None:
+                return old
+            if not isinstance(value, dict) or not isinstance(old, dict | None):
+                raise WriteFailed(
+                    f"cannot merge into {dotted(path)!r}: both sides must be objects",
+                    hint="Write an object, or choose the reducer `set`.",
+                )
+            return {**(old or {}), **value}
+        case "add" | "min" | "max":
+            new, have = _number(value), _number(old)
+            if new is None or (old is not None and have is None):
+                raise WriteFailed(
+                    f"cannot {reduce} at {dotted(path)!r}: both sides must be numbers", hint="Write a number."
+                )
+            if have is None:
+                return new
+            return have + new if reduce == "add" else min(have, new) if reduce == "min" else max(have, new)
+
+
+class Data:
+    """One version of a scope's data, written by one owner."""
+
+    __slots__ = ("owned", "root")
+
+    def __init__(self, root: JsonObject) -> None:
+        self.root = root
+        self.owned: dict[int, Json] = {}
+
+    def shared(self) -> JsonObject:
+        """The tree, for someone who keeps it: from now on every write copies."""
+        self.owned = {}
+        return self.root
+
+    def write(self, write: Write, value: Json) -> None:
+        """Apply one write. O(length of the path), plus one copy of each container on it that is not owned."""
+        path = write.path
+        if not path:
+            raise WriteFailed("cannot write the whole state at once", hint="Write its fields one by one.")
+        holder = self._own(self.root)
+        self.root = cast(JsonObject, holder)
+        for at, part in enumerate(path[:-1]):
+            child = _child(holder, part, path[: at + 1])
+            owned = self._own({} if child is None else child, path[: at + 1])
+            _put(holder, part, owned, path[: at + 1])
+            holder = owned
+        self._join(holder, path, write.reduce, value)
+
+    def _join(self, holder: JsonObject | list[Json], path: tuple[str | int, ...], reduce: Reducer, value: Json) -> None:
+        old = _child(holder, path[-1], path)
+        if reduce == "append" and isinstance(old, list) and id(old) in self.owned:
+            old.append(value)
+            return
+        new = reduced(old, value, reduce, path)
+        if reduce == "append":
+            self.owned[id(new)] = new
+        _put(holder, path[-1], new, path)
+
+    def insert(self, path: tuple[str | int, ...], at: int, value: Json) -> None:
+        """Put a value into the list at `path` before position `at` (reducer `append` among things that run at once)."""
+        held = self.at(path)
+        have = _as_list(held, path, "append")
+        self.write(Write(path), [*have[:at], value, *have[at:]])
+
+    def at(self, path: tuple[str | int, ...]) -> Json:
+        """What the path holds; None where nothing is."""
+        here: Json = self.root
+        for part in path:
+            if not isinstance(here, dict | list):
+                return None
+            here = _child(here, part, path)
+        return here
+
+    def _own(self, container: Json, path: Sequence[str | int] = ()) -> JsonObject | list[Json]:
+        if not isinstance(container, dict | list):
+            raise WriteFailed(
+                f"cannot write below {dotted(path)!r}: it holds a {type(container).__name__}",
+                hint="Only objects and lists have something below them.",
+            )
+        if id(container) in self.owned:
+            return container
+        if len(self.owned) >= OWNED_MAX:
+            self.owned = {}
+        copy = container.copy()
+        self.owned[id(copy)] = copy
+        return copy
+
+
+def _child(holder: JsonObject | list[Json], part: str | int, path: Sequence[str | int]) -> Json:
+    if isinstance(holder, dict):
+        return holder.get(str(part))
+    if isinstance(part, int):
+        return holder[part] if -len(holder) <= part < len(holder) else None
+    raise WriteFailed(f"cannot write {dotted(path)!r}: a list has positions, not keys", hint="Use [0], [1], …")
+
+
+def _put(holder: JsonObject | list[Json], part: str | int, value: Json, path: Sequence[str | int]) -> None:
+    if isinstance(holder, dict):
+        holder[str(part)] = value
+    elif isinstance(part, int) and -len(holder) <= part < len(holder):
+        holder[part] = value
+    elif part == len(holder):
+        holder.append(value)
+    else:
+        raise WriteFailed(f"cannot write {dotted(path)!r}: the list is shorter", hint="Append instead.")

@@ -1,0 +1,223 @@
+"""The desk: one decision being made. Events are folded as they are decided; where control goes next waits in a queue.
+
+    report ─▶ take ─▶ [events, moves] ─▶ move ─▶ [events, moves] ─▶ … ─▶ no move left ─▶ release parked nodes ─▶ end?
+
+A queue instead of calls: a loop of 100 000 rounds needs no deep stack, and no part of the rules calls another.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, deque
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from pointsman.engine.commands import Command
+from pointsman.engine.events import Arrival, Event, TokenEnded, Warned
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold import fold, left_by, scope_of
+from pointsman.engine.plan import Fork, Plan, PlanEdge, PlanNode, Repeat, Value
+from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
+from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json, JsonObject
+
+
+class Arrive(NamedTuple):
+    """Control is on its way to a node."""
+
+    node: str
+    scope: Scope
+    edge: PlanEdge | None
+    after: Step | None
+    thread: Thread = ()
+    caller: str | None = None
+
+
+class Leave(NamedTuple):
+    """A step is over; its edges decide where control goes."""
+
+    step: Step
+    labels: tuple[str, ...] = ()
+    """What it emitted, tried in order."""
+    failed: Failure | None = None
+    """It failed finally: only error edges count."""
+
+
+class Fall(NamedTuple):
+    """A failure that the step itself did not catch."""
+
+    step: Step
+    failure: Failure
+
+
+Move: TypeAlias = Arrive | Leave | Fall
+
+
+class Decision(NamedTuple):
+    """What one report led to: one journal row, and what is asked of the world once the row is durable."""
+
+    events: tuple[Event, ...]
+    commands: tuple[Command, ...]
+
+
+class Desk:
+    __slots__ = ("commands", "events", "in_flight", "plan", "queue", "state", "touched")
+
+    def __init__(self, plan: Plan, state: ExecutionState) -> None:
+        self.plan = plan
+        self.state = state
+        self.events: list[Event] = []
+        self.commands: list[Command] = []
+        self.queue: deque[Move] = deque()
+        self.in_flight: dict[Scope, int] = {}
+        """Arrivals in the queue, per scope: tokens that the state does not show yet."""
+        self.touched: dict[Scope, None] = {}
+        """Scopes in which a token came or went."""
+
+    def emit(self, event: Event) -> None:
+        """Decide: it is in the row and in the state from here on."""
+        self.events.append(event)
+        fold(self.state, event)
+
+    def command(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def node(self, step: Step) -> PlanNode:
+        return self.plan.nodes[step.node]
+
+    def warn(self, code: str, message: str, step: Step | None = None) -> None:
+        self.emit(Warned(code=code, message=message, step=step))
+
+    def arrive(self, move: Arrive) -> None:
+        """Send control to a node."""
+        self.in_flight[move.scope] = self.in_flight.get(move.scope, 0) + 1
+        self.queue.append(move)
+
+    def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
+        """Control ends here."""
+        node = self.node(after)
+        scope = self.state.scopes.get(after.scope)
+        if reason == "end":
+            event = TokenEnded(after=after, reason="end", output=output)
+        elif reason == "swallowed":
+            event = TokenEnded(after=after, reason="swallowed")
+        else:
+            event = TokenEnded(after=after, answers=scope is not None and self.answers(scope, node))
+        self.emit(event)
+        self.touched[after.scope] = None
+
+    def answers(self, scope: ScopeState, node: PlanNode) -> bool:
+        """The value where control ends is a result of the execution: not below an opening that is joined."""
+        around: ScopeState | None = scope
+        while around is not None and around.opening is not None:
+            if around.opening.joined or around.opening.detached:
+                return False
+            around = around.parent
+        return getattr(node.does, "answers", True)
+
+    def alone(self, scope: ScopeState) -> bool:
+        """No other token is in this scope."""
+        return scope.tokens == 0 and not self.in_flight.get(scope.key)
+
+    def scope(self, key: Scope) -> ScopeState:
+        return scope_of(self.state, key)
+
+    def left(self, step: Step) -> Left:
+        return left_by(self.state, step)
+
+    def visit(self, scope: ScopeState, node: PlanNode, thread: Thread) -> Step:
+        """The identity of the next visit to a node."""
+        own = thread if node.threaded else ()
+        return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
+
+    # What expressions see ------------------------------------------------------------------------------------------
+
+    def environment(
+        self, scope: ScopeState, node: PlanNode, result: Json, more: Mapping[str, Json] | None = None
+    ) -> Environment:
+        """The data as a step at `node` in `scope` sees it, `result` being the value that reached or left it."""
+        names: dict[str, Json] = {**scope.names, "result": result}
+        item_key = scope.item_key
+        for loop_node in reversed(node.loops):
+            loop = self.loop(scope, loop_node)
+            if loop is not None:
+                item_key = self._loop_names(names, loop, item_key)
+        if isinstance(node.does, Repeat) and node.id in scope.loops:
+            item_key = self._loop_names(names, scope.loops[node.id], item_key)
+        if self.plan.engine_names:
+            names["_currentStep"] = self.state.taken + 1
+            names["_totalNodes"] = self.plan.nodes_counted
+            names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
+        if more:
+            names |= more
+        nodes: Mapping[str, Json] = (
+            ChainMap(scope.nodes, scope.base_nodes) if scope.base_nodes else scope.nodes  # pyright: ignore[reportArgumentType] - only read
+        )
+        return Environment(scope.data.root, nodes, names, self.config, item_key, self.plan.strict)
+
+    @property
+    def config(self) -> Mapping[str, Json]:
+        return self.state.config
+
+    def loop(self, scope: ScopeState, node: str) -> LoopState | None:
+        """The open entry of a loop node, here or in a scope around."""
+        around: ScopeState | None = scope
+        while around is not None:
+            found = around.loops.get(node)
+            if found is not None:
+                return found
+            around = around.parent
+        return None
+
+    def _loop_names(self, names: dict[str, Json], loop: LoopState, item_key: str | None) -> str | None:
+        at = loop.round - 1
+        total: Json = len(loop.items) if loop.items is not None else None
+        names["loop"] = {"iteration": loop.round, "index": at, "total": total, "previous": loop.previous}
+        if loop.items is None or not 0 <= at < len(loop.items):
+            return item_key
+        item = loop.items[at]
+        names |= {"item": item, "index": at, "_loopItem": item, "_loopIndex": at, "_loopHuman": at + 1}
+        names["_loopTotal"] = total
+        if loop.item_name is not None:
+            names[loop.item_name] = item
+        names["key"] = key_of(item, at)
+        return key_of(item, at)
+
+    def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
+        """Evaluate. What leaves the state as a container is shared with whoever gets it."""
+        found = compute(env)
+        if isinstance(found, dict | list):
+            scope.data.shared()
+        return found
+
+    def object(self, scope: ScopeState, compute: Value | None, env: Environment) -> JsonObject:
+        """Evaluate what must be an object; absent = empty."""
+        found = None if compute is None else self.value(scope, compute, env)
+        return found if isinstance(found, dict) else {}
+
+
+KEY_FIELDS: Final = ("key", "id", "name")
+
+
+def key_of(item: Json, index: int) -> str:
+    """The key of an item: the text or number itself; an object's key, id or name; else the index."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict):
+        for name in KEY_FIELDS:
+            found = item.get(name)
+            if isinstance(found, str | int) and not isinstance(found, bool):
+                return str(found)
+    elif isinstance(item, int | float) and not isinstance(item, bool):
+        return str(item)
+    return str(index)
+
+
+def in_order(arrivals: list[tuple[str, Thread]], edges: Mapping[str, int]) -> tuple[Arrival, ...]:
+    """Arrivals in document order of their edges, then by thread; never in the order they came."""
+    ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
+    return tuple(Arrival(edge, thread) for edge, thread in ordered)
+
+
+def waits_for_branches(node: PlanNode) -> bool:
+    return isinstance(node.does, Fork)

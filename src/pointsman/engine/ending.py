@@ -1,0 +1,102 @@
+"""Ending: when no token is left, or someone says so."""
+
+from __future__ import annotations
+
+from pointsman.engine import cancelling
+from pointsman.engine.desk import Arrive, Desk
+from pointsman.engine.events import (
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    HandedOver,
+    Warned,
+)
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold import NOBODY
+from pointsman.engine.outputs import failure_from
+from pointsman.engine.scopes import failure_of
+from pointsman.engine.steps import Scope, Step
+from pointsman.errors import PointsmanError
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json
+
+
+def complete(desk: Desk, *, closes_session: bool = False) -> None:
+    """It is done, whatever still runs."""
+    if desk.state.ended:
+        return
+    cancelling.cancel_steps(desk, ())
+    drop_moves(desk)
+    try:
+        output = output_of(desk)
+    except PointsmanError as why:
+        desk.emit(ExecutionFailed(failure=failure_from(why)))
+        return
+    desk.emit(ExecutionCompleted(output=output, closes_session=closes_session))
+
+
+def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
+    """It cannot go on. A workflow-level handler gets control first; else everything stays for a retry."""
+    state, plan = desk.state, desk.plan
+    if state.ended:
+        return
+    if plan.on_error is not None and not state.handed_off and step is not None and step.node != plan.on_error:
+        cancelling.cancel_steps(desk, ())
+        drop_moves(desk)
+        desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
+        hand_over(desk, plan.on_error, failure_of(failure))
+        return
+    for at in state.steps.values():
+        cancelling.stop(desk, at)
+    drop_moves(desk)
+    desk.emit(ExecutionFailed(failure=failure, step=step))
+
+
+def hand_over(desk: Desk, node: str, value: Json) -> None:
+    """Send control to a node of last resort."""
+    desk.emit(HandedOver(node=node, value=value))
+    desk.arrive(Arrive(node, (), None, NOBODY))
+
+
+def cancel(desk: Desk, *, reason: str, by: str = "") -> None:
+    """Someone wants it to stop for good."""
+    if desk.state.ended:
+        return
+    cancelling.cancel_steps(desk, ())
+    drop_moves(desk)
+    desk.emit(ExecutionCancelled(reason=reason, by=by))
+
+
+def drop_moves(desk: Desk) -> None:
+    """Control that was on its way goes nowhere."""
+    desk.queue.clear()
+    desk.in_flight.clear()
+
+
+def output_of(desk: Desk) -> Json:
+    """The output mapping, else what `end` nodes produced, else written output fields, else the last results."""
+    state, plan = desk.state, desk.plan
+    root = state.root
+    if plan.output is not None:
+        names = {**root.names, "result": _only(_sorted(desk, state.answers))}
+        env = Environment(root.data.root, root.nodes, names, state.config, None, plan.strict)
+        return desk.value(root, plan.output, env)
+    if state.outputs:
+        return _only(_sorted(desk, state.outputs))
+    for name in plan.output_fields:
+        found = root.data.root.get(name)
+        if found not in (None, "", [], {}):
+            return found
+    return _only(_sorted(desk, state.answers))
+
+
+def _sorted(desk: Desk, found: dict[tuple[str, Scope], Json]) -> list[Json]:
+    """In document order of the nodes, then by branch; never in the order in which they came."""
+    places = sorted(found, key=lambda place: (desk.plan.nodes[place[0]].index, place[1]))
+    return [found[place] for place in places]
+
+
+def _only(values: list[Json]) -> Json:
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else [*values]

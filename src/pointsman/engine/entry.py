@@ -1,0 +1,141 @@
+"""An entry: one node about to start, and the few things that every kind of node does with its step."""
+
+from __future__ import annotations
+
+from pointsman.engine import limits
+from pointsman.engine.commands import Execute, SetTimer
+from pointsman.engine.desk import Arrive, Desk, Fall, Leave
+from pointsman.engine.events import Arrival, StepFailed, StepPassed, StepStarted, TimerSet, Write
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import PlanNode, Work
+from pointsman.engine.state import Left, ScopeState
+from pointsman.engine.steps import Step
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json, JsonObject
+
+
+class Entry:
+    """One node about to start: what every kind needs to know."""
+
+    __slots__ = ("desk", "left", "merged", "move", "node", "scope", "step")
+
+    def __init__(
+        self, desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...]
+    ) -> None:
+        self.desk = desk
+        self.node = node
+        self.scope = scope
+        self.move = move
+        self.merged = merged
+        self.step = desk.visit(scope, node, move.thread)
+        if merged:
+            self.left = scope.parked[node.id][merged[-1].edge, merged[-1].thread].left
+        elif move.after is not None:
+            self.left = desk.left(move.after)
+        else:
+            self.left = Left(None)
+
+    def environment(self) -> Environment:
+        """What formulas of the node see; it collects what templates left empty."""
+        env = self.desk.environment(self.scope, self.node, self.left.value)
+        env.missing = []
+        return env
+
+    def began(
+        self, *, input: JsonObject | None = None, messages: int = 0, runs: bool = False, caller: str | None = None
+    ) -> None:
+        """The step is open from here on."""
+        self.desk.emit(
+            StepStarted(
+                step=self.step,
+                edge="" if self.move.edge is None else self.move.edge.id,
+                after=None if self.merged else self.move.after,
+                merged=self.merged,
+                thread=self.move.thread,
+                input=input,
+                messages=messages,
+                runs=runs,
+                caller=caller,
+            )
+        )
+
+    def passed(
+        self,
+        *labels: str,
+        said: JsonObject | None = None,
+        replaces: bool = False,
+        takes: bool = False,
+        result: Json = None,
+        writes: tuple[Write, ...] = (),
+        leaves: bool = True,
+    ) -> None:
+        """Control went through; its edges are next."""
+        self.desk.emit(
+            StepPassed(
+                step=self.step,
+                edge="" if self.move.edge is None else self.move.edge.id,
+                after=None if self.merged else self.move.after,
+                merged=self.merged,
+                thread=self.move.thread,
+                replaces=replaces,
+                takes=takes,
+                result=result,
+                said=said,
+                writes=writes,
+            )
+        )
+        self.desk.touched[self.scope.key] = None
+        if leaves:
+            self.desk.queue.append(Leave(self.step, labels))
+
+    def failed(self, failure: Failure) -> None:
+        """It could not even begin."""
+        self.began()
+        fail_open_step(self.desk, self.step, failure)
+
+
+def fail_open_step(desk: Desk, step: Step, failure: Failure) -> None:
+    """An open step fails finally: its error edges, then the scopes around it, decide."""
+    at = desk.state.steps[step]
+    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
+    desk.touched[step.scope] = None
+    node = desk.node(step)
+    if node.catches:
+        desk.queue.append(Leave(step, failed=failure))
+    else:
+        desk.queue.append(Fall(step, failure))
+
+
+def execute(desk: Desk, step: Step) -> None:
+    """Ask the executor for the current attempt of an open step."""
+    desk.command(execution_of(desk, step))
+    limits.watch(desk)
+
+
+def execution_of(desk: Desk, step: Step) -> Execute:
+    """The command for the current attempt. After a crash it comes out the same."""
+    at = desk.state.steps[step]
+    does = desk.node(step).does
+    assert isinstance(does, Work)
+    messages: list[Json] = []
+    if does.listens and at.messages:
+        found = at.scope.data.shared().get("messages")
+        if isinstance(found, list):
+            messages = found if len(found) == at.messages else found[: at.messages]
+    return Execute(
+        step=step,
+        attempt=at.attempt,
+        work=does.spec.kind,
+        input=(at.advised if at.phase == "recover" else at.input) or {},
+        messages=messages,
+        phase=at.phase,
+        timeout_s=does.timeout_s,
+    )
+
+
+def set_timer(desk: Desk, step: Step, purpose: str, at: float) -> None:
+    """Wake this step at `at` (unix seconds)."""
+    state = desk.state.steps[step]
+    timer = f"{purpose}:{step}:{state.attempt}"
+    desk.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers
+    desk.command(SetTimer(timer=timer, at=at))

@@ -1,0 +1,54 @@
+"""Points in time written as text: ISO 8601 to unix seconds, by arithmetic alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pointsman.values import Json
+
+_ISO: Final = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+)
+_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def seconds_of(value: Json) -> float | None:
+    """Unix seconds of a number or an ISO 8601 text (UTC where it has no offset); None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    found = _ISO.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    year, month, day = int(found[1]), int(found[2]), int(found[3])
+    hour, minute, second = (int(found[n] or 0) for n in (4, 5, 6))
+    if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second < 61):
+        return None
+    whole = ((_day_number(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+    return whole + float(found[7] or 0) - _offset(found[8])
+
+
+def _offset(zone: str | None) -> int:
+    if zone is None or zone == "Z":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return (minutes if zone[0] == "+" else -minutes) * 60
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _days_in(year: int, month: int) -> int:
+    return 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]
+
+
+def _day_number(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 in the Gregorian calendar (H. Hinnant, days_from_civil)."""
+    year -= month <= 2
+    era = year // 400
+    of_era = year - era * 400
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468

@@ -1,0 +1,33 @@
+"""Outstanding: what was asked of the world and not answered yet. After a crash, exactly this is asked again."""
+
+from __future__ import annotations
+
+from pointsman.engine.commands import Command, OpenGate, SetTimer, StartChild
+from pointsman.engine.desk import Desk
+from pointsman.engine.entry import execution_of
+from pointsman.engine.plan import Call, Plan
+from pointsman.engine.state import ExecutionState, StepState
+
+
+def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
+    """The command for the child of a step. The same step and attempt always mean the same child."""
+    does = plan.nodes[at.step.node].does
+    assert isinstance(does, Call)
+    return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+
+
+def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
+    """The commands whose answers the state still waits for, in a stable order."""
+    if state.ended or state.status in ("pending", "interrupted"):
+        return []
+    desk = Desk(plan, state)
+    asked: list[Command] = []
+    for at in sorted(state.steps.values(), key=lambda a: a.step):
+        if at.child:
+            asked.append(start_child(plan, state, at))
+        elif at.runs:
+            asked.append(execution_of(desk, at.step))
+        elif at.gate is not None:
+            asked.append(OpenGate(step=at.step))
+    asked += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    return asked

@@ -1,0 +1,370 @@
+"""A plan: a workflow compiled for running. Indexes, closures, scopes; nothing is looked up by scanning.
+
+    Plan ── nodes ──▶ PlanNode ─┬─ does:   what happens here (one of the kinds below)
+                                ├─ enter:  when an arrival starts it
+                                ├─ leave:  how its outgoing edges are used
+                                └─ out:    its edges, in document order
+
+`compile` makes plans; `decide` reads them. A plan is immutable and shared by all executions of one revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.paths import Path
+from pointsman.values import Json, JsonObject
+
+Value: TypeAlias = Callable[[Environment], Json]
+"""A compiled expression, template or parameter tree."""
+
+Test: TypeAlias = Callable[[Environment], bool]
+
+Enter: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
+"""`arrival`: one incoming edge, every arrival starts it · `merge`: waits for all that can still arrive · `each`: every
+arrival starts it although there are several edges · `join`: closes a parallel · `loop`: rounds and entries."""
+
+NoRoute: TypeAlias = Literal["end", "fail", "caller", "turn", "cancel"]
+
+Leave: TypeAlias = Literal["all", "first", "label"]
+
+Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
+"""How a write joins what is there. `last` is `set` that never conflicts: in branch order, the last one wins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEdge:
+    """One edge. `test` is None for edges that need no condition."""
+
+    id: str
+    index: int
+    """Position in the document: the order of everything that must have one."""
+    source: str
+    target: str
+    """A node id, or `END`."""
+    kind: Literal["plain", "test", "label", "default", "error", "never"] = "plain"
+    label: str | None = None
+    test: Test | None = None
+    reads_next: bool = False
+    """Its condition reads `state.next`: the label the step emitted."""
+    codes: frozenset[str] = frozenset()
+    """Failure codes an `error` edge takes; empty = all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSpec:
+    """What an executor knows of its node beside the command: everything that never changes between steps."""
+
+    node: str
+    kind: str
+    """The key of the executor: `agent`, `tool`, `tool_executor`, `memory`, `code` or a plug-in's."""
+    config: JsonObject
+    """The node's config as in the document, references to `agents` resolved, camelCase keys."""
+    name: str = ""
+    agent: str = ""
+    """The id of the agent behind it, for scripts and logs."""
+    routes: tuple[str, ...] = ()
+    """Legal labels of an agent by which it may leave, `END` among them where an edge leads there."""
+    conversational: bool = False
+    leaves_calls: bool = False
+    """The workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Workflow-wide defaults an executor may need: `defaultModel`, `language`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often and how soon a failed attempt is repeated. Waits are in seconds."""
+
+    retries: int = 0
+    wait_s: float = 1.0
+    factor: float = 2.0
+    wait_max_s: float = 300.0
+    jitter: float = 0.0
+    """Share of the wait that is random (seeded): 0.1 = ±10 %."""
+
+
+NO_RETRY: Final = Retry()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """An executor does it. `input` resolves everything that comes from the execution's data."""
+
+    spec: WorkSpec
+    input: Value | None = None
+    timeout_s: float | None = None
+    retry: Retry = NO_RETRY
+    on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
+    delay_s: float = 0.0
+    """Wait before the first attempt (pacing)."""
+    listens: bool = False
+    """It receives the conversation."""
+    decides: bool = False
+    """A decision by model: `next` is its branch, the value that reached it stays."""
+    answers: bool = True
+    """Its result is a result of the execution where its branch ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """`start`: sets initial fields."""
+
+    set: tuple[tuple[Path, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """`end`: ends its branch, or with `terminate` the execution."""
+
+    output: Value | None = None
+    terminate: bool = False
+    status: Literal["completed", "failed", "cancelled"] = "completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """`decision`: emits a branch label. `branch` gives it (True/False become `true`/`false`)."""
+
+    branch: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """`parallel`: branches × items. `starts` are the edges a branch begins with, in order."""
+
+    starts: tuple[PlanEdge, ...]
+    items: Value | None = None
+    item_name: str | None = None
+    parallel_max: int | None = None
+    on_branch_error: Literal["fail", "continue", "ignore"] = "fail"
+    join: str | None = None
+    """The join that closes it; None: it ends when all its branches have."""
+    after: tuple[PlanEdge, ...] = ()
+    """Edges taken inside each scope once its branches have ended (graph dialect)."""
+    duplicate_keys: Literal["fail", "number"] = "fail"
+    one_scope: bool = False
+    """Without items every static branch gets its own scope; with this the branch's node id is its key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather:
+    """`join`: `wait` is 'all', 'any', a count, a share (0–1) or a test over `arrived`/`results`."""
+
+    closes: tuple[str, ...] = ()
+    """The parallels it closes, outermost first; empty: a join of plain splits (behaves as a merge)."""
+    wait: Literal["all", "any"] | int | float | Test = "all"
+    cancel_rest: bool = False
+    aggregate: Callable[[list[GatheredResult]], Json] | None = None
+    """None: the list of results in branch order."""
+    aggregate_value: Value | None = None
+    """An expression over `results` (list) and `branches`."""
+    timeout_s: float | None = None
+    on_timeout: Literal["proceed", "fail"] = "proceed"
+    expected_keys: tuple[str, ...] = ()
+    expected: Value | None = None
+    """The same, as an expression."""
+    merge_path: Path | None = None
+    """The state path whose value is joined, instead of what the branches brought."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatheredResult:
+    """One branch as a join sees it."""
+
+    branch: int
+    key: str
+    start: str
+    """The node the branch began with."""
+    outcome: Literal["arrived", "ended", "failed", "cancelled"]
+    value: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """`loop`: a condition before each round, or one round per item, at most `rounds_max`."""
+
+    goes_on: Test | None = None
+    items: Value | None = None
+    item_name: str | None = None
+    rounds_max: int | None = None
+    body: frozenset[str] = frozenset()
+    """The nodes inside."""
+    body_edges: tuple[PlanEdge, ...] = ()
+    exit_edges: tuple[PlanEdge, ...] = ()
+    back: frozenset[str] = frozenset()
+    """Ids of the edges from the body to the loop node."""
+    collect: Path | None = None
+    """Receives the list of what the rounds brought."""
+    count_into: Path | None = None
+    skips_failures: bool = False
+    """A round that fails is over; the next one begins."""
+    failures_into: Path | None = None
+    ends_with_body: bool = False
+    """A body path that ends without returning ends the loop: exit edges are taken (graph dialect)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """`human`: a gate. All values are resolved when it opens."""
+
+    message: Value
+    options: tuple[JsonObject, ...] = ()
+    """`{value, label, style}`; `value` is the action."""
+    form: JsonObject | None = None
+    shown: Value | None = None
+    editable: tuple[Path, ...] = ()
+    approvers: JsonObject | None = None
+    timeout_s: float | None = None
+    on_timeout: str = "fail"
+    """`fail`, or the action that is taken by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """`transform`: data only. Each operation sees what earlier ones wrote; the last value is its result."""
+
+    steps: tuple[Callable[[Environment], list[tuple[tuple[str | int, ...], Reducer, Json]]], ...]
+    select: Value | None = None
+    """What is selected by JSONPath afterwards: then this is its result."""
+    answers: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """`wait`: a length of time, a point in time, or an event."""
+
+    duration: Value | None = None
+    until: Value | None = None
+    event: Value | None = None
+    match: Test | None = None
+    timeout_s: float | None = None
+    goes_on_timeout: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emit:
+    """`emit`: publish an event. `event` and `data` are resolved when control comes by."""
+
+    event: Value
+    data: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """`workflow`: a child execution."""
+
+    workflow: str
+    input: Value | None = None
+    wait: bool = True
+    retry: Retry = NO_RETRY
+    on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """Nothing happens here (a node of structure only)."""
+
+
+Does: TypeAlias = Work | Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call | Pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One write after success: `path` ← `value`, joined by `reduce`. `whole`: the value is the result itself."""
+
+    path: Path
+    value: Value
+    reduce: Reducer = "set"
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanNode:
+    """One node: what happens there, and how control comes and goes."""
+
+    id: str
+    index: int
+    type: str
+    """As in the document, for people."""
+    does: Does
+    enter: Enter = "arrival"
+    leave: Leave = "all"
+    out: tuple[PlanEdge, ...] = ()
+    straight: PlanEdge | None = None
+    """Its only edge, where that is plain: the common case takes no decision."""
+    catches: tuple[PlanEdge, ...] = ()
+    """Its error edges."""
+    labels: Mapping[str, PlanEdge] = field(default_factory=dict[str, "PlanEdge"])
+    fallback: PlanEdge | None = None
+    """Under `label`: the one plain/default edge."""
+    hidden: bool = False
+    """Made by the compiler; not shown in paths."""
+    outputs: tuple[Output, ...] = ()
+    scope: tuple[str, ...] = ()
+    """The parallels open around it, outermost first."""
+    threaded: bool = False
+    """Several tokens may pass it separately: its steps are told apart by thread."""
+    loops: tuple[str, ...] = ()
+    """The loop nodes whose body it is in, innermost first."""
+    transparent: bool = False
+    """`result` stays what it was."""
+    no_route: NoRoute = "end"
+    """What happens when no edge can be taken."""
+    visits_max: int | None = None
+    skip: Test | None = None
+    """While it holds, control passes over the node."""
+    tool_executor: PlanEdge | None = None
+    """Where pending tool calls go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON, cost in US dollars."""
+
+    steps: int | None = 10_000
+    parallel: int = 8
+    execution_time_s: float | None = None
+    deadline_s: float | None = None
+    """On the wall clock, waits included."""
+    state_bytes: int | None = 50_000_000
+    cost_usd: float | None = None
+    on_limit: str | None = None
+    """The node to route to when one trips; None: interrupted, resumable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A compiled workflow."""
+
+    workflow: str
+    version: str
+    dialect: str
+    entry: str
+    nodes: Mapping[str, PlanNode]
+    limits: Limits = Limits()
+    reducers: tuple[tuple[tuple[str, ...], Reducer], ...] = ()
+    """Path patterns (`*` = any one key) and their reducers, longest first."""
+    output: Value | None = None
+    output_fields: tuple[str, ...] = ()
+    """Without `output`: the first of these fields that is written is the output (graph: final, drafts, latest)."""
+    conversational: bool = False
+    messages: bool = False
+    """The workflow has the `messages` field."""
+    strict: bool = False
+    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    initial: JsonObject = field(default_factory=dict[str, Json])
+    """Defaults of declared state fields."""
+    reaches: Callable[[str], frozenset[str]] = field(repr=False, kw_only=True)
+    """The nodes from which a node can be reached; computed on demand, remembered."""
+    engine_names: bool = False
+    """Its document uses `_currentStep` and the like."""
+    nodes_counted: int = 0
+    """Nodes without start, end and notes: `_totalNodes`."""
+    edge_index: Mapping[str, int] = field(default_factory=dict[str, int])
+    edge_source: Mapping[str, str] = field(default_factory=dict[str, str])
+    on_error: str | None = None
+    """The node that a failure of the execution is routed to."""

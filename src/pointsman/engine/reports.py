@@ -1,0 +1,150 @@
+"""What the world tells the core: facts that only the world can cause. `decide` turns each into events, once.
+
+Executors answer an `Execute` command with `WorkDone` or `WorkFailed`; the rest comes from people, clocks, children.
+A report about something that is no longer open decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.steps import Step
+from pointsman.values import Json, JsonObject
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool call that a model asked for. `id` is the provider's; it pairs the call with its result."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+
+
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a piece of work consumed. `cost_usd` is None where no price is known: unknown is not zero."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost_usd: float | None = None
+
+
+class Start(Struct, frozen=True, kw_only=True, tag="start"):
+    """Begin. `seed` feeds the jitter of retries, so that a replay agrees."""
+
+    input: JsonObject
+    config: JsonObject = {}
+    session: str | None = None
+    messages: list[Json] = []
+    """What the session said so far, oldest first (role/content objects)."""
+    parent: str | None = None
+    seed: int = 0
+    attempt: int = 1
+
+
+class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults=True):
+    """An attempt succeeded. `result` is the step's value; the rest is what only some kinds of work say."""
+
+    step: Step
+    attempt: int
+    result: Json = None
+    next: str | None = None
+    """The label by which to leave (`next` of an agent, the choice of a decision, the last routed tool)."""
+    labels: tuple[str, ...] = ()
+    """Labels tried before `next`, last first: the tools a tool_executor ran."""
+    text: str | None = None
+    """The whole text of a model, where `result` is a value read from it."""
+    pending: tuple[ToolCall, ...] = ()
+    """Tool calls left for a tool_executor."""
+    messages: tuple[Json, ...] = ()
+    """What this work adds to the conversation (role/content objects)."""
+    warnings: tuple[str, ...] = ()
+    usage: Usage | None = None
+
+
+class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True):
+    """An attempt failed."""
+
+    step: Step
+    attempt: int
+    failure: Failure
+    usage: Usage | None = None
+
+
+class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_defaults=True):
+    """A person answered an open gate."""
+
+    step: Step
+    action: str
+    data: Json = None
+    comment: str = ""
+    by: str = ""
+
+
+class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
+    """The time of a timer has come. `timer` is the id the core gave it."""
+
+    timer: str
+
+
+class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omit_defaults=True):
+    """An outside event (signal, webhook, `emit` of another execution) for whoever waits for its name."""
+
+    name: str
+    data: Json = None
+    by: str = ""
+
+
+class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defaults=True):
+    """A sub-workflow ended; `failure` is set unless it completed."""
+
+    step: Step
+    attempt: int
+    output: Json = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+
+
+class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):
+    """Someone wants the execution to stop for good."""
+
+    reason: str = ""
+    by: str = ""
+
+
+class PauseRequested(Struct, frozen=True, kw_only=True, tag="pause_requested", omit_defaults=True):
+    """Someone wants no further step to start; running work may finish."""
+
+    by: str = ""
+
+
+class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested", omit_defaults=True):
+    """Go on after a pause or a limit. `limits` raises limits by name (`steps`, `executionTime` in seconds, …)."""
+
+    limits: dict[str, float] = {}
+    by: str = ""
+
+
+class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True):
+    """Try the finally failed steps of a failed execution again."""
+
+    by: str = ""
+
+
+Report: TypeAlias = (
+    Start
+    | WorkDone
+    | WorkFailed
+    | GateAnswered
+    | TimerFired
+    | EventReceived
+    | ChildEnded
+    | CancelRequested
+    | PauseRequested
+    | ResumeRequested
+    | RetryRequested
+)

@@ -1,0 +1,209 @@
+"""Starting: what happens when control enters a node that may begin. One function per kind of node.
+
+Nodes that take no time pass in the same decision; the others become open steps and ask something of the world.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from pointsman.engine import asking, branching, ending, limits, looping, waiting
+from pointsman.engine.commands import Publish, StartChild
+from pointsman.engine.data import Data
+from pointsman.engine.desk import Arrive, Desk
+from pointsman.engine.entry import Entry, execute, set_timer
+from pointsman.engine.events import (
+    Arrival,
+    ChildAsked,
+    Emitted,
+    Write,
+)
+from pointsman.engine.failures import Failure
+from pointsman.engine.outputs import failure_from, written
+from pointsman.engine.plan import (
+    Ask,
+    Begin,
+    Call,
+    Change,
+    Decide,
+    Emit,
+    Finish,
+    Fork,
+    Gather,
+    Pass,
+    PlanNode,
+    Repeat,
+    Wait,
+    Work,
+)
+from pointsman.engine.state import ScopeState
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+
+def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...] = ()) -> None:
+    """Start a node. Limits come first: what they stop is held, not lost."""
+    tripped = limits.before_step(desk, node, scope, move)
+    if tripped is not None:
+        if not merged:
+            limits.hold(desk, move)
+        limits.trip(desk, tripped)
+        return
+    entry = Entry(desk, node, scope, move, merged)
+    try:
+        if node.skip is not None and node.skip(entry.environment()):
+            entry.passed(said={"skipped": True})
+            return
+        _start(entry)
+    except PointsmanError as why:
+        entry.failed(failure_from(why))
+
+
+def _start(entry: Entry) -> None:
+    does = entry.node.does
+    match does:
+        case Work():
+            _work(entry, does)
+        case Decide():
+            label = _label(entry.desk.value(entry.scope, does.branch, entry.environment()))
+            entry.passed(label, said={"branch": label})
+        case Fork():
+            branching.open_branches(entry.desk, entry, does)
+        case Gather():
+            branching.gather(entry, does)
+        case Repeat():
+            looping.next_round(entry, does)
+        case Ask():
+            asking.open_gate(entry, does)
+        case Wait():
+            waiting.begin(entry, does)
+        case Call():
+            _call(entry, does)
+        case Pass():
+            entry.passed()
+        case _:
+            _pass_through(entry, does)
+
+
+def _pass_through(entry: Entry, does: Begin | Finish | Change | Emit) -> None:
+    match does:
+        case Begin():
+            _begin(entry, does)
+        case Finish():
+            _finish(entry, does)
+        case Change():
+            _change(entry, does)
+        case Emit():
+            _emit(entry, does)
+        case _:
+            assert_never(does)
+
+
+def _label(value: Json) -> str:
+    """A branch as text: true and false as in the documents."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)
+
+
+def _work(entry: Entry, does: Work) -> None:
+    desk, scope = entry.desk, entry.scope
+    env = entry.environment()
+    work = desk.object(scope, does.input, env)
+    for path in env.missing or ():
+        desk.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
+    if does.spec.kind == "tool_executor":
+        work = _pending(entry)
+        if not work["calls"]:
+            desk.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
+            entry.passed()
+            return
+    if does.delay_s > 0:
+        entry.began(input=work, messages=_messages(scope) if does.listens else 0)
+        set_timer(desk, entry.step, "delay", desk.state.at + does.delay_s)
+        return
+    entry.began(input=work, messages=_messages(scope) if does.listens else 0, runs=True)
+    execute(desk, entry.step)
+
+
+def _pending(entry: Entry) -> JsonObject:
+    calls: list[Json] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in entry.left.pending]
+    return {"calls": calls, "caller": entry.left.caller}
+
+
+def _messages(scope: ScopeState) -> int:
+    found = scope.data.root.get("messages")
+    return len(found) if isinstance(found, list) else 0
+
+
+def _begin(entry: Entry, does: Begin) -> None:
+    writes: list[Write] = []
+    env = entry.environment()
+    for path, value in does.set:
+        writes.append(Write(path.resolve(env), "set", entry.desk.value(entry.scope, value, env)))
+    entry.passed(writes=tuple(writes))
+
+
+def _finish(entry: Entry, does: Finish) -> None:
+    desk = entry.desk
+    output = entry.left.value
+    if does.output is not None:
+        output = desk.value(entry.scope, does.output, entry.environment())
+    entry.passed(leaves=False)
+    desk.end_token(entry.step, reason="end", output=output)
+    if does.status == "failed":
+        failure = Failure(code="ended-as-failed", message=f"the end {entry.node.id!r} was reached")
+        ending.fail(desk, failure, entry.step)
+    elif does.status == "cancelled":
+        ending.cancel(desk, reason=f"the end {entry.node.id!r} was reached")
+    elif does.terminate:
+        ending.complete(desk)
+
+
+def finish(desk: Desk, move: Arrive) -> None:
+    """The reserved target END: the whole execution is completed."""
+    if move.after is not None:
+        desk.end_token(move.after)
+    ending.complete(desk, closes_session=desk.plan.conversational)
+
+
+def _change(entry: Entry, does: Change) -> None:
+    """Each operation sees what the ones before it wrote; all of it is one event."""
+    desk, scope, node = entry.desk, entry.scope, entry.node
+    draft = Data(scope.data.shared())
+    writes: list[Write] = []
+    result: Json = None
+    env = entry.environment()
+    for operation in does.steps:
+        env.state = draft.shared()
+        for path, reduce, value in operation(env):
+            one = Write(path, reduce, value)
+            draft.write(one, value)
+            writes.append(one)
+            result = value
+    env.state = draft.shared()
+    if does.select is not None:
+        result = does.select(env)
+    elif not does.answers:
+        result = entry.left.value
+    more = written(desk, scope, node, result, env_state=draft.root)
+    entry.passed(replaces=does.answers, result=result, writes=(*writes, *more))
+
+
+def _emit(entry: Entry, does: Emit) -> None:
+    desk = entry.desk
+    env = entry.environment()
+    name = str(desk.value(entry.scope, does.event, env))
+    data = None if does.data is None else desk.value(entry.scope, does.data, env)
+    entry.passed(said={"event": name})
+    desk.emit(Emitted(step=entry.step, name=name, data=data))
+    desk.command(Publish(name=name, data=data))
+    waiting.deliver(desk, name, data)
+
+
+def _call(entry: Entry, does: Call) -> None:
+    desk = entry.desk
+    given = desk.object(entry.scope, does.input, entry.environment())
+    entry.began(input=given)
+    desk.emit(ChildAsked(step=entry.step, workflow=does.workflow))
+    desk.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))

@@ -1,0 +1,249 @@
+"""The state of one execution: what `fold` builds from events and `decide` reads. One owner, changed in place.
+
+    ExecutionState
+      ├─ steps      every step that is not settled (running, at a gate, in a timer, with a child, an open parallel)
+      ├─ openings   parallels whose branches are not all accounted for
+      ├─ timers     what the clock owes us
+      └─ scopes     () and one per open branch: data, latest results, visits, arrivals parked at nodes, loops
+
+All tokens of the execution are here: unsettled steps, parked arrivals, held arrivals. No token left = it has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from pointsman.engine.commands import Phase
+from pointsman.engine.data import Data
+from pointsman.engine.events import Write
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.engine.steps import Branch, Scope, Step, Thread
+from pointsman.values import Json, JsonObject
+
+Status: TypeAlias = Literal[
+    "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
+]
+ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+
+
+class Left(NamedTuple):
+    """What a step leaves behind for where its control goes next."""
+
+    value: Json
+    thread: Thread = ()
+    caller: str | None = None
+    pending: tuple[ToolCall, ...] = ()
+
+
+class Waiting(NamedTuple):
+    """An arrival that is parked at a node, or held while the execution stands still."""
+
+    node: str
+    scope: Scope
+    edge: str
+    left: Left
+
+
+@dataclass(slots=True)
+class Gate:
+    """An open gate: what a person is asked."""
+
+    id: str
+    message: str
+    options: tuple[JsonObject, ...]
+    form: JsonObject | None
+    shown: Json
+    editable: tuple[tuple[str | int, ...], ...]
+    approvers: JsonObject | None
+
+
+@dataclass(slots=True, eq=False)
+class StepState:
+    """A step that is not settled."""
+
+    step: Step
+    scope: ScopeState
+    left: Left
+    """What reached it; what goes on if the node is transparent."""
+    input: JsonObject | None = None
+    messages: int = 0
+    attempt: int = 1
+    phase: Phase = "work"
+    runs: bool = True
+    """An executor owes a report."""
+    failures: int = 0
+    reasks: int = 0
+    advices: int = 0
+    advised: JsonObject | None = None
+    """The question put to a model in phase `recover`."""
+    failure: Failure | None = None
+    gate: Gate | None = None
+    event: str | None = None
+    child: bool = False
+    timers: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True, eq=False)
+class BranchState:
+    """A branch whose outcome a join has not taken yet."""
+
+    outcome: Literal["arrived", "ended", "failed", "cancelled"]
+    value: Json
+    writes: list[tuple[Write, Json]]
+    nodes: dict[str, Json]
+    failure: Failure | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Opening:
+    """One opening of a parallel."""
+
+    step: Step
+    scope: ScopeState
+    """The scope around it."""
+    starts: tuple[str, ...]
+    items: list[Json] | None
+    keys: tuple[str, ...]
+    item_name: str | None
+    base: JsonObject
+    """The data as it was when it opened: what every branch begins with."""
+    base_nodes: Mapping[str, Json]
+    joined: bool
+    next: int = 0
+    """The first branch that has not begun."""
+    settled: dict[int, BranchState] = field(default_factory=dict[int, BranchState])
+    arrived: int = 0
+    running: int = 0
+    detached: bool = False
+    """Its join has fired; what still runs inside reaches nothing outside."""
+
+    @property
+    def total(self) -> int:
+        """How many branches there are."""
+        return len(self.starts) * (1 if self.items is None else len(self.items))
+
+    def branch_scope(self, branch: int) -> Scope:
+        return (*self.step.scope, Branch(self.step.node, self.step.visit, branch))
+
+
+@dataclass(slots=True, eq=False)
+class LoopState:
+    """An entry of a loop node whose rounds are not over."""
+
+    round: int = 0
+    items: list[Json] | None = None
+    item_name: str | None = None
+    previous: Json = None
+
+
+@dataclass(slots=True, eq=False)
+class ScopeState:
+    """The execution itself, or one open branch."""
+
+    key: Scope
+    parent: ScopeState | None
+    opening: Opening | None
+    data: Data
+    names: dict[str, Json]
+    """The reserved and `as` names that every expression inside sees."""
+    base_nodes: Mapping[str, Json]
+    item_key: str | None = None
+    nodes: dict[str, Json] = field(default_factory=dict[str, Json])
+    writes: list[tuple[Write, Json]] = field(default_factory=list[tuple[Write, Json]])
+    """What a branch wrote, for the data around it; empty in the outermost scope."""
+    visits: dict[tuple[str, Thread], int] = field(default_factory=dict[tuple[str, Thread], int])
+    parked: dict[str, dict[tuple[str, Thread], Waiting]] = field(
+        default_factory=dict[str, dict[tuple[str, Thread], Waiting]]
+    )
+    live: dict[str, int] = field(default_factory=dict[str, int])
+    """Unsettled steps per node."""
+    tokens: int = 0
+    """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
+    loops: dict[str, LoopState] = field(default_factory=dict[str, LoopState])
+    trails: dict[tuple[str | int, ...], list[Thread]] = field(default_factory=dict[tuple[str | int, ...], list[Thread]])
+    """While several tokens run here at once: whose each write is, per path."""
+
+
+@dataclass(slots=True, eq=False)
+class Timer:
+    at: float
+    purpose: str
+    step: Step | None
+
+
+@dataclass(slots=True, eq=False)
+class UsageTotal:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ExecutionState:
+    """Empty until `ExecutionStarted` is folded."""
+
+    id: str
+    status: Status = "pending"
+    seq: int = 0
+    """The last row folded."""
+    at: float = 0.0
+    """When it was decided, unix seconds."""
+    workflow: str = ""
+    version: str = ""
+    input: JsonObject = field(default_factory=dict[str, Json])
+    config: JsonObject = field(default_factory=dict[str, Json])
+    session: str | None = None
+    parent: str | None = None
+    seed: int = 0
+    attempt: int = 1
+    started_at: float = 0.0
+    scopes: dict[Scope, ScopeState] = field(default_factory=dict[Scope, ScopeState])
+    steps: dict[Step, StepState] = field(default_factory=dict[Step, StepState])
+    openings: dict[Step, Opening] = field(default_factory=dict[Step, Opening])
+    timers: dict[str, Timer] = field(default_factory=dict[str, Timer])
+    held: list[Waiting] = field(default_factory=list[Waiting])
+    left: dict[Step, Left] = field(default_factory=dict[Step, Left])
+    """What the steps settled in this row left behind; emptied when the next row begins."""
+    taken: int = 0
+    """Steps taken so far."""
+    limits: dict[str, float] = field(default_factory=dict[str, float])
+    """Limits that were raised, by name."""
+    usage: UsageTotal = field(default_factory=UsageTotal)
+    outputs: dict[tuple[str, Scope], Json] = field(default_factory=dict[tuple[str, Scope], Json])
+    """What `end` nodes produced."""
+    answers: dict[tuple[str, Scope], Json] = field(default_factory=dict[tuple[str, Scope], Json])
+    """The last results where branches ended."""
+    failed: StepState | Waiting | None = None
+    """What failed the execution, for a retry: the step, or where its control would have gone on."""
+    output: Json = None
+    failure: Failure | None = None
+    interruption: str | None = None
+    """The limit that stopped it."""
+    working: int = 0
+    """Steps an executor works on."""
+    worked_s: float = 0.0
+    working_since: float = 0.0
+    handed_off: bool = False
+    messages: int = 0
+    guard: dict[tuple[str, Scope], tuple[int, int]] = field(default_factory=dict[tuple[str, Scope], tuple[int, int]])
+    """Per agent node: hash of what it last said to what, and how often in a row."""
+    size_bound: int | None = None
+    """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
+
+    @property
+    def root(self) -> ScopeState:
+        return self.scopes[()]
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def stands_still(self) -> bool:
+        """Arrivals are held instead of starting steps."""
+        return self.status in ("paused", "interrupted")

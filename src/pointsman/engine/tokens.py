@@ -1,0 +1,52 @@
+"""Counting tokens: who is open, who works, in which scope. Shared by both halves of the fold."""
+
+from __future__ import annotations
+
+from pointsman.engine.state import ExecutionState, ScopeState, StepState
+from pointsman.engine.steps import Step
+
+
+def works(state: ExecutionState, change: int) -> None:
+    """Count who works, and the time in which anyone does."""
+    if state.working == 0:
+        state.working_since = state.at
+    state.working += change
+    if state.working == 0:
+        state.worked_s += state.at - state.working_since
+
+
+def add(state: ExecutionState, at: StepState) -> None:
+    """The step is open."""
+    scope, node = at.scope, at.step.node
+    scope.live[node] = scope.live.get(node, 0) + 1
+    scope.tokens += 1
+    state.steps[at.step] = at
+    if at.runs:
+        works(state, 1)
+
+
+def settle(state: ExecutionState, step: Step) -> StepState:
+    """The step is over: take it out of the open ones."""
+    at = state.steps.pop(step)
+    state.openings.pop(step, None)
+    if at.runs:
+        works(state, -1)
+        at.runs = False
+    scope, node = at.scope, step.node
+    left = scope.live[node] - 1
+    if left:
+        scope.live[node] = left
+    else:
+        del scope.live[node]
+    for timer in at.timers:
+        state.timers.pop(timer, None)
+    at.timers = []
+    forget(scope, 1)
+    return at
+
+
+def forget(scope: ScopeState, tokens: int) -> None:
+    """Tokens left the scope. Where at most one is left, nothing runs at once any more."""
+    scope.tokens -= tokens
+    if scope.tokens <= 0 and scope.trails:
+        scope.trails.clear()

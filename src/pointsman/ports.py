@@ -1,0 +1,161 @@
+"""What we ask of the world: small Protocols whose docstrings are the contracts. Implementations live above."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.events import Event
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.values import ExecutionId, Json, JsonObject
+
+
+class Row(Struct, frozen=True):
+    """One decision: the events that one report caused. `seq` counts from 1 without gaps per execution."""
+
+    seq: int
+    at: float
+    """Unix seconds."""
+    events: tuple[Event, ...]
+
+
+class Journal(Protocol):
+    """Append-only memory of executions. The only truth."""
+
+    async def append(self, execution: ExecutionId, row: Row) -> None:
+        """Make the row durable. Raises `JournalMoved` unless `row.seq` is the last one + 1; then nothing is written."""
+        ...
+
+    def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
+        """The committed rows with `seq > after`, in order. Ends at the last one committed when it gets there."""
+        ...
+
+    async def last(self, execution: ExecutionId) -> int:
+        """The last committed `seq`; 0 for an execution nobody has heard of."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests own it."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    async def sleep_until(self, at: float) -> None:
+        """Return at or after `at` (unix seconds)."""
+        ...
+
+
+class Effects(Protocol):
+    """Remembers what must not be paid twice inside one attempt of a step."""
+
+    def recorded(self, number: int) -> Json | None:
+        """What effect `number` (1, 2, …; in the order the step asks) answered before a crash; None: not done yet."""
+        ...
+
+    async def record(self, number: int, kind: Literal["model", "tool"], value: Json) -> None:
+        """Remember the answer of effect `number`."""
+        ...
+
+
+class Run(Protocol):
+    """What an executor may know of, and say to, the execution it works for."""
+
+    @property
+    def execution(self) -> ExecutionId: ...
+
+    @property
+    def effects(self) -> Effects: ...
+
+    def delta(self, command: Execute, delta: JsonObject) -> None:
+        """Show something live (a token of text, a tool call). Never stored, never resumed, may be dropped."""
+        ...
+
+
+class Executor(Protocol):
+    """Performs one attempt of one kind of work. May be called twice for the same attempt."""
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+        """Do it and report. Return failures; raise only on bugs and cancellation."""
+        ...
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """One call of a model, provider-neutral. Messages are role/content objects (see `models.transcript`)."""
+
+    model: str
+    """`provider:name`, `scripted`, or empty for the default."""
+    system: str = ""
+    messages: tuple[Json, ...] | list[Json] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    output_schema: JsonObject | None = None
+    """When set, the answer must be JSON of this schema."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    key_index: int | None = None
+    purpose: str = "generation"
+    hints: Mapping[str, Json] = {}
+    """Where the call comes from (`node`, `agent`, `round`, `routes`): for scripts, logs, accounting; not sent."""
+
+
+class ModelReply(Struct, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+    """The model that really answered."""
+    raw: Json = None
+    """The provider's own message where it must be echoed (signed thinking)."""
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it: name, description, JSON Schema of its parameters (an object)."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    side: Literal["server", "client"] = "server"
+    """`client` tools are not run here: their calls are returned to the caller."""
+    idempotent: bool = False
+    requires_approval: bool = False
+
+
+class Models(Protocol):
+    """Speaks to models."""
+
+    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        """One call. `on_text` hears the text as it streams. Raises `ModelFailed` (carries a `Failure`)."""
+        ...
+
+
+class Hear(Protocol):
+    def __call__(self, text: str, /) -> None: ...
+
+
+class Tools(Protocol):
+    """Finds and calls tools by name."""
+
+    def find(self, name: str) -> ToolSpec | None: ...
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        """Call it with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""
+        ...
+
+
+class Memory(Protocol):
+    """Values that outlive a step: by scope (`execution`, `session`, `long_term`), namespace and key."""
+
+    async def get(self, scope: str, namespace: str, key: str) -> Json | None: ...
+
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        """Store; None deletes."""
+        ...
+
+    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]: ...
