@@ -248,7 +248,8 @@ def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
         {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
         for one in seen
     ]
-    return {"results": values, "items": values, "branches": branches, "arrived": opening.arrived, "total": opening.total}
+    counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
+    return {"results": values, "items": values, "branches": branches, **counts}
 
 
 def fire(desk: Desk, opening: Opening, join: PlanNode) -> None:

@@ -170,6 +170,8 @@ def _start(desk: Desk, report: Start) -> None:
             session=report.session,
             messages=report.messages if plan.messages else None,
             parent=report.parent,
+            definition=report.definition,
+            options=report.options,
             seed=report.seed,
             attempt=report.attempt,
         )

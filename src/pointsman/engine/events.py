@@ -49,6 +49,10 @@ class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
     messages: list[Json] | None = None
     """None: this workflow has no conversation."""
     parent: str | None = None
+    definition: str = ""
+    """SHA-256 of the native document it runs, under which the store keeps it."""
+    options: JsonObject = {}
+    """What was asked for this execution alone (`model`, `language` …)."""
     seed: int = 0
     attempt: int = 1
 

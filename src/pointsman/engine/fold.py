@@ -142,6 +142,7 @@ def _started(state: ExecutionState, event: events.ExecutionStarted) -> None:
     state.workflow, state.version = event.workflow, event.version
     state.input, state.config, state.seed = event.input, event.config, event.seed
     state.session, state.parent, state.attempt = event.session, event.parent, event.attempt
+    state.definition, state.options = event.definition, event.options
     state.started_at = state.at
     data = {**event.state, **event.input}
     if event.messages is not None:

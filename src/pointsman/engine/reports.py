@@ -42,6 +42,8 @@ class Start(Struct, frozen=True, kw_only=True, tag="start"):
     messages: list[Json] = []
     """What the session said so far, oldest first (role/content objects)."""
     parent: str | None = None
+    definition: str = ""
+    options: JsonObject = {}
     seed: int = 0
     attempt: int = 1
 

@@ -199,6 +199,8 @@ class ExecutionState:
     config: JsonObject = field(default_factory=dict[str, Json])
     session: str | None = None
     parent: str | None = None
+    definition: str = ""
+    options: JsonObject = field(default_factory=dict[str, Json])
     seed: int = 0
     attempt: int = 1
     started_at: float = 0.0

@@ -1,0 +1,18 @@
+"""The clock of the real world."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+
+class SystemClock:
+    """Unix time; sleeping yields to the event loop."""
+
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep_until(self, at: float) -> None:
+        """Long sleeps are cut: clocks are set, and machines suspend."""
+        while (left := at - time.time()) > 0:
+            await asyncio.sleep(min(left, 60.0))

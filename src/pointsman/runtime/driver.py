@@ -1,0 +1,261 @@
+"""The driver of one execution: decide, make it durable, carry out the commands, report back.
+
+    report ─▶ decide ─▶ append (durable) ─▶ show ─▶ commands ─┬─▶ lanes: work, one step after another
+       ▲                                                      ├─▶ timers
+       └──────────────────────────────────────────────────────┴─▶ children, events
+
+`deliver` may be called by any task of the loop: deciding is synchronous and appends keep their order, so no queue is
+needed in front of it. A lane that finished a step takes the next one itself; a chain of steps is one task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from pointsman.engine import commands
+from pointsman.engine.commands import Command, Execute
+from pointsman.engine.decide import decide
+from pointsman.engine.events import Event
+from pointsman.engine.failures import Failure
+from pointsman.engine.outstanding import outstanding
+from pointsman.engine.plan import Plan, Work
+from pointsman.engine.reports import Report, TimerFired, WorkDone, WorkFailed
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.errors import EngineBug, PointsmanError
+from pointsman.ports import Row
+from pointsman.runtime.attempts import Attempt
+from pointsman.runtime.deadlines import Deadlines
+from pointsman.runtime.feed import Committed
+from pointsman.runtime.status import status_of, summary_of
+from pointsman.runtime.timers import Timers
+from pointsman.runtime.world import World
+from pointsman.values import ExecutionId
+
+
+class DriverLost(EngineBug):
+    """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
+
+    code = "driver-lost"
+
+
+class Driver:
+    """Owns the state of one execution while it lives here."""
+
+    def __init__(self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: World) -> None:
+        self.execution = execution
+        self.plan = plan
+        self.state = state
+        self.world = world
+        self.timers = Timers(world.clock, self._rang)
+        self.deadlines = Deadlines()
+        self.lanes: dict[Step, asyncio.Task[Any] | None] = {}
+        self.ready: deque[Execute] = deque()
+        self.busy = 0
+        self.stopped: set[Step] = set()
+        self.failure: BaseException | None = None
+        self._status = ""
+        self._changed: list[asyncio.Future[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.recovered = False
+
+    # Reports -------------------------------------------------------------------------------------------------------
+
+    async def deliver(self, report: Report) -> Sequence[Event]:
+        """Take a report: returns when what it decided is durable and under way. No events: it decided nothing."""
+        events, asked = await self._settle(report)
+        self._perform(asked)
+        return events
+
+    async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
+        if self.failure is not None:
+            raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
+        decision = decide(self.plan, self.state, report, self.world.clock.now())
+        if not decision.events:
+            return (), ()
+        row = Row(self.state.seq, self.state.at, decision.events)
+        status = status_of(self.state)
+        summary = None
+        if status != self._status:
+            self._status = status
+            summary = summary_of(self.execution, self.state, status)
+        try:
+            await self.world.journal.append(self.execution, row, summary=summary)
+        except BaseException as why:
+            self.failure = why
+            self._wake()
+            raise
+        if self.world.feed.watched:
+            self.world.feed.show(Committed(self.execution, row, self.state))
+        if summary is not None:
+            self._wake()
+        return decision.events, decision.commands
+
+    def recover(self) -> None:
+        """Ask again for everything that was asked and not answered before this process began."""
+        self.recovered = True
+        self._status = status_of(self.state)
+        self._perform(tuple(outstanding(self.plan, self.state)))
+
+    # Commands ------------------------------------------------------------------------------------------------------
+
+    def _perform(self, asked: Sequence[Command]) -> None:
+        for command in asked:
+            if type(command) is Execute:
+                self.ready.append(command)
+            else:
+                self._other(command)
+        while self.ready and self.busy < self.plan.limits.parallel:
+            self.busy += 1
+            self._spawn(self._lane(self.ready.popleft()))
+        if self.state.ended:
+            self.timers.stop()
+            self._wake()
+
+    def _other(self, command: Command) -> None:
+        match command:
+            case commands.Stop(step=step):
+                self._stop(step)
+            case commands.SetTimer(timer=timer, at=at):
+                self.timers.set(timer, at)
+            case commands.DropTimer(timer=timer):
+                self.timers.drop(timer)
+            case commands.StartChild():
+                self._spawn(self.world.start_child(self.execution, command))
+            case commands.StopChild(step=step):
+                self._spawn(self.world.stop_child(self.execution, step))
+            case commands.Publish(name=name, data=data):
+                self._spawn(self.world.publish(self.execution, name, data))
+            case _:
+                pass
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
+            self.failure = why
+            self._wake()
+
+    async def _lane(self, command: Execute) -> None:
+        """Perform a step, then whatever is ready, until nothing is."""
+        try:
+            while True:
+                report = await self._attempt(command)
+                if report is not None:
+                    _, asked = await self._settle(report)
+                    if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
+                        command = asked[0]
+                        continue
+                    self.busy -= 1
+                    self._perform_from_lane(asked)
+                else:
+                    self.busy -= 1
+                if not self.ready or self.busy >= self.plan.limits.parallel:
+                    return
+                self.busy += 1
+                command = self.ready.popleft()
+        except BaseException:
+            self.busy = max(0, self.busy - 1)
+            raise
+
+    def _perform_from_lane(self, asked: Sequence[Command]) -> None:
+        """As `_perform`, but leave one piece of ready work to the lane that calls."""
+        for command in asked:
+            if type(command) is Execute:
+                self.ready.append(command)
+            else:
+                self._other(command)
+        while len(self.ready) > 1 and self.busy + 1 < self.plan.limits.parallel:
+            self.busy += 1
+            self._spawn(self._lane(self.ready.popleft()))
+        if self.state.ended:
+            self.timers.stop()
+            self._wake()
+
+    async def _attempt(self, command: Execute) -> WorkDone | WorkFailed | None:
+        """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
+        step = command.step
+        does = self.plan.nodes[step.node].does
+        assert isinstance(does, Work)
+        executor = self.world.executors.get(does.spec.kind)
+        if executor is None:
+            failure = Failure(
+                code="no-executor",
+                message=f"nothing here can execute {does.spec.kind!r}",
+                hint="Install or register an executor for this type.",
+            )
+            return WorkFailed(step=step, attempt=command.attempt, failure=failure)
+        task = asyncio.current_task()
+        self.lanes[step] = task
+        if command.timeout_s is not None and task is not None:
+            self.deadlines.set(step, task, command.timeout_s)
+        attempt = Attempt(self.execution, command, self.world)
+        try:
+            if self.recovered:
+                await attempt.remember()
+            return await executor.execute(command, does.spec, attempt)
+        except asyncio.CancelledError:
+            return self._cancelled(command, task)
+        except PointsmanError as why:
+            failure = Failure(code=why.code, message=str(why), hint=why.hint)
+            return WorkFailed(step=step, attempt=command.attempt, failure=failure)
+        finally:
+            del self.lanes[step]
+            if command.timeout_s is not None:
+                self.deadlines.drop(step)
+
+    def _cancelled(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkFailed | None:
+        """Why the attempt was cancelled: its time was up, someone stopped the step, or the whole task is going."""
+        step = command.step
+        if task is not None and self.deadlines.expired(step):
+            task.uncancel()
+            failure = Failure(code="timeout", message=f"took longer than {command.timeout_s:g} seconds", retryable=True)
+            return WorkFailed(step=step, attempt=command.attempt, failure=failure)
+        if task is not None and step in self.stopped:
+            self.stopped.discard(step)
+            task.uncancel()
+            return None
+        raise asyncio.CancelledError
+
+    def _stop(self, step: Step) -> None:
+        task = self.lanes.get(step)
+        if task is not None:
+            self.stopped.add(step)
+            task.cancel()
+            return
+        self.ready = deque(command for command in self.ready if command.step != step)
+
+    async def _rang(self, timer: str) -> None:
+        await self.deliver(TimerFired(timer=timer))
+
+    # Waiting for it ------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, []
+        for future in changed:
+            if not future.done():
+                future.set_result(None)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return when `holds` does; it is asked whenever the status changes. Raises what broke the driver."""
+        while not holds():
+            if self.failure is not None:
+                raise self.failure
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._changed.append(future)
+            await future
+
+    async def close(self) -> None:
+        """Let go without a word to the journal: as if the process had ended here."""
+        self.timers.stop()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

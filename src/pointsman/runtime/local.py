@@ -1,0 +1,204 @@
+"""The local runtime: every execution in this process, on its event loop, in front of one store.
+
+    start ─▶ driver ─▶ … ─▶ ended or waiting ─▶ let go (a waiting execution is only rows in the store)
+    open  ─▶ fold the journal ─▶ driver ─▶ ask again for what is outstanding
+
+One driver per execution and process. Children are executions of their own; their ids follow from the parent's step,
+so a parent that comes back after a crash finds the child it had started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b32encode
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final, Protocol
+
+from pointsman.engine.commands import StartChild
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold import begin_row, fold
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import CancelRequested, ChildEnded, EventReceived, Start, Usage
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.journal.store import Effects, Ledger, Store
+from pointsman.ports import Clock, Executor
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.feed import Feed
+from pointsman.values import ExecutionId, Json, JsonObject
+
+CHILD_DEPTH_MAX: Final = 16
+"""Sub-workflows inside sub-workflows: deeper is a recursion without end."""
+
+
+class UnknownExecution(CallerError):
+    """No execution of that id is in this store."""
+
+    code = "unknown-execution"
+
+
+class Plans(Protocol):
+    """Finds plans: of running executions, and of sub-workflows."""
+
+    async def pinned(self, definition: str, options: JsonObject) -> Plan:
+        """The plan of a definition by its digest, compiled as the options of its execution say."""
+        ...
+
+    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input)."""
+        ...
+
+
+def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
+    """The same step and attempt always have the same child."""
+    digest = blake2b(f"{parent}|{step}|{attempt}".encode(), digest_size=16).digest()
+    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
+
+
+class LocalRuntime:
+    """Runs executions in this process."""
+
+    def __init__(self, store: Store, plans: Plans, executors: Mapping[str, Executor], clock: Clock, feed: Feed) -> None:
+        self.store = store
+        self.plans = plans
+        self.executors = executors
+        self.clock = clock
+        self.feed = feed
+        self.drivers: dict[ExecutionId, Driver] = {}
+        self._opening: dict[ExecutionId, asyncio.Lock] = {}
+
+    @property
+    def journal(self) -> Ledger:
+        return self.store.journal
+
+    @property
+    def effects(self) -> Effects:
+        return self.store.effects
+
+    async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
+        """Begin. Returns when the start is durable."""
+        driver = Driver(execution, plan, ExecutionState(execution), self)
+        self.drivers[execution] = driver
+        try:
+            await driver.deliver(report)
+        except BaseException:
+            self.drivers.pop(execution, None)
+            raise
+        return driver
+
+    async def open(self, execution: ExecutionId) -> Driver:
+        """The driver of an execution: the one that is here, or one made of its journal. Raises `UnknownExecution`."""
+        found = self.drivers.get(execution)
+        if found is not None and found.failure is None:
+            return found
+        lock = self._opening.setdefault(execution, asyncio.Lock())
+        async with lock:
+            found = self.drivers.get(execution)
+            if found is None or found.failure is not None:
+                state = await self.load(execution)
+                plan = await self.plans.pinned(state.definition, state.options)
+                found = Driver(execution, plan, state, self)
+                self.drivers[execution] = found
+                found.recover()
+        self._opening.pop(execution, None)
+        return found
+
+    async def load(self, execution: ExecutionId) -> ExecutionState:
+        """The state its journal means. Raises `UnknownExecution`."""
+        state = ExecutionState(execution)
+        async for row in self.journal.read(execution):
+            begin_row(state, row.seq, row.at)
+            for event in row.events:
+                fold(state, event)
+        if state.seq == 0:
+            raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+        return state
+
+    def let_go(self, execution: ExecutionId) -> None:
+        """Forget the driver of an execution that ended or waits: its journal is enough."""
+        driver = self.drivers.get(execution)
+        if driver is not None and not driver.busy and not driver.timers:
+            del self.drivers[execution]
+
+    async def close(self) -> None:
+        """Stop everything as if the process had ended: all of it can be taken up again."""
+        drivers, self.drivers = list(self.drivers.values()), {}
+        for driver in drivers:
+            await driver.close()
+
+    # What drivers ask of their neighbours --------------------------------------------------------------------------
+
+    async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
+        """Start or find the child of a step; report its end, if the step waits for it."""
+        try:
+            child = await self._child(parent, command)
+        except PointsmanError as why:
+            failure = Failure(code=why.code, message=str(why), hint=why.hint)
+            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, failure=failure))
+            return
+        if not command.wait:
+            started: JsonObject = {"executionId": child.execution}
+            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
+            return
+        await child.until(lambda: child.state.ended)
+        await self._report(parent, _ended(command, child.state))
+
+    async def _child(self, parent: ExecutionId, command: StartChild) -> Driver:
+        name = child_id(parent, command.step, command.attempt)
+        if name in self.drivers or await self.journal.last(name) > 0:
+            return await self.open(name)
+        above = self.drivers[parent].state
+        depth = above.options.get("depth")
+        deeper = (depth if isinstance(depth, int) else 0) + 1
+        if deeper > CHILD_DEPTH_MAX:
+            raise CallerError(
+                f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
+            )
+        plan, begin = await self.plans.child(command.workflow, above)
+        report = Start(
+            input=command.input,
+            config=begin.config,
+            parent=parent,
+            session=above.session,
+            definition=begin.definition,
+            options={**begin.options, "depth": deeper},
+            seed=above.seed,
+        )
+        return await self.start(name, plan, report)
+
+    async def stop_child(self, parent: ExecutionId, step: Step) -> None:
+        """Cancel whichever child of the step is still there."""
+        for attempt in range(1, 101):
+            name = child_id(parent, step, attempt)
+            if name not in self.drivers and await self.journal.last(name) == 0:
+                return
+            driver = await self.open(name)
+            if not driver.state.ended:
+                await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+
+    async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
+        """Deliver to the executions that are here and wait for the event."""
+        for driver in list(self.drivers.values()):
+            if driver.execution != source and any(at.event == name for at in driver.state.steps.values()):
+                await driver.deliver(EventReceived(name=name, data=data, by=source))
+
+    async def _report(self, parent: ExecutionId, report: ChildEnded) -> None:
+        driver = self.drivers.get(parent)
+        if driver is not None and driver.failure is None:
+            await driver.deliver(report)
+
+
+def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
+    usage = Usage(
+        input_tokens=state.usage.input_tokens,
+        output_tokens=state.usage.output_tokens,
+        model_calls=state.usage.model_calls,
+        tool_calls=state.usage.tool_calls,
+        cost_usd=state.usage.cost_usd,
+    )
+    if state.status == "completed":
+        return ChildEnded(step=command.step, attempt=command.attempt, output=state.output, usage=usage)
+    failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
+    return ChildEnded(step=command.step, attempt=command.attempt, failure=failure, usage=usage)

@@ -1,0 +1,37 @@
+"""The status of an execution as people see it, and its summary for lists."""
+
+from __future__ import annotations
+
+from pointsman.engine.state import ExecutionState, Status
+from pointsman.journal.records import Summary
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+
+def status_of(state: ExecutionState) -> Status:
+    """`waiting` is `running` where only gates, timers and events are open."""
+    if state.status != "running" or state.working or not state.steps:
+        return state.status
+    for at in state.steps.values():
+        if at.child or at.runs:
+            return "running"
+    return "waiting"
+
+
+def revision_of(version: str) -> int:
+    """The saved revision in `id@revision` versions; 0 for a document that was never saved."""
+    return int(version) if version.isdecimal() else 0
+
+
+def summary_of(execution: ExecutionId, state: ExecutionState, status: str) -> Summary:
+    """What lists show of it."""
+    revision = state.options.get("revision")
+    return Summary(
+        execution=execution,
+        workflow=WorkflowId(state.workflow),
+        revision=revision if isinstance(revision, int) else 0,
+        status=status,
+        started=Instant(state.started_at),
+        updated=Instant(state.at),
+        parent=ExecutionId(state.parent) if state.parent is not None else None,
+        session=state.session,
+    )

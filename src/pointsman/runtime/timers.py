@@ -1,0 +1,64 @@
+"""Timers of one execution: one sleeper for all of them, none while there are no timers."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable
+
+from pointsman.ports import Clock
+
+Ring = Callable[[str], Awaitable[None]]
+
+
+class Timers:
+    """Rings names at their times. A name that was dropped, or set again, rings at most at its last time."""
+
+    def __init__(self, clock: Clock, ring: Ring) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._at: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._sleeper: asyncio.Task[None] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._at)
+
+    def set(self, name: str, at: float) -> None:
+        """Ring `name` at or after `at` (unix seconds)."""
+        self._at[name] = at
+        heapq.heappush(self._heap, (at, name))
+        if self._sleeper is None or self._heap[0][1] == name:
+            self._sleep()
+
+    def drop(self, name: str) -> None:
+        """Nobody waits for it any more."""
+        self._at.pop(name, None)
+        if not self._at:
+            self.stop()
+
+    def stop(self) -> None:
+        """Forget all timers."""
+        self._at.clear()
+        self._heap.clear()
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+            self._sleeper = None
+
+    def _sleep(self) -> None:
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+        self._sleeper = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self._heap:
+            at, name = self._heap[0]
+            if self._at.get(name) != at:
+                heapq.heappop(self._heap)
+                continue
+            await self._clock.sleep_until(at)
+            heapq.heappop(self._heap)
+            if self._at.get(name) == at:
+                del self._at[name]
+                await self._ring(name)
+        self._sleeper = None

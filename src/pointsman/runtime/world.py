@@ -1,0 +1,40 @@
+"""What a driver needs around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from pointsman.engine.commands import StartChild
+from pointsman.engine.steps import Step
+from pointsman.journal.store import Effects, Ledger
+from pointsman.ports import Clock, Executor
+from pointsman.runtime.feed import Feed
+from pointsman.values import ExecutionId, Json
+
+
+class World(Protocol):
+    """Journal, hands, time and neighbours of an execution."""
+
+    @property
+    def journal(self) -> Ledger: ...
+    @property
+    def effects(self) -> Effects: ...
+    @property
+    def executors(self) -> Mapping[str, Executor]: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def feed(self) -> Feed: ...
+
+    async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
+        """Start or find the child of a step, and report its end to the parent."""
+        ...
+
+    async def stop_child(self, parent: ExecutionId, step: Step) -> None:
+        """Cancel the children of a step."""
+        ...
+
+    async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
+        """Deliver an event to other executions that wait for it."""
+        ...
