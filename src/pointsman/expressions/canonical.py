@@ -38,7 +38,7 @@ TEXT_ROOTS: Final = {"nodes": "nodes", "state": "state", "config": "config"}
 
 
 def canonical_text(tree: Tree, names: Names) -> str:
-    """The one spelling of `tree`. Compiling it again gives the same spelling and the same value."""
+    """The one spelling of `tree`. It compiles to the same value and spelling, unless it outgrows a bound."""
     return Writer(names).text(tree, CHOICE)
 
 
@@ -70,9 +70,7 @@ class Writer:
             case Prefix(sign=sign, operand=operand):
                 if sign == "not":
                     return NOT, f"not {self.text(operand, NOT)}"
-                inner = self.text(operand, UNARY)
-                # A space keeps two signs two signs, and a negated literal a negation.
-                return UNARY, f"{sign}({inner})" if isinstance(operand, Literal) and sign == "-" else f"{sign}{inner}"
+                return UNARY, f"{sign}{self.text(operand, UNARY)}"
             case Chain(strength=strength):
                 pieces = [self.text(tree.first, strength + 1)]
                 for sign, operand in tree.rest:

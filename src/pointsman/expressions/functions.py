@@ -265,8 +265,8 @@ def arranged(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -
     elif len(texts) == len(weights):
         order = sorted(range(len(listed)), key=texts.__getitem__)
     else:
-        odd = next(w for w in weights if not is_number(w) and (not texts or not isinstance(w, str)))
-        raise wrong("sort", "only numbers or only texts to sort by", odd, spot)
+        kinds = " and ".join(sorted({type_name(weight) for weight in weights}))
+        raise MixedTypes(f"sort() wants only numbers or only texts to sort by, not {kinds}", spot=spot)
     return [listed[i] for i in order]
 
 

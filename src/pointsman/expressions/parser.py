@@ -210,18 +210,23 @@ class Parser:
         return Prefix(token.text, operand, token.at, operand.end)
 
     def postfix(self) -> Tree:
-        tree = self.primary()
-        while True:
-            if self.sees(".", "?."):
-                optional = self.take()
-                if optional.text == "?." and self.sees("["):
-                    tree = self.bracket(tree)
-                else:
-                    tree = self.member(tree)
-            elif self.sees("["):
+        tree, depth = self.primary(), self.depth
+        while self.sees(".", "?.", "["):
+            if self.sees("[") or self.takes_optional_bracket():
                 tree = self.bracket(tree)
             else:
-                return tree
+                self.take()
+                tree = self.member(tree)
+            if isinstance(tree, Call):
+                # `x.f().g()` is `g(f(x))`: as deep as it is written there.
+                self.descend()
+        self.depth = depth
+        return tree
+
+    def takes_optional_bracket(self) -> bool:
+        """`?.[`, of which the sign is taken here."""
+        optional = self.sees("?.") and self.tokens[self.position + 1].text == "["
+        return optional and self.takes("?.")
 
     def member(self, base: Tree) -> Tree:
         token = self.take()

@@ -126,13 +126,12 @@ def compile_path(source: str, *, names: Names = NATIVE) -> Path:
             spot=Spot(source, min(stopped, max(len(source) - 1, 0)), len(source)),
             hint='Paths look like `drafts.intro`, `items[0].name` or `a["b c"]`.',
         )
-    keys = list(scanned.keys)
+    keys = scanned.keys
     # Bare `data` and `$.data` with nothing after them are a field of that name: the whole state cannot be written.
-    if len(keys) > 1 and keys[0].key in ("state", "data") and keys[0].key not in names.fields_first:
-        keys = keys[1:]
-    if not keys or (len(keys) == 1 and keys[0].key == "state" and "state" not in names.fields_first):
+    rooted = bool(keys) and keys[0].key in ("state", "data") and keys[0].key not in names.fields_first
+    if not keys or (rooted and len(keys) == 1 and keys[0].key == "state"):
         raise BadPath(
             f"{source!r} is the whole state", spot=Spot(source, 0, len(source)), hint="Name a field: `state.x`."
         )
     segments = tuple(ITEM_KEY if key.dotted and key.key == ITEM_SEGMENT else key.key for key in keys)
-    return Path(text, segments)
+    return Path(text, segments[1:] if rooted and len(keys) > 1 else segments)

@@ -230,7 +230,8 @@ class TypeChecker:
             return Shape(frozenset[str]().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types))
         if tree.strength < COMPARE:
             return Shape(frozenset[str]().union(*(shape.types for shape in shapes)))
-        return ANYTHING if tree.strength == ADD and tree.rest[0][0] == "+" else of_type("number")
+        joins = tree.strength == ADD and all(sign == "+" for sign, _ in tree.rest)
+        return ANYTHING if joins else of_type("number")
 
     def comparisons(self, tree: Chain, shapes: list[Shape]) -> None:
         operands = [tree.first, *(operand for _, operand in tree.rest)]

@@ -1,0 +1,90 @@
+"""Two other languages agree: generated expressions mean the same to CPython and to Node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.failures import ExpressionTooDeep, ExpressionTooLong, TooManyTokens
+from pointsman.expressions.formula import compile_expression
+from pointsman.values import Json
+from tests.expressions.worlds import STATE, javascript_expressions, python_expressions
+
+PYTHON, JAVASCRIPT = st.one_of(python_expressions()), st.one_of(javascript_expressions())
+BUILTINS = {"len": len, "any": any, "all": all}
+NODE = shutil.which("node")
+PROGRAM = """
+const [state, sources] = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+const names = Object.keys(state), values = Object.values(state);
+console.log(JSON.stringify(sources.map(s => new Function(...names, 'return [' + s + ']')(...values)[0])));
+"""
+
+
+def ours(source: str) -> tuple[bool, Json]:
+    """(whether it is within the bounds, its value)."""
+    try:
+        return True, compile_expression(source).evaluate(Environment(STATE))
+    except (ExpressionTooDeep, ExpressionTooLong, TooManyTokens):
+        return False, None
+
+
+@pytest.mark.requirement("S3-56", "S3-62", "X-4")
+@settings(max_examples=400)
+@given(PYTHON)
+def test_python_agrees(source: str) -> None:
+    scope = {"__builtins__": BUILTINS, **STATE}
+    expected: object = eval(source, scope)  # noqa: S307 - the oracle; the text comes from the generator
+    within, value = ours(source)
+    if within:
+        assert value == expected
+        assert isinstance(value, bool) == isinstance(expected, bool)
+
+
+@pytest.mark.requirement("S1-O12", "X-4")
+@pytest.mark.skipif(NODE is None, reason="node is not installed: it is the oracle of this test")
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.large_base_example])
+@given(st.lists(JAVASCRIPT, min_size=8, max_size=16))
+def test_node_agrees(sources: list[str]) -> None:
+    asked = json.dumps([STATE, sources])
+    done = subprocess.run([str(NODE), "-e", PROGRAM], input=asked, capture_output=True, text=True, check=True)
+    for source, expected in zip(sources, cast("list[Json]", json.loads(done.stdout)), strict=True):
+        within, value = ours(source)
+        if within:
+            assert value == pytest.approx(expected) if isinstance(expected, float) else value == expected, source
+
+
+@given(st.one_of(PYTHON, JAVASCRIPT))
+def test_the_canonical_spelling_means_the_same_and_stays_as_it_is(source: str) -> None:
+    within, value = ours(source)
+    if not within:
+        return
+    canonical = compile_expression(source).canonical
+    within, again = ours(canonical)
+    if within:
+        assert again == value
+        assert compile_expression(canonical).canonical == canonical
+
+
+@pytest.mark.requirement("X-4")
+@pytest.mark.parametrize(
+    ("python", "javascript", "canonical"),
+    [
+        ('a == "x" and b is not None', "$.a === 'x' && b !== null", 'a == "x" and b != null'),
+        ("1 if p else 2", "p ? 1 : 2", "p ? 1 : 2"),
+        ("state.a or None", "$.data.a || undefined", "state.a or null"),
+        ("len(xs) > 0", "length($.xs) > 0", "len(xs) > 0"),
+        ("starts_with(s, 'a')", 'startsWith(s, "a")', 'startsWith(s, "a")'),
+        ("nodeOutputs.x['k k']", '$.nodes.x["k k"]', 'nodes.x["k k"]'),
+        ("(a or b) and c", "(a || b) && (c)", "(a or b) and c"),
+    ],
+)
+def test_two_spellings_of_one_thing_have_one_canonical_spelling(python: str, javascript: str, canonical: str) -> None:
+    assert compile_expression(python).canonical == canonical
+    assert compile_expression(javascript).canonical == canonical
