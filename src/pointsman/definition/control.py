@@ -83,7 +83,7 @@ class DecisionConfig(Shape):
     """The label when no case holds."""
     llm_prompt: Annotated[Text | None, Spelled("template")] = None
     """Asks a model to choose."""
-    choices: Many[Annotated[Choice, BeforeValidator(_as_choice, json_schema_input_type=str | Choice)]] | None = None
+    choices: Many[Annotated[Choice, BeforeValidator(_as_choice, json_schema_input_type=Name | Choice)]] | None = None
     """What the model may choose from."""
     model: Annotated[Name | None, Spelled("model")] = None
 

@@ -25,7 +25,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "model_type": "must be an object",
     "tuple_type": "must be a list",
     "list_type": "must be a list",
-    "string_too_short": "must not be empty",
     "string_unicode": "is not valid Unicode (half of a surrogate pair)",
     "finite_number": "must be a finite number",
 }
@@ -34,6 +33,7 @@ _SIZES: Final[Mapping[str, str]] = {
     "less_than_equal": "must be at most {le:g}",
     "greater_than": "must be more than {gt:g}",
     "less_than": "must be less than {lt:g}",
+    "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
 }
 
@@ -57,13 +57,10 @@ def _finding(
     if kind == "string_pattern_mismatch" and context.get("pattern") == f"^{EXTENSION_PREFIX}":
         return _unknown_key(parts, document=document, root=root)
     if kind == "missing":
-        key = str(objection["loc"][-1])
-        return error(
-            "missing-key",
-            pointer_to(*parts),
-            f"{_name(parts, document)} needs {key!r}",
-            hint=_meaning(parts, key, document, root),
-        )
+        absent = objection["loc"][len(parts) :]
+        hint = _meaning((*parts, *absent[:-1]), str(absent[-1]), document, root)
+        key = ".".join(str(part) for part in absent)
+        return error("missing-key", pointer_to(*parts), f"{_name(parts, document)} needs {key!r}", hint=hint)
     at, shown = pointer_to(*parts), _shown(objection["input"])
     if kind == "literal_error":
         wanted = str(context["expected"])

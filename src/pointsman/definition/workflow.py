@@ -90,7 +90,8 @@ class ChatIntegration(Shape):
 class Workflow(Shape):
     """A definition. Absent means the default; nothing here is filled in."""
 
-    pointsman: Annotated[Literal[1] | None, Field(description="Format version.")] = None
+    pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] | None = None
+    """The version of the format; optional on reading, always written."""
     id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
     """Unique in its store."""
     name: Text | None = None
@@ -139,7 +140,7 @@ class Workflow(Shape):
         if not isinstance(document, dict):
             return None, [error("shape", "", f"a workflow must be an object, not {_json_kind(document)}")]
         newer = document.get("pointsman")
-        if isinstance(newer, int) and newer > FORMAT:
+        if isinstance(newer, int) and not isinstance(newer, bool) and newer > FORMAT:
             hint = f"This version reads format {FORMAT}. Upgrade pointsman, or export the workflow from the newer one."
             return None, [error("format-newer", pointer_to("pointsman"), f"is in format {newer}", hint=hint)]
         try:

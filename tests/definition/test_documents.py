@@ -1,0 +1,325 @@
+"""Texts become documents: positions, repairs, and a plain word for everything that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointsman.definition.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
+from pointsman.definition.problems import Problem
+from pointsman.values import Json
+from tests.definition.documents import FULL
+from tests.definition.test_workflow import JUNK
+
+
+def the_problem(document: Document) -> Problem:
+    (problem,) = document.problems
+    return problem
+
+
+def value_of(data: bytes | str, *, name: str = "") -> Json:
+    document = read_document(data, name=name)
+    assert document.problems == ()
+    return document.value
+
+
+def test_plain_json_is_json() -> None:
+    assert read_document('{"a": [1, -2.5e3, "x", null, true, {}]}').format == "json"
+    assert value_of('{"a": [1, -2.5e3, "x", null, true, {}]}') == {"a": [1, -2500.0, "x", None, True, {}]}
+
+
+@pytest.mark.requirement("S1-30")
+def test_comments_and_trailing_commas_are_read() -> None:
+    document = read_document('// first\n{"a": 1, /* two */ "b": [1, 2,], "url": "http://x" ,}\n// last')
+    assert (document.format, document.problems) == ("jsonc", ())
+    assert document.value == {"a": 1, "b": [1, 2], "url": "http://x"}
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+)
+def test_every_unicode_encoding_is_recognised(encoding: str) -> None:
+    assert value_of('{"a": "Grüße 🎈"}'.encode(encoding)) == {"a": "Grüße 🎈"}
+
+
+def test_wrong_bytes_are_named() -> None:
+    problem = the_problem(read_document(b'{"a": "\xe9"}'))
+    assert (problem.code, problem.message) == ("unreadable", "byte 7 is not valid UTF-8")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"PK\x03\x04\x14\x00\x00\x00", b"%PDF-1.7\n\x00\x01"]
+)
+def test_binary_files_are_no_documents(data: bytes) -> None:
+    assert the_problem(read_document(data)).code == "unreadable"
+
+
+@pytest.mark.parametrize("data", ["", "  \n\t", b"", b"\xef\xbb\xbf", "# only a comment\n", "---\n"])
+def test_nothing_is_nothing(data: bytes | str) -> None:
+    document = read_document(data)
+    assert document.value is None
+    assert [problem.code for problem in document.problems] in (["empty"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ('{"a": 1\n "b": 2}', 1, 8, "a comma or '}' is missing"),
+        ('{"a": 1,\n "b" 2}', 2, 6, "a colon is missing behind the key 'b'"),
+        ('{"a":', 1, 6, "the text ends where a value should be"),
+        ('{"a": [1, 2', 1, 12, "the text ends before ']'"),
+        ('{"a": "x', 1, 7, "a text does not end"),
+        ('{"a": 12abc}', 1, 7, "'12abc}' is no number"),
+        ('{"a": tru}', 1, 7, "'tru' is not a value"),
+        ('{"a": 1} }', 1, 10, "the document has ended, but the text goes on"),
+        ('{"a": 1 /* x', 1, 9, "a comment does not end"),
+        ("{,}", 1, 2, "a key in double quotes is missing"),
+    ],
+)
+def test_broken_json_is_shown_where_it_breaks(text: str, line: int, column: int, message: str) -> None:
+    document = read_document(text)
+    problem = the_problem(document)
+    assert (problem.line, problem.column, problem.message) == (line, column, message)
+    assert (document.value, document.is_readable) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "say "hi" now", "b": 2}', {"a": 'say "hi" now', "b": 2}),
+        ('{"a": ""quoted" text", "b": 2}', {"a": '"quoted" text', "b": 2}),
+        ('{"a": 1\n "b": [1\n 2]}', {"a": 1, "b": [1, 2]}),
+        ("{'a': 'b'}", {"a": "b"}),
+        ("{a: 1, b_c: True, d: None}", {"a": 1, "b_c": True, "d": None}),
+        ('{"a": "two\nlines\tand a tab"}', {"a": "two\nlines\tand a tab"}),
+        (r'{"a": "\d+\."}', {"a": r"\d+\."}),
+    ],
+)
+def test_what_models_write_wrong_is_repaired_on_offer(text: str, value: Json) -> None:
+    document = read_document(text)
+    assert not document.is_readable
+    assert document.repaired is not None
+    assert value_of(document.repaired) == value
+    assert "repaired" in the_problem(document).hint
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2', '{"a": "b" "c"}', '{"a": }', '{"a": NaN}', '{"a" 1}'])
+def test_what_could_mean_two_things_is_not_repaired(text: str) -> None:
+    assert read_document(text).repaired is None
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', "a: 1\nb: 2\na: 3\n"])
+def test_a_key_that_is_there_twice_is_an_error_with_both_places(text: str) -> None:
+    problem = the_problem(read_document(text))
+    assert (problem.code, problem.severity, problem.pointer) == ("duplicate-key", "error", "/a")
+    assert "the first is in line 1" in problem.message
+    assert (problem.line, problem.column) in ((1, 18), (3, 1))
+
+
+def test_duplicates_deep_inside_have_their_pointer() -> None:
+    problem = the_problem(read_document('{"n": [{}, {"c": {"x": 1, "x": 2}}]}'))
+    assert problem.pointer == "/n/1/c/x"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": NaN}', '{"a": [Infinity]}', '{"a": -Infinity}', "a: .nan", "a: [.inf]", "a: -.Inf"]
+)
+def test_what_is_no_number_is_refused(text: str) -> None:
+    assert the_problem(read_document(text)).code == "not-a-number"
+
+
+@pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": ' + "9" * 5000 + "}", "a: 1e999"])
+def test_numbers_no_machine_can_hold_are_refused(text: str) -> None:
+    assert the_problem(read_document(text)).code == "number-too-large"
+
+
+def test_thirty_digits_stay_exact() -> None:
+    assert value_of('{"a": 123456789012345678901234567890}') == {"a": 123456789012345678901234567890}
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 300, "[" * 200_000, '{"a":' * 300, "a: " + "[" * 300 + "]" * 300, "[" * 300 + "]" * 300]
+)
+def test_too_deep_is_a_problem_and_no_crash(text: str) -> None:
+    assert the_problem(read_document(text)).code == "too-deep"
+
+
+def test_two_hundred_levels_are_fine() -> None:
+    text = "[" * 200 + "]" * 200
+    assert read_document(text).problems == ()
+
+
+def test_too_large_is_said_before_anything_is_read() -> None:
+    assert the_problem(read_document(b" " * (BYTES_MAX + 1))).code == "too-large"
+    assert the_problem(read_document("a" * (YAML_BYTES_MAX + 1))).code == "too-large"
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udc00": 1}', 'a: "\\ud800"'])
+def test_half_a_surrogate_pair_is_refused(text: str) -> None:
+    assert the_problem(read_document(text)).code == "lone-surrogate"
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    assert value_of('{"a": "\\ud83c\\udf88", }') == {"a": "🎈"}
+
+
+@pytest.mark.requirement("T1-21")
+def test_a_schema_sketch_is_told_what_it_is() -> None:
+    document = read_document('{"status": "running" | "paused" | 3, "nodes": [...], ...}')
+    assert {problem.code for problem in document.problems} == {"schema-sketch"}
+    assert [problem.column for problem in document.problems] == [22, 33, 48, 54]
+    assert "sketch of a schema" in document.problems[0].hint
+
+
+def test_yaml_is_yaml_1_2() -> None:
+    text = "on: off\nno: [yes, NO, ~, null, true, False, 012, 0o14, 0x1F, 1_000, 1e3, .5, 12:30, 2020-01-01]\n1: one\n"
+    assert value_of(text) == {
+        "on": "off",
+        "no": ["yes", "NO", None, None, True, False, 12, 12, 31, "1_000", 1000.0, 0.5, "12:30", "2020-01-01"],
+        "1": "one",
+    }
+
+
+def test_yaml_texts_in_quotes_stay_texts() -> None:
+    assert value_of("a: ['1', \"true\", '']\nb: |\n  two\n  lines\n") == {"a": ["1", "true", ""], "b": "two\nlines\n"}
+
+
+def test_yaml_anchors_and_merge_keys_are_read() -> None:
+    text = "base: &b {x: 1, y: 2}\nc: {<<: *b, y: 3}\nd: {y: 4, <<: [*b, {z: 5}]}\ne: *b\n"
+    assert value_of(text) == {
+        "base": {"x": 1, "y": 2},
+        "c": {"x": 1, "y": 3},
+        "d": {"y": 4, "x": 1, "z": 5},
+        "e": {"x": 1, "y": 2},
+    }
+
+
+def test_an_alias_bomb_does_not_go_off() -> None:
+    names = "abcdefghij"
+    bomb = "a: &a [" + ",".join("x" * 9) + "]\n"
+    bomb += "".join(f"{n}: &{n} [{','.join([f'*{p}'] * 9)}]\n" for p, n in pairwise(names))
+    assert the_problem(read_document(bomb)).code == "alias-bomb"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a: !!python/object:os.system x", "yaml-tag"),
+        ("a: !secret x", "yaml-tag"),
+        ("--- {a: 1}\n--- {b: 1}\n", "several-documents"),
+        ("a: *nowhere", "unreadable"),
+        ("? [a, b]\n: 1", "unreadable"),
+        ("a: b: c", "unreadable"),
+        ("\ta: 1", "unreadable"),
+        ("a: [1, 2", "unreadable"),
+        ("a: {<<: 3}", "unreadable"),
+        ('{"a": 1} {"b": 2}', "several-documents"),
+    ],
+)
+def test_yaml_that_is_no_json_underneath_is_refused(text: str, code: str) -> None:
+    problem = the_problem(read_document(text))
+    assert problem.code == code
+    assert problem.line is not None
+
+
+def test_yaml_flow_is_read_where_the_file_says_yaml() -> None:
+    assert value_of("{a: 1, b: [x]}", name="w.yaml") == {"a": 1, "b": ["x"]}
+
+
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", "~~~\n{}\n~~~", "```yaml\n{}\n```"])
+def test_a_code_block_is_unpacked_with_a_note(fence: str) -> None:
+    document = read_document(f"Here is it:\n\n{fence}\nEnjoy!".replace("{}", '{"a": 1}'))
+    assert document.value == {"a": 1}
+    assert [(problem.code, problem.severity) for problem in document.problems] == [("fenced", "note")]
+    assert document.position("/a") == (4, 2)
+
+
+def test_places_are_those_of_the_key_and_of_the_value() -> None:
+    for text in ('{\n  "a": {"b": [10,\n   20]}\n}', "\na:   {b: [10,\n    20]}\n"):
+        document = read_document(text)
+        assert document.position("/a/b/1") == document.value_position("/a/b/1")
+        assert document.position("/a")[0] == 2
+        assert document.value_position("/a")[1] > document.position("/a")[1]
+        assert document.position("/a/b/1/none/of/this") == document.position("/a/b/1")
+
+
+def test_places_count_characters_and_any_line_break() -> None:
+    document = read_document('{"ü🎈":1,\r\n"b":\r2}')
+    assert (document.position("/b"), document.value_position("/b")) == ((2, 1), (3, 1))
+
+
+def test_every_place_of_a_large_document_is_right() -> None:
+    text = json.dumps(FULL, indent=1)
+    document = read_document(text)
+    lines = text.splitlines()
+    for pointer, word in (
+        ("/nodes/1/config/prompt", '"prompt"'),
+        ("/edges/3/target", '"target"'),
+        ("/x-mine", '"x-mine"'),
+    ):
+        line, column = document.position(pointer)
+        assert lines[line - 1][column - 1 :].startswith(word)
+
+
+@settings(max_examples=150, deadline=None)
+@given(JUNK)
+def test_every_json_value_is_read_the_same_by_both_readers(value: Json) -> None:
+    text = json.dumps({"value": value}, ensure_ascii=False)
+    assert value_of(text) == {"value": value}
+    assert value_of(f"{text}// and a comment") == {"value": value}
+
+
+SPARKS = [
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    ":",
+    ",",
+    "\\",
+    "'",
+    "|",
+    "...",
+    "/*",
+    "//",
+    "\n",
+    "\t",
+    "- ",
+    "*a",
+    "&a",
+    "!!x",
+    "<<: ",
+    "? ",
+]
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_mutated_documents_are_read_or_refused(seed: int, as_yaml: bool) -> None:
+    chance = random.Random(seed)
+    text = json.dumps(FULL, indent=2)[: chance.randrange(50, 4000)]
+    if as_yaml:
+        text = text.replace('"', "").replace("{", "").replace("}", "").replace(",", "")
+    for _ in range(chance.randrange(1, 8)):
+        at, length = chance.randrange(len(text)), chance.randrange(6)
+        text = text[:at] + chance.choice([*SPARKS, chr(chance.randrange(0x110000))]) + text[at + length :]
+    document = read_document(text)
+    for problem in document.problems:
+        assert problem.message
+        assert problem.line is not None
+        assert 1 <= problem.line <= text.count("\n") + text.count("\r") + 1
+    if document.repaired is not None:
+        assert read_document(document.repaired).value is not None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=60) | st.text(max_size=60))
+def test_anything_at_all_is_read_or_refused(data: bytes | str) -> None:
+    document = read_document(data)
+    assert document.is_readable or document.problems[0].message

@@ -1,0 +1,54 @@
+"""The published JSON Schema and the models say the same."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointsman.definition.schema import native_schema
+from pointsman.definition.workflow import Workflow
+from pointsman.values import Json, JsonObject
+from tests.definition.documents import FULL, SMALL
+from tests.definition.test_workflow import JUNK, PLACES, replaced
+
+VALIDATOR = jsonschema_rs.validator_for(native_schema())
+
+
+def test_the_schema_is_one() -> None:
+    assert jsonschema_rs.meta.is_valid(native_schema())
+
+
+@pytest.mark.parametrize("document", [SMALL, FULL])
+def test_good_documents_satisfy_the_schema(document: JsonObject) -> None:
+    assert [error.message for error in VALIDATOR.iter_errors(document)] == []
+
+
+def test_every_field_says_what_it_is_for_or_has_a_telling_name() -> None:
+    definitions = native_schema()["$defs"]
+    assert isinstance(definitions, dict)
+    silent = {name for name, made in definitions.items() if isinstance(made, dict) and not made.get("description")}
+    assert silent == set()
+
+
+def test_the_caller_may_change_its_copy() -> None:
+    native_schema()["properties"] = {}
+    assert native_schema()["properties"] != {}
+
+
+def test_texts_say_what_they_are_spelled_in() -> None:
+    text = json.dumps(native_schema())
+    for kind in ("expression", "path", "template", "jsonpath", "node", "agent", "tool", "workflow", "model"):
+        assert f'"x-kind": "{kind}"' in text
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(PLACES), JUNK)
+def test_schema_and_models_agree_about_any_document(place: tuple[str | int, ...], junk: Json) -> None:
+    document = replaced(place, junk)
+    workflow, problems = Workflow.from_document(document)
+    errors = [error.message for error in VALIDATOR.iter_errors(document)]
+    assert (workflow is not None) == (not errors), (problems, errors)

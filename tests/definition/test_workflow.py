@@ -1,0 +1,278 @@
+"""The models read native documents, say everything that is wrong at once, and write what they read."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig
+from pointsman.definition.edges import Equals, When
+from pointsman.definition.nodes import CONFIG_OF, Node
+from pointsman.definition.problems import Problem
+from pointsman.definition.work import UnboundConfig
+from pointsman.definition.workflow import Workflow
+from pointsman.values import Json, JsonObject
+from tests.definition.documents import FULL, SMALL
+
+
+def read(document: Json) -> Workflow:
+    workflow, problems = Workflow.from_document(document)
+    assert workflow is not None, problems
+    return workflow
+
+
+def problems_of(document: Json) -> list[Problem]:
+    workflow, problems = Workflow.from_document(document)
+    assert workflow is None
+    return problems
+
+
+def with_node(**node: Any) -> JsonObject:
+    return {**SMALL, "nodes": [{"id": "n", **node}]}
+
+
+@pytest.mark.requirement("S1-16", "S1-17", "S1-18", "S1-20", "S1-27", "S1-46", "S1-120", "S1-152")
+def test_a_document_with_every_key_comes_back_as_it_was() -> None:
+    assert read(FULL).to_document() == {
+        **FULL,
+        "config": {**FULL["config"], "limits": {**FULL["config"]["limits"], "executionTime": "5m"}},  # type: ignore[dict-item]
+    }
+
+
+def test_what_is_written_reads_as_an_equal_workflow() -> None:
+    workflow = read(FULL)
+    assert read(workflow.to_document()) == workflow
+
+
+def test_nothing_is_invented() -> None:
+    assert read(SMALL).to_document() == {"pointsman": 1, **SMALL}
+
+
+def test_every_type_of_the_language_has_a_node_in_the_full_document() -> None:
+    nodes = FULL["nodes"]
+    assert isinstance(nodes, list)
+    assert {node["type"] for node in nodes if isinstance(node, dict)} >= CONFIG_OF.keys()
+
+
+@pytest.mark.requirement("S1-29")
+def test_all_problems_are_found_at_once_each_at_its_place() -> None:
+    found = problems_of(
+        {
+            "id": "a b",
+            "nods": [],
+            "config": {"durability": "stp", "limits": {"steps": "5", "visits": 0, "executionTime": "3 weeks"}},
+            "nodes": [{"id": "t", "type": "tool"}, {"type": "end"}, 5],
+            "edges": [{"source": "t", "target": 1}, {"source": "t", "target": "e", "condition": {"type": "equal"}}],
+        }
+    )
+    assert {(problem.code, problem.pointer) for problem in found} == {
+        ("bad-value", "/id"),
+        ("unknown-key", "/nods"),
+        ("bad-value", "/config/durability"),
+        ("wrong-type", "/config/limits/steps"),
+        ("out-of-range", "/config/limits/visits"),
+        ("bad-value", "/config/limits/executionTime"),
+        ("missing-key", "/nodes/0"),
+        ("missing-key", "/nodes/1"),
+        ("wrong-type", "/nodes/2"),
+        ("wrong-type", "/edges/0/target"),
+        ("bad-value", "/edges/1/condition"),
+    }
+    assert all(problem.severity == "error" and problem.message for problem in found)
+
+
+def test_an_unknown_key_names_the_nearest_and_offers_to_rename_it() -> None:
+    (problem,) = problems_of(with_node(type="agent", config={"promt": "hi"}))
+    assert (problem.code, problem.pointer) == ("unknown-key", "/nodes/0/config/promt")
+    assert problem.hint == "Did you mean 'prompt'?"
+    move = {"op": "move", "from": "/nodes/0/config/promt", "path": "/nodes/0/config/prompt"}
+    assert problem.fix == (move,)
+
+
+def test_python_spelling_of_a_key_is_not_the_documents() -> None:
+    (problem,) = problems_of({**SMALL, "allowed_groups": ["users"]})
+    assert (problem.code, problem.hint) == ("unknown-key", "Did you mean 'allowedGroups'?")
+
+
+def test_no_rename_is_offered_onto_a_key_that_is_there() -> None:
+    (problem,) = problems_of(with_node(type="agent", config={"promt": "hi", "prompt": "ho"}))
+    assert problem.fix is None
+
+
+def test_keys_of_the_authors_own_are_kept() -> None:
+    document = {**SMALL, "x-team": {"a": [1]}, "metadata": {"b": None}}
+    assert read(document).to_document() == {"pointsman": 1, **document}
+
+
+def test_a_wrong_word_names_the_right_ones() -> None:
+    (problem,) = problems_of({**SMALL, "config": {"observability": "ful"}})
+    assert "'minimal', 'standard' or 'full'" in problem.message
+    assert problem.hint == "Did you mean 'full'?"
+
+
+def test_numbers_and_texts_are_not_mixed_up() -> None:
+    (problem,) = problems_of(with_node(type="agent", inputs={"limit": 5}))
+    assert (problem.code, problem.pointer) == ("wrong-type", "/nodes/0/inputs/limit")
+    assert problem.hint == 'Write it as a text: "5".'
+
+
+def test_a_union_is_one_problem_at_one_place() -> None:
+    (problem,) = problems_of(with_node(type="end", config={"output": 3}))
+    assert (problem.pointer, problem.code) == ("/nodes/0/config/output", "wrong-type")
+    assert problem.message == "'config.output' of node 'n' must be an object or a text, not 3"
+
+
+def test_a_missing_key_says_what_it_is_for() -> None:
+    (problem,) = problems_of(with_node(type="workflow"))
+    assert problem.message == "node 'n' needs 'config.workflow'"
+    assert problem.hint == "`id`, `id@revision` or `id@semver`."
+
+
+@pytest.mark.parametrize("document", [None, True, 3, 1.5, "text", []])
+def test_what_is_no_object_is_no_workflow(document: Json) -> None:
+    (problem,) = problems_of(document)
+    assert (problem.code, problem.pointer) == ("shape", "")
+
+
+def test_a_newer_format_is_refused_with_advice() -> None:
+    (problem,) = problems_of({**SMALL, "pointsman": 2})
+    assert (problem.code, problem.pointer) == ("format-newer", "/pointsman")
+
+
+@pytest.mark.requirement("S1-19")
+@pytest.mark.parametrize("version", ["1", "1.0", "01.0.0", "v1.0.0", "1.0.0-", "", "1.0.0 "])
+def test_a_version_is_semantic(version: str) -> None:
+    (problem,) = problems_of({**SMALL, "version": version})
+    assert problem.pointer == "/version"
+
+
+@pytest.mark.requirement("S1-O1")
+@pytest.mark.parametrize(
+    ("alias", "kind"),
+    [
+        ("prompt", "agent"),
+        ("conditional", "decision"),
+        ("fanout", "parallel"),
+        ("merge", "join"),
+        ("checkpoint", "human"),
+    ],
+)
+def test_aliases_are_read_as_the_type_they_mean(alias: str, kind: str) -> None:
+    (node,) = read(with_node(type=alias)).nodes
+    assert node.type == kind
+    assert isinstance(node.config, CONFIG_OF[kind])
+
+
+def test_a_type_nobody_knows_is_kept_as_it_is() -> None:
+    document = with_node(type="inbox-load", config={"any": {"thing": [None, 1]}, "path": "a.b"})
+    (node,) = read(document).nodes
+    assert isinstance(node.config, UnboundConfig)
+    assert read(document).to_document()["nodes"] == document["nodes"]
+
+
+def test_words_of_python_are_spelled_as_the_language_spells_them() -> None:
+    node = read(with_node(type="loop", config={"while": "a < 3", "as": "x", "over": "xs"})).nodes[0]
+    assert isinstance(node.config, LoopConfig)
+    assert (node.config.while_, node.config.as_, node.config.over) == ("a < 3", "x", "xs")
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "number"),
+    [("all", "all", 0), ("any", "any", 0), (3, "count", 3), ("60%", "share", 60), ("len(items) > 2", "expression", 0)],
+)
+def test_a_join_says_what_it_waits_for(written: Json, kind: str, number: float) -> None:
+    node = read(with_node(type="join", config={"wait": written})).nodes[0]
+    assert isinstance(node.config, JoinConfig)
+    assert node.config.wait is not None
+    assert (node.config.wait.kind, node.config.wait.number) == (kind, number)
+
+
+@pytest.mark.parametrize("written", [0, -1, 1.5, True, "", "0%", "101%", [], None])
+def test_a_join_that_can_never_start_is_refused(written: Json) -> None:
+    if written is None:
+        return
+    (problem,) = problems_of(with_node(type="join", config={"wait": written}))
+    assert problem.pointer == "/nodes/0/config/wait"
+
+
+def test_workflows_can_be_built_in_code_and_serialise() -> None:
+    config = ParallelConfig(items="xs", as_="x", max_parallel=2)
+    node = Node.model_validate({"id": "fan", "type": "parallel", "config": config})
+    assert node.config is config
+    assert node.model_dump(exclude_unset=True)["config"] == {"items": "xs", "as": "x", "maxParallel": 2}
+
+
+def test_a_condition_built_in_code_says_its_type() -> None:
+    workflow = Workflow.model_validate(
+        {"id": "w", "edges": [{"source": "a", "target": "b", "condition": When(expression="x > 1")}]}
+    )
+    (edge,) = workflow.to_document()["edges"]  # type: ignore[misc]
+    assert edge == {"source": "a", "target": "b", "condition": {"type": "expression", "expression": "x > 1"}}
+
+
+def test_null_is_a_value_to_compare_with() -> None:
+    condition = {"type": "equals", "field": "a", "value": None}
+    edge = read({**SMALL, "edges": [{"source": "a", "target": "b", "condition": condition}]}).edges[0]
+    assert isinstance(edge.condition, Equals)
+    assert edge.condition.value is None
+
+
+def test_the_input_schema_may_stand_at_the_start_node() -> None:
+    inputs: JsonObject = {"type": "object"}
+    assert read(with_node(type="start", config={"inputs": inputs})).input_schema == inputs
+    assert read({**SMALL, "input": {"type": "null"}}).input_schema == {"type": "null"}
+
+
+FRACTIONS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
+"""JSON Schema counts 1.0 among the integers; the models ask for 1."""
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | FRACTIONS | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value: Json, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner: list[tuple[str | int, Json]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
+
+
+PLACES = places(FULL)[1:]
+
+
+def replaced(place: tuple[str | int, ...], junk: Json) -> Any:
+    document: Any = copy.deepcopy(FULL)
+    holder = document
+    for part in place[:-1]:
+        holder = holder[part]
+    holder[place[-1]] = junk
+    return document
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(PLACES), JUNK)
+def test_junk_anywhere_gives_a_workflow_or_problems_inside_the_document(
+    place: tuple[str | int, ...], junk: Json
+) -> None:
+    document = replaced(place, junk)
+    workflow, problems = Workflow.from_document(document)
+    if workflow is not None:
+        again = read(workflow.to_document())
+        assert again == workflow
+        assert again.to_document() == workflow.to_document()
+        return
+    assert problems
+    for problem in problems:
+        here = document
+        for part in problem.pointer.split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            here = here[int(key)] if isinstance(here, list) else here[key]
