@@ -20,6 +20,8 @@ from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValu
 from pointsman.values import Json, JsonObject
 
 E = TypeVar("E")
+Place: TypeAlias = "tuple[Place, object] | None"
+"""Where a value is: the place of what holds it, and the key in that. Shared, so that depth costs nothing."""
 Lift: TypeAlias = Callable[[JsonObject], JsonObject]
 
 INLINE_BYTES_MAX: Final = 2 * 1024
@@ -176,20 +178,29 @@ def unstorable(value: object, why: Exception | None) -> UnstorableValue:
 
 def first_loss(value: object) -> str | None:
     """Where a value holds something JSON cannot carry: a pointer and what is there. None if nothing was found."""
-    pending: list[tuple[str, object]] = [("", value)]
+    pending: list[tuple[Place, object]] = [(None, value)]
     while pending:
-        pointer, item = pending.pop()
+        place, item = pending.pop()
         if isinstance(item, float) and not math.isfinite(item):
-            return f"{item!r} at {pointer or '/'!r}"
+            return f"{item!r} at {pointer_to(place)!r}"
         if isinstance(item, str) and not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
-            return f"half a character (a lone surrogate) at {pointer or '/'!r}"
-        pending.extend((f"{pointer}/{key}", child) for key, child in children(item))
+            return f"half a character (a lone surrogate) at {pointer_to(place)!r}"
+        pending.extend(((place, key), child) for key, child in children(item))
     return None
+
+
+def pointer_to(place: Place) -> str:
+    keys: list[str] = []
+    while place is not None:
+        place, key = place
+        keys.append(str(key))
+    return "/" + "/".join(reversed(keys))
 
 
 def children(item: object) -> list[tuple[object, object]]:
     if isinstance(item, dict):
-        return list(cast("dict[object, object]", item).items())
+        pairs = cast("dict[object, object]", item)
+        return [*zip(pairs, pairs, strict=True), *pairs.items()]
     if isinstance(item, list | tuple):
         return list(enumerate(cast("list[object]", item)))
     if isinstance(item, msgspec.Struct):

@@ -71,6 +71,8 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     connection = connect(f"file://{quote(str(path))}?mode=rw")
     connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
     connection.execute("PRAGMA query_only = 1")
+    # The first read opens the log, by name: it must not come when the file was moved away.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     return connection
 
 

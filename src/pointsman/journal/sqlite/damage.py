@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from pointsman.journal.codec import content_hash
+from pointsman.journal.codec import Form, content_hash
 from pointsman.journal.faults import StoreFailed
 from pointsman.journal.sqlite.rows import read_content
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, first_hash, row_hash
@@ -45,6 +45,10 @@ def find_breaks(connection: sqlite3.Connection, no: int, execution: ExecutionId)
 
 
 def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
+    lost = f"SELECT count(*) FROM rows WHERE form = {Form.BLOB:d} AND data NOT IN (SELECT hash FROM blobs)"
+    (rows,) = connection.execute(lost).fetchone()
+    if rows:
+        yield f"the blobs of {rows} rows are missing"
     for (digest,) in connection.execute("SELECT hash FROM blobs").fetchall():
         try:
             true = content_hash(read_content(connection, digest)) == digest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from pointsman.journal.faults import StoreClosed, StoreDamaged
@@ -20,12 +20,17 @@ THREADS: Final = 2
 
 
 class Reader:
-    """Runs queries in threads. Each sees what was committed when it began."""
+    """Runs queries in threads. Each sees what was committed when it began.
+
+    The connections are opened at once, and stay open: what was written can be read even while the file is away.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        with explained(path):
+            for _ in range(THREADS):
+                self._idle.put(connect_reader(path))
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"pointsman-reader:{path.name}")
         self._closed = False
 
@@ -38,16 +43,17 @@ class Reader:
         """Blocks until running queries are done."""
         self._closed = True
         self._threads.shutdown(wait=True)
-        while self._opened:
-            self._opened.pop().close()
+        while not self._idle.empty():
+            self._idle.get().close()
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        with explained(self._path):
-            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-            if connection is None:
-                connection = self._local.connection = connect_reader(self._path)
-                self._opened.append(connection)
-            return query(connection)
+        # There are as many connections as threads: one is always idle for this one.
+        connection = self._idle.get()
+        try:
+            with explained(self._path):
+                return query(connection)
+        finally:
+            self._idle.put(connection)
 
 
 def read_blob(connection: sqlite3.Connection, digest: bytes) -> tuple[int, bytes]:

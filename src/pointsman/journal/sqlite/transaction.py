@@ -62,11 +62,12 @@ def first_hash(execution: ExecutionId) -> bytes:
 class Transaction:
     """What requests write through. Lives from BEGIN to COMMIT."""
 
-    __slots__ = ("_alone", "_heads", "_rows", "connection", "touched")
+    __slots__ = ("_alone", "_heads", "_rows", "bytes_written", "connection", "touched")
 
     def __init__(self, connection: sqlite3.Connection, heads: Heads, *, alone: bool) -> None:
         self.connection = connection
         self.touched: set[ExecutionId] = set()
+        self.bytes_written = 0
         self._heads = heads
         self._alone = alone
         self._rows: list[tuple[int, float, int, int, bytes, bytes]] = []
@@ -87,6 +88,7 @@ class Transaction:
         chained = row_hash(head.hash, seq, at, shape, form, packed.data)
         self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, packed.data, chained))
         self.touched.add(execution)
+        self.bytes_written += len(packed.data)
         self._heads.keep(execution, Head(head.no, seq, chained))
 
     def flush(self) -> None:
@@ -112,6 +114,7 @@ class Transaction:
         squeezed = compress(packed.content)
         form, data = (Form.ZSTD, squeezed) if len(squeezed) < len(packed.content) else (Form.PLAIN, packed.content)
         self.connection.execute("INSERT INTO blobs (hash, form, data) VALUES (?, ?, ?)", (packed.data, int(form), data))
+        self.bytes_written += len(data)
 
     def pack(self, plain: bytes) -> Packed:
         """Pack bytes for a column; what is large goes to the blobs."""

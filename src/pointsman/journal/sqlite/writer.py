@@ -39,6 +39,7 @@ LOCKED_RETRY_S: Final = 0.01
 LOG_PAGES_MAX: Final = 1000
 """A checkpoint after about 4 MB of log: writing over its old blocks is cheaper than making it longer."""
 LOG_PAGES_PER_COMMIT: Final = 3
+PAGE_BYTES: Final = 4096
 AT_ONCE_AFTER: Final = 4
 """So many rows of one execution in a row say that it has the store to itself."""
 AT_ONCE_S_MAX: Final = 0.001
@@ -119,11 +120,12 @@ class Writer:
             or self._streak % AT_ONCE_IN_A_ROW_MAX == 0
             or self._commit_s > AT_ONCE_S_MAX
             or self._asked != self._answered
-            or self._closed
             or not self._busy.acquire(blocking=False)
         ):
             return False
         try:
+            if self._closed:
+                return False
             self._alone(apply, wait_s=0.0)
         except StoreLocked:
             return False
@@ -158,7 +160,8 @@ class Writer:
                     self._answered += len(batch)
                     tell(batch)
                     self._checkpoint()
-        self._connection.close()
+        with self._busy:
+            self._connection.close()
 
     def _gather(self) -> tuple[list[Request[object]], bool]:
         """Whatever waits now; at least one. False when it is time to end."""
@@ -204,7 +207,7 @@ class Writer:
         except BaseException:
             self._undo(transaction)
             raise
-        self._committed(began, 1)
+        self._committed(began, transaction)
         return result
 
     def _together(self, batch: list[Request[object]]) -> None:
@@ -229,7 +232,7 @@ class Writer:
             if isinstance(why, sqlite3.OperationalError) or type(why) is sqlite3.DatabaseError:
                 raise fault(why, self._path) from why
             raise
-        self._committed(began, len(batch))
+        self._committed(began, transaction)
 
     def _begin(self, wait_s: float) -> float:
         """Open a transaction; when that was. Waits so long for another process to end its own."""
@@ -247,9 +250,9 @@ class Writer:
                     raise found from why
             time.sleep(LOCKED_RETRY_S)
 
-    def _committed(self, began: float, requests: int) -> None:
+    def _committed(self, began: float, transaction: Transaction) -> None:
         self._commit_s += (time.monotonic() - began - self._commit_s) / 8
-        self._log_pages += LOG_PAGES_PER_COMMIT + requests // 8
+        self._log_pages += LOG_PAGES_PER_COMMIT + transaction.bytes_written // PAGE_BYTES
 
     def _undo(self, transaction: Transaction) -> None:
         for execution in transaction.touched:

@@ -1,0 +1,324 @@
+"""What every journal must do, as functions to run against any address: those of others too.
+
+    @pytest.mark.parametrize("rule", [*JOURNAL_RULES, *STORE_RULES], ids=lambda rule: rule.__name__)
+    async def test_my_store(rule, tmp_path):
+        await rule(f"mystore://{tmp_path}/store")
+
+Each rule needs an address of its own, where nothing is yet. `DURABLE_RULES` are for stores that outlive a process:
+they open one address several times, also from a child process that is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final, TypeAlias
+
+from pointsman.engine.events import StepSucceeded
+from pointsman.engine.steps import Branch, Step
+from pointsman.errors import PointsmanError
+from pointsman.journal.faults import JournalMoved, UnstorableValue
+from pointsman.journal.records import Summary
+from pointsman.journal.store import Ledger, Store, open_store
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Instant, Json, WorkflowId
+
+Rule: TypeAlias = Callable[[str], Awaitable[None]]
+
+ONE: Final = ExecutionId("exec-one")
+MEGABYTE: Final = 1024 * 1024
+ACKNOWLEDGED_MIN: Final = 300
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store, None]:
+    store = await open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def refused(call: Awaitable[object], with_: type[PointsmanError]) -> bool:
+    """Whether the call was refused in just this way; any other error goes on."""
+    try:
+        await call
+    except with_:
+        return True
+    return False
+
+
+def row_of(seq: int, value: Json = None) -> Row:
+    """A row with one event that carries `value`."""
+    step = Step("work", (Branch("each", 1, seq),), seq)
+    return Row(seq, 1_700_000_000.25 + seq, (StepSucceeded(step=step, result=value),))
+
+
+async def rows_in(journal: Ledger, execution: ExecutionId, *, after: int = 0) -> list[Row]:
+    return [row async for row in journal.read(execution, after=after)]
+
+
+async def rows_come_back_as_they_were_in_order(url: str) -> None:
+    async with opened(url) as store:
+        written = [row_of(seq, {"seq": seq, "text": "Grüße, 世界 🌍"}) for seq in range(1, 701)]
+        for row in written:
+            await store.journal.append(ONE, row)
+        assert await rows_in(store.journal, ONE) == written
+        assert await rows_in(store.journal, ONE, after=698) == written[698:]
+        assert await rows_in(store.journal, ONE, after=700) == []
+        assert await store.journal.last(ONE) == 700
+
+
+async def an_unknown_execution_has_no_rows(url: str) -> None:
+    async with opened(url) as store:
+        assert await store.journal.last(ONE) == 0
+        assert await rows_in(store.journal, ONE) == []
+
+
+async def of_two_writers_one_is_told_to_look_again(url: str) -> None:
+    async with opened(url) as store:
+        both = (store.journal.append(ONE, row_of(1, "a")), store.journal.append(ONE, row_of(1, "b")))
+        outcomes = await asyncio.gather(*both, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes if outcome is not None] == [JournalMoved]
+        assert [row.seq for row in await rows_in(store.journal, ONE)] == [1]
+
+
+async def a_row_that_does_not_follow_is_refused_and_changes_nothing(url: str) -> None:
+    async with opened(url) as store:
+        await store.journal.append(ONE, row_of(1))
+        for seq in (-1, 0, 1, 3, 100):
+            assert await refused(store.journal.append(ONE, row_of(seq)), JournalMoved), f"row {seq} came after row 1"
+        await store.journal.append(ONE, row_of(2))
+        assert [row.seq for row in await rows_in(store.journal, ONE)] == [1, 2]
+        assert await store.journal.last(ExecutionId("exec-two")) == 0
+
+
+async def many_executions_at_once_do_not_disturb_each_other(url: str) -> None:
+    async with opened(url) as store:
+        executions = [ExecutionId(f"exec-{number}") for number in range(64)]
+
+        async def write(execution: ExecutionId) -> None:
+            for seq in range(1, 21):
+                await store.journal.append(execution, row_of(seq, execution))
+
+        async def collide(execution: ExecutionId) -> None:
+            for _ in range(10):
+                await asyncio.gather(store.journal.append(execution, row_of(99)), return_exceptions=True)
+
+        await asyncio.gather(*map(write, executions), *map(collide, executions[:8]))
+        for execution in executions:
+            assert await rows_in(store.journal, execution) == [row_of(seq, execution) for seq in range(1, 21)]
+
+
+async def rows_asked_for_at_once_are_taken_in_that_order(url: str) -> None:
+    async with opened(url) as store:
+        rows = [row_of(seq) for seq in range(1, 201)]
+        await asyncio.gather(*(store.journal.append(ONE, row) for row in rows))
+        assert await rows_in(store.journal, ONE) == rows
+
+
+async def reading_sees_what_is_appended_meanwhile(url: str) -> None:
+    async with opened(url) as store:
+        await store.journal.append(ONE, row_of(1))
+        seen: list[int] = []
+        async for row in store.journal.read(ONE):
+            seen.append(row.seq)
+            if row.seq < 5:
+                await store.journal.append(ONE, row_of(row.seq + 1))
+        assert seen == [1, 2, 3, 4, 5]
+
+
+def nested(levels: int) -> Json:
+    value: Json = "deep"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+STRANGE: Final[tuple[Json, ...]] = (
+    10**29 + 1,
+    -(10**29) - 1,
+    2**63,
+    10**4000,
+    0.1 + 0.2,
+    -0.0,
+    5e-324,
+    1.7976931348623157e308,
+    "",
+    "\x00\u2028\ufeff\U0010ffff",
+    {"": None, "null": "null", " ": [[], {}]},
+    [None, True, False, 0, 1, 0.0, 1.0],
+    nested(64),
+    nested(100_000),
+    math.nan,
+    {"list": [1, {"x": math.inf}]},
+    -math.inf,
+    "half \ud83d a pair",
+    {"\udc00": 1},
+    10**5000,
+)
+
+
+async def a_value_comes_back_exactly_or_is_refused(url: str) -> None:
+    async with opened(url) as store:
+        for number, value in enumerate(STRANGE):
+            execution = ExecutionId(f"exec-{number}")
+            if await refused(store.journal.append(execution, row_of(1, value)), UnstorableValue):
+                assert await store.journal.last(execution) == 0, "a refused row leaves nothing behind"
+                continue
+            (row,) = await rows_in(store.journal, execution)
+            (event,) = row.events
+            assert isinstance(event, StepSucceeded)
+            assert event.result is value or same(event.result, value), f"value {number} came back as another one"
+
+
+def same(one: Json, other: Json) -> bool:
+    """Equal, and of equal types: 1, 1.0 and True are three values."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    return type(one) is type(other) and repr(one) == repr(other) if isinstance(one, float) else one == other
+
+
+async def rows_of_every_size_come_back(url: str) -> None:
+    async with opened(url) as store:
+        chance = random.Random(1)
+        sizes = (2047, 2049, 10_000, 65_535, 65_537, MEGABYTE)
+        values: list[Json] = [*("x" * size for size in sizes), *(chance.randbytes(size).hex() for size in sizes)]
+        for seq, value in enumerate(values, start=1):
+            await store.journal.append(ONE, row_of(seq, value))
+        assert await rows_in(store.journal, ONE) == [row_of(seq, value) for seq, value in enumerate(values, start=1)]
+
+
+async def a_row_of_50_megabytes_comes_back(url: str) -> None:
+    async with opened(url) as store:
+        page = random.Random(2).randbytes(MEGABYTE // 2).hex()
+        value: Json = [f"{number}{page}" for number in range(50)]
+        await store.journal.append(ONE, row_of(1, value))
+        await store.journal.append(ONE, row_of(2, "small"))
+        assert await rows_in(store.journal, ONE) == [row_of(1, value), row_of(2, "small")]
+
+
+async def a_summary_changes_with_its_row_or_not_at_all(url: str) -> None:
+    async with opened(url) as store:
+        running = Summary(
+            execution=ONE,
+            workflow=WorkflowId("desk"),
+            revision=1,
+            status="running",
+            started=Instant(1.0),
+            updated=Instant(1.0),
+        )
+        done = Summary(
+            execution=ONE,
+            workflow=WorkflowId("desk"),
+            revision=1,
+            status="completed",
+            started=Instant(1.0),
+            updated=Instant(2.0),
+        )
+        await store.journal.append(ONE, row_of(1), summary=running)
+        assert await store.executions.find(ONE) == running
+        outcome = await asyncio.gather(store.journal.append(ONE, row_of(1), summary=done), return_exceptions=True)
+        assert isinstance(outcome[0], JournalMoved)
+        assert await store.executions.find(ONE) == running
+        await store.journal.append(ONE, row_of(2), summary=done)
+        assert await store.executions.find(ONE) == done
+
+
+JOURNAL_RULES: Final[tuple[Rule, ...]] = (
+    rows_come_back_as_they_were_in_order,
+    an_unknown_execution_has_no_rows,
+    of_two_writers_one_is_told_to_look_again,
+    a_row_that_does_not_follow_is_refused_and_changes_nothing,
+    many_executions_at_once_do_not_disturb_each_other,
+    rows_asked_for_at_once_are_taken_in_that_order,
+    reading_sees_what_is_appended_meanwhile,
+    a_value_comes_back_exactly_or_is_refused,
+    rows_of_every_size_come_back,
+    a_row_of_50_megabytes_comes_back,
+    a_summary_changes_with_its_row_or_not_at_all,
+)
+
+
+async def everything_is_there_after_opening_again(url: str) -> None:
+    rows = [row_of(seq, "x" * seq * 100) for seq in range(1, 51)]
+    async with opened(url) as store:
+        for row in rows[:25]:
+            await store.journal.append(ONE, row)
+    async with opened(url) as store:
+        assert await store.journal.last(ONE) == 25
+        for row in rows[25:]:
+            await store.journal.append(ONE, row)
+    async with opened(url) as store:
+        assert await rows_in(store.journal, ONE) == rows
+        assert await store.verify() == []
+
+
+async def closing_commits_what_was_asked_for(url: str) -> None:
+    async with opened(url) as store:
+        asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in range(1, 51)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*asked)
+    async with opened(url) as store:
+        assert await store.journal.last(ONE) == 50
+
+
+async def two_openings_of_one_store_never_both_win(url: str) -> None:
+    async with opened(url) as first, opened(url) as second:
+        for seq in range(1, 31):
+            both = (first.journal.append(ONE, row_of(seq, "first")), second.journal.append(ONE, row_of(seq, "second")))
+            outcomes = await asyncio.gather(*both, return_exceptions=True)
+            assert [type(outcome) for outcome in outcomes if outcome is not None] == [JournalMoved]
+        assert [row.seq for row in await rows_in(first.journal, ONE)] == list(range(1, 31))
+        assert await second.verify() == []
+
+
+async def what_was_acknowledged_survives_a_killed_process(url: str) -> None:
+    """A child appends for eight executions and says so; it is killed in the middle, without warning."""
+    program = f"import asyncio, pointsman.testing.journals as j; asyncio.run(j.append_and_say({url!r}))"
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
+    assert child.stdout is not None
+    said = [await child.stdout.readline() for _ in range(ACKNOWLEDGED_MIN)]
+    child.kill()
+    said += (await child.stdout.read()).splitlines(keepends=True)
+    await child.wait()
+    acknowledged: dict[ExecutionId, int] = {}
+    for line in said:
+        if line.endswith(b"\n"):
+            execution, seq = line.decode().split()
+            acknowledged[ExecutionId(execution)] = int(seq)
+    assert sum(acknowledged.values()) >= ACKNOWLEDGED_MIN
+    async with opened(url) as store:
+        assert await store.verify() == []
+        for execution, last in acknowledged.items():
+            rows = await rows_in(store.journal, execution)
+            assert last <= len(rows) <= last + 1, "at most the row that was on its way is there unacknowledged"
+            assert rows == [row_of(seq, execution) for seq in range(1, len(rows) + 1)]
+            await store.journal.append(execution, row_of(len(rows) + 1))
+
+
+async def append_and_say(url: str) -> None:
+    """Append to eight executions until killed; print each row when it was acknowledged."""
+
+    async def write(store: Store, execution: ExecutionId) -> None:
+        for seq in range(1, 1_000_000):
+            await store.journal.append(execution, row_of(seq, execution))
+            sys.stdout.write(f"{execution} {seq}\n")
+            sys.stdout.flush()
+
+    async with opened(url) as store:
+        await asyncio.gather(*(write(store, ExecutionId(f"exec-{number}")) for number in range(8)))
+
+
+DURABLE_RULES: Final[tuple[Rule, ...]] = (
+    everything_is_there_after_opening_again,
+    closing_commits_what_was_asked_for,
+    two_openings_of_one_store_never_both_win,
+    what_was_acknowledged_survives_a_killed_process,
+)

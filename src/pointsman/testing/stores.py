@@ -1,0 +1,235 @@
+"""What every store must do beside its journal, as functions to run against any address. See `testing.journals`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from pointsman.journal.faults import MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
+from pointsman.testing.journals import Rule, opened, refused
+from pointsman.values import ExecutionId, Instant, Json, WorkflowId
+
+DESK: Final = WorkflowId("desk")
+
+
+def summary_of(number: int, status: str = "completed", *, session: str | None = None) -> Summary:
+    return Summary(
+        execution=ExecutionId(f"exec-{number:03}"),
+        workflow=DESK if number % 2 else WorkflowId("other"),
+        revision=number,
+        status=status,
+        started=Instant(number // 2),
+        updated=Instant(number),
+        parent=ExecutionId("exec-000") if number == 7 else None,
+        session=session,
+        owner="ann" if number < 5 else "bob",
+    )
+
+
+def numbers(found: list[Summary]) -> list[int]:
+    return [int(summary.execution.removeprefix("exec-")) for summary in found]
+
+
+async def executions_are_listed_newest_first(url: str) -> None:
+    async with opened(url) as store:
+        for number in (3, 0, 9, 6, 1, 8, 2, 7, 5, 4):
+            await store.executions.put(summary_of(number))
+        everything = await store.executions.list()
+        assert numbers(everything) == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+        assert everything[0] == summary_of(9)
+        page = await store.executions.list(ExecutionQuery(limit=3))
+        last = page[-1]
+        following = ExecutionQuery(limit=3, before=(last.started, last.execution))
+        assert numbers(page) == [9, 8, 7]
+        assert numbers(await store.executions.list(following)) == [6, 5, 4]
+
+
+async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
+    async with opened(url) as store:
+        for number in range(10):
+            status = "running" if number in (2, 3) else "waiting" if number == 4 else "completed"
+            await store.executions.put(summary_of(number, status, session="talk" if number == 6 else None))
+
+        async def found(query: ExecutionQuery) -> list[int]:
+            return numbers(await store.executions.list(query))
+
+        assert await found(ExecutionQuery(statuses=frozenset({"running", "waiting"}))) == [4, 3, 2]
+        assert await found(ExecutionQuery(workflow=DESK)) == [9, 7, 5, 3, 1]
+        assert await found(ExecutionQuery(parent=ExecutionId("exec-000"))) == [7]
+        assert await found(ExecutionQuery(session="talk")) == [6]
+        assert await found(ExecutionQuery(owner="ann", workflow=DESK, statuses=frozenset({"completed"}))) == [1]
+        assert await found(ExecutionQuery(owner="' OR 1=1 --")) == []
+        assert await store.executions.find(ExecutionId("exec-none")) is None
+
+
+def draft_of(text: str, version: str = "1.0.0", name: WorkflowId = DESK) -> WorkflowDraft:
+    native: dict[str, Json] = {"pointsman": 1, "id": name, "text": text}
+    return WorkflowDraft(
+        id=name,
+        name=f"The {name}",
+        version=version,
+        dialect="rows",
+        text=text,
+        native=native,
+        created=Instant(1.5),
+        author="ann",
+    )
+
+
+async def a_saved_revision_never_changes(url: str) -> None:
+    async with opened(url) as store:
+        first = await store.workflows.save(draft_of("one\r\n\ttwo"))
+        again = await store.workflows.save(draft_of("one\r\n\ttwo"))
+        second = await store.workflows.save(draft_of("two"))
+        third = await store.workflows.save(draft_of("two", "2.0.0"))
+        assert (first.revision, again, second.revision, third.revision) == (1, first, 2, 3)
+        assert await store.workflows.find("desk") == third
+        assert await store.workflows.find("desk@1") == first
+        assert await store.workflows.find("desk@1.0.0") == second
+        assert await store.workflows.find("desk@9") is None
+        assert await store.workflows.find("desk@9.9.9") is None
+        assert await store.workflows.find("nobody") is None
+        found = await store.workflows.find("desk@1")
+        assert found is not None
+        assert found.draft == draft_of("one\r\n\ttwo"), "the author's document is kept byte for byte"
+
+
+async def saving_at_the_same_time_numbers_without_gaps(url: str) -> None:
+    async with opened(url) as store:
+        saved = await asyncio.gather(*(store.workflows.save(draft_of(f"text {number}")) for number in range(20)))
+        assert sorted(one.revision for one in saved) == list(range(1, 21))
+
+
+async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str) -> None:
+    async with opened(url) as store:
+        await store.workflows.save(draft_of("one"))
+        await store.workflows.save(draft_of("else", name=WorkflowId("aside")))
+        assert [entry.id for entry in await store.workflows.list()] == ["aside", "desk"]
+        assert await store.workflows.delete(DESK)
+        assert not await store.workflows.delete(DESK)
+        assert not await store.workflows.delete(WorkflowId("nobody"))
+        assert [entry.id for entry in await store.workflows.list()] == ["aside"]
+        assert await store.workflows.find("desk") is None
+        pinned = await store.workflows.find("desk@1")
+        assert pinned is not None
+        assert pinned.draft.text == "one"
+        back = await store.workflows.save(draft_of("one"))
+        assert back.revision == 2
+        assert [entry.revision for entry in await store.workflows.list(DESK)] == [2, 1]
+
+
+async def memory_keeps_scopes_and_namespaces_apart(url: str) -> None:
+    async with opened(url) as store:
+        memory = store.memory
+        await memory.put("session", "ann", "name", "Ann")
+        await memory.put("session", "bob", "name", "Bob")
+        await memory.put("long_term", "ann", "name", {"first": "Ann"})
+        assert await memory.get("session", "ann", "name") == "Ann"
+        assert await memory.get("long_term", "ann", "name") == {"first": "Ann"}
+        assert await memory.get("execution", "ann", "name") is None
+        await memory.put("session", "ann", "name", None)
+        assert await memory.get("session", "ann", "name") is None
+        assert await memory.get("session", "bob", "name") == "Bob"
+        await memory.forget("session", "bob")
+        assert await memory.get("session", "bob", "name") is None
+        assert await memory.search("session", "bob", "Bob") == []
+
+
+async def nothing_appended_to_memory_at_the_same_time_is_lost(url: str) -> None:
+    async with opened(url) as store:
+        memory = store.memory
+        await asyncio.gather(*(memory.append("session", "ann", "log", number) for number in range(50)))
+        log = await memory.get("session", "ann", "log")
+        assert isinstance(log, list)
+        assert log == list(range(50))
+        await memory.put("session", "ann", "name", "Ann")
+        assert await refused(memory.append("session", "ann", "name", 1), MemoryNotAList)
+        assert await memory.get("session", "ann", "name") == "Ann"
+
+
+async def memory_is_searched_by_words_and_nothing_else(url: str) -> None:
+    async with opened(url) as store:
+        memory = store.memory
+        await memory.put("long_term", "ann", "harbour", {"note": "The harbour strike began on Monday"})
+        await memory.put("long_term", "ann", "strike", ["a strike", "of lightning"])
+        await memory.put("long_term", "ann", "cats", "Cats sleep")
+        await memory.put("long_term", "bob", "harbour", "The harbour strike, of somebody else")
+        found = await memory.search("long_term", "ann", "harbour strike")
+        assert [key for key, _ in found] == ["harbour", "strike"]
+        assert found[0][1] == {"note": "The harbour strike began on Monday"}
+        assert await memory.search("long_term", "ann", "harbour strike", limit=1) == found[:1]
+        for hostile in ('"', "NEAR(", "harb*", "words:dogs", "cat OR", "'; DROP TABLE memory --", "", "*", "-"):
+            assert await memory.search("long_term", "ann", hostile) == []
+        await memory.put("long_term", "ann", "harbour", "quiet now")
+        assert [key for key, _ in await memory.search("long_term", "ann", "monday")] == []
+
+
+async def a_turn_is_said_once(url: str) -> None:
+    async with opened(url) as store:
+        sessions = store.sessions
+        hello: tuple[Json, ...] = ({"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"})
+        more: tuple[Json, ...] = ({"role": "user", "content": "more"},)
+        assert (await sessions.load("talk")).messages == ()
+        await sessions.append("talk", hello, after=0)
+        await sessions.append("talk", hello, after=0)
+        assert (await sessions.load("talk")).messages == hello
+        assert await refused(sessions.append("talk", more, after=0), SessionMoved)
+        assert await refused(sessions.append("talk", more, after=9), SessionMoved)
+        await sessions.append("talk", more, after=2)
+        assert (await sessions.load("talk")).messages == (*hello, *more)
+        await sessions.append("talk", hello, after=0)
+        assert len((await sessions.load("talk")).messages) == 3
+
+
+async def a_closed_session_takes_no_more_until_it_is_reopened(url: str) -> None:
+    async with opened(url) as store:
+        sessions = store.sessions
+        await sessions.append("talk", ("a",), after=0)
+        await sessions.close("talk")
+        await sessions.close("talk")
+        assert (await sessions.load("talk")).closed
+        assert await refused(sessions.append("talk", ("b",), after=1), SessionClosed)
+        await sessions.append("talk", ("a",), after=0)
+        await sessions.close("talk", closed=False)
+        await sessions.append("talk", ("b",), after=1)
+        assert (await sessions.load("talk")).messages == ("a", "b")
+
+
+async def the_first_answer_of_an_effect_stays(url: str) -> None:
+    async with opened(url) as store:
+        one, other = ExecutionId("exec-one"), ExecutionId("exec-two")
+        await store.effects.record(one, "write#1", 2, {"text": "x" * 100_000})
+        await store.effects.record(one, "write#1", 1, None)
+        await store.effects.record(one, "write#1", 1, "paid twice")
+        await store.effects.record(one, "write#2", 1, "second attempt")
+        await store.effects.record(other, "write#1", 1, "other")
+        assert await store.effects.recorded(one, "write#1") == {1: None, 2: {"text": "x" * 100_000}}
+        assert await store.effects.recorded(one, "write#2") == {1: "second attempt"}
+        assert await store.effects.recorded(other, "read#1") == {}
+
+
+async def bytes_are_kept_once_by_their_content(url: str) -> None:
+    async with opened(url) as store:
+        contents = [b"", b"\x00\xff", b"x" * 1_000_000, bytes(range(256)) * 40]
+        digests = [await store.blobs.put(content) for content in contents]
+        assert [await store.blobs.put(content) for content in contents] == digests
+        assert [await store.blobs.get(digest) for digest in digests] == contents
+        assert await store.blobs.get("00" * 32) is None
+        assert await store.verify() == []
+
+
+STORE_RULES: Final[tuple[Rule, ...]] = (
+    executions_are_listed_newest_first,
+    executions_are_narrowed_by_what_is_asked,
+    a_saved_revision_never_changes,
+    saving_at_the_same_time_numbers_without_gaps,
+    a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,
+    memory_keeps_scopes_and_namespaces_apart,
+    nothing_appended_to_memory_at_the_same_time_is_lost,
+    memory_is_searched_by_words_and_nothing_else,
+    a_turn_is_said_once,
+    a_closed_session_takes_no_more_until_it_is_reopened,
+    the_first_answer_of_an_effect_stays,
+    bytes_are_kept_once_by_their_content,
+)

@@ -1,0 +1,234 @@
+"""The SQLite store when things go wrong around it: typed errors, reading goes on, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pointsman.errors import OperatorError
+from pointsman.journal.faults import StoreFull, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.journal.sqlite import SqliteStore, connection, open_sqlite, writer
+from pointsman.journal.sqlite.schema import FIRST, migrate, pragma
+from pointsman.journal.sqlite.transaction import Transaction
+from pointsman.testing.journals import ONE, opened, row_of, rows_in
+from pointsman.values import ExecutionId
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
+    yield store
+    await store.close()
+
+
+def settle(store: SqliteStore, setting: str) -> None:
+    """Change a setting of the idle connection that writes."""
+    writing = store.journal._writer._connection  # pyright: ignore[reportPrivateUsage] - the fault comes from inside
+    writing.execute(setting).fetchall()
+
+
+async def seqs(store: SqliteStore) -> list[int]:
+    return [row.seq for row in await rows_in(store.journal, ONE)]
+
+
+async def test_a_full_disk_stops_writing_only_and_only_while_it_is_full(store: SqliteStore) -> None:
+    await store.journal.append(ONE, row_of(1))
+    settle(store, "PRAGMA max_page_count = 60")
+    with pytest.raises(StoreFull) as refused:
+        await store.journal.append(ONE, row_of(2, Random(1).randbytes(500_000).hex()))
+    assert isinstance(refused.value, OperatorError)
+    assert "room" in refused.value.hint
+    assert await seqs(store) == [1]
+    settle(store, "PRAGMA max_page_count = 1000000")
+    await store.journal.append(ONE, row_of(2))
+    assert await seqs(store) == [1, 2]
+    assert await store.verify() == []
+
+
+async def test_a_read_only_store_is_still_read(store: SqliteStore) -> None:
+    await store.journal.append(ONE, row_of(1))
+    settle(store, "PRAGMA query_only = 1")
+    with pytest.raises(StoreReadOnly, match="readonly") as refused:
+        await store.journal.append(ONE, row_of(2))
+    assert "writable" in refused.value.hint
+    assert await seqs(store) == [1]
+    settle(store, "PRAGMA query_only = 0")
+    await store.journal.append(ONE, row_of(2))
+
+
+async def test_a_store_locked_by_another_process_is_told_and_goes_on_when_released(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "LOCKED_WAIT_S", 0.0)
+    await store.journal.append(ONE, row_of(1))
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreLocked) as refused:
+        await store.journal.append(ONE, row_of(2))
+    assert "other process" in refused.value.hint
+    assert await seqs(store) == [1]
+    other.execute("ROLLBACK")
+    other.close()
+    await store.journal.append(ONE, row_of(2))
+    assert await seqs(store) == [1, 2]
+
+
+async def test_a_lock_that_is_released_in_time_is_waited_for(store: SqliteStore, tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    asyncio.get_running_loop().call_later(0.05, other.execute, "ROLLBACK")
+    await store.journal.append(ONE, row_of(1))
+    other.close()
+
+
+async def test_a_file_that_went_away_is_missed_and_taken_up_again(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "LOOK_AT_FILE_S", -1.0)
+    await store.journal.append(ONE, row_of(1))
+    file, aside = tmp_path / "store.db", tmp_path / "aside.db"
+    file.rename(aside)
+    with pytest.raises(StoreMissing, match="is gone"):
+        await store.journal.append(ONE, row_of(2))
+    assert await seqs(store) == [1]
+    file.write_bytes(b"")
+    with pytest.raises(StoreMissing, match="took the place"):
+        await store.journal.append(ONE, row_of(2))
+    aside.rename(file)
+    await store.journal.append(ONE, row_of(2))
+    assert await seqs(store) == [1, 2]
+
+
+async def test_one_bad_request_does_not_harm_those_committed_with_it(store: SqliteStore) -> None:
+    def fail(transaction: Transaction) -> None:
+        transaction.execute("INSERT INTO executions (id) VALUES ('half')")
+        raise ZeroDivisionError
+
+    submit = store.journal._writer.submit  # pyright: ignore[reportPrivateUsage] - only a bug could do this from outside
+    others = [store.journal.append(ExecutionId(f"exec-{number}"), row_of(1)) for number in range(20)]
+    outcomes = await asyncio.gather(*others[:10], submit(fail), *others[10:], return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes if outcome is not None] == [ZeroDivisionError]
+    assert [await store.journal.last(ExecutionId(f"exec-{number}")) for number in range(20)] == [1] * 20
+    assert await store.journal.last(ExecutionId("half")) == 0
+
+
+async def test_who_stops_waiting_harms_nobody(store: SqliteStore) -> None:
+    asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in (1, 2, 3)]
+    await asyncio.sleep(0)
+    asked[1].cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    await store.journal.append(ONE, row_of(4))
+    assert await seqs(store) == [1, 2, 3, 4]
+
+
+async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_committing(store: SqliteStore) -> None:
+    for seq in range(1, 301):
+        await store.journal.append(ONE, row_of(seq))
+        if seq % 50 == 0:
+            other = ExecutionId(f"exec-{seq}")
+            await asyncio.gather(*(store.journal.append(other, row_of(number)) for number in range(1, 9)))
+    assert await seqs(store) == list(range(1, 301))
+    assert await store.verify() == []
+
+
+async def test_the_log_is_folded_into_the_file_while_writing_goes_on(store: SqliteStore, tmp_path: Path) -> None:
+    value = Random(1).randbytes(700).hex()
+    for number in range(120):
+        other = ExecutionId(f"exec-{number}")
+        await asyncio.gather(*(store.journal.append(other, row_of(seq, value)) for seq in range(1, 101)))
+    # 12 000 rows of 1.6 KB were written. Without folding all of them would be in the log and none in the file.
+    assert (tmp_path / "store.db").stat().st_size > 10_000_000
+    assert (tmp_path / "store.db-wal").stat().st_size < 10_000_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE rows SET data = CAST(replace(data, 'one', 'two') AS BLOB) WHERE place & 4294967295 = 3",
+        "UPDATE rows SET at = at + 1 WHERE place & 4294967295 = 3",
+        "UPDATE rows SET hash = zeroblob(32) WHERE place & 4294967295 = 3",
+        "UPDATE rows SET form = 1 WHERE place & 4294967295 = 3",
+        "UPDATE rows SET shape = 1 WHERE place & 4294967295 = 3",
+        "UPDATE rows SET place = place + 100 WHERE place & 4294967295 = 5",
+        "DELETE FROM rows WHERE place & 4294967295 = 2",
+        "UPDATE executions SET id = id || '-other'",
+        "DELETE FROM executions",
+        "UPDATE blobs SET data = zeroblob(10)",
+        "UPDATE blobs SET form = 0",
+        "DELETE FROM blobs",
+    ],
+)
+@pytest.mark.requirement("S1-110")
+async def test_every_change_behind_our_back_is_found(change: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    async with opened(url) as store:
+        for seq in range(1, 6):
+            await store.journal.append(ONE, row_of(seq, "one"))
+        await store.journal.append(ExecutionId("exec-large"), row_of(1, "large" * 50_000))
+        assert await store.verify() == []
+    intruder = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    changed = intruder.execute(change).rowcount
+    intruder.close()
+    assert changed >= 1
+    async with opened(url) as store:
+        assert await store.verify() != []
+
+
+async def test_a_flipped_bit_in_a_stored_value_is_found(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    async with opened(url) as store:
+        await store.journal.append(ONE, row_of(1, "a remarkable sentence"))
+    file = tmp_path / "store.db"
+    content = bytearray(file.read_bytes())
+    at = content.index(b"remarkable")
+    for bit in range(8):
+        content[at] ^= 1 << bit
+        file.write_bytes(content)
+        async with opened(url) as store:
+            assert await store.verify() == ["execution 'exec-one': row 1 is not what was written"]
+        content[at] ^= 1 << bit
+
+
+def test_migrations_are_applied_once_in_order_and_all_or_nothing(tmp_path: Path) -> None:
+    database = connection.connect_writer(tmp_path / "store.db")
+    migrate(database, (FIRST,))
+    second = ("ALTER TABLE effects ADD COLUMN cost REAL", "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT")
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(database, (FIRST, (*second, "CREATE TABLE extra (id) STRICT")))
+    assert pragma(database, "user_version") == 1
+    assert database.execute("SELECT count(*) FROM pragma_table_info('effects') WHERE name = 'cost'").fetchone() == (0,)
+    migrate(database, (FIRST, second))
+    migrate(database, (FIRST, second))
+    assert pragma(database, "user_version") == 2
+    assert database.execute("SELECT cost FROM effects").fetchall() == []
+    database.close()
+
+
+async def test_every_commit_reaches_the_disk(store: SqliteStore) -> None:
+    def settings(transaction: Transaction) -> tuple[object, ...]:
+        return tuple(transaction.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+
+    found = await store.journal._writer.submit(settings)  # pyright: ignore[reportPrivateUsage] - no other way to look
+    assert found == ("wal", 2)
+
+
+def test_an_old_sqlite_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
+    (warning,) = connection.version_warnings()
+    assert "3.51.3" in warning
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
+    assert connection.version_warnings() == []
+
+
+async def test_people_can_look_into_the_file(store: SqliteStore, tmp_path: Path) -> None:
+    await store.journal.append(ONE, row_of(1, "hello"))
+    shell = sqlite3.connect(tmp_path / "store.db")
+    execution, seq, at, events = shell.execute("SELECT execution, seq, at, events FROM journal").fetchone()
+    shell.close()
+    assert (execution, seq, at) == (ONE, 1, "2023-11-14 22:13:21")
+    assert '"hello"' in events

@@ -1,0 +1,117 @@
+"""Stores are found by their address; what cannot be opened says why and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from pointsman.errors import OperatorError
+from pointsman.journal import store as stores
+from pointsman.journal.faults import StoreClosed, StoreForeign, StoreMissing, StoreNewer, StoreUnknown
+from pointsman.journal.memory import open_memory
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.journal.store import open_store
+from pointsman.testing.journals import ONE, opened, row_of
+
+
+async def test_an_unknown_kind_of_store_lists_the_known_ones() -> None:
+    with pytest.raises(StoreUnknown) as refused:
+        await open_store("mongodb://somewhere")
+    assert isinstance(refused.value, OperatorError)
+    assert "memory:" in refused.value.hint
+    assert "sqlite:" in refused.value.hint
+
+
+async def test_a_bare_path_is_told_how_to_be_written() -> None:
+    with pytest.raises(StoreUnknown) as refused:
+        await open_store("pointsman.db")
+    assert "sqlite:///pointsman.db" in refused.value.hint
+
+
+async def test_other_packages_can_bring_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = EntryPoint("mine", "pointsman.journal.memory:open_memory", stores.ENTRY_POINTS)
+
+    def entry_points(*, group: str) -> EntryPoints:
+        return EntryPoints([found]).select(group=group)
+
+    monkeypatch.setattr(stores, "entry_points", entry_points)
+    assert stores.opener_for("mine", "mine:x") is open_memory
+    async with opened("mine:x") as store:
+        assert store.warnings() == ["memory: nothing outlives this process"]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///name.db", Path.cwd() / "name.db"),
+        ("sqlite:////var/lib/name.db", Path("/var/lib/name.db")),
+        ("sqlite:///~/name.db", Path.home() / "name.db"),
+        ("sqlite:///with%20space.db", Path.cwd() / "with space.db"),
+    ],
+)
+def test_an_address_names_a_file(url: str, path: Path) -> None:
+    assert path_of(url) == path
+
+
+@pytest.mark.parametrize("url", ["sqlite:", "sqlite://host/name.db", "sqlite:///", "sqlite:name.db"])
+def test_an_address_without_a_file_is_refused(url: str) -> None:
+    with pytest.raises(StoreMissing, match="names no file"):
+        path_of(url)
+
+
+async def test_strange_file_names_work(tmp_path: Path) -> None:
+    async with opened(f"sqlite:///{tmp_path}/100%25 ü%3F%23.db") as store:
+        await store.journal.append(ONE, row_of(1))
+    assert (tmp_path / "100% ü?#.db").is_file()
+
+
+async def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissing) as refused:
+        await open_store(f"sqlite:///{tmp_path}/no/such/store.db")
+    assert f"{tmp_path}/no/such" in refused.value.hint
+
+
+async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    file.write_bytes(b"the minutes of the last meeting, which are long enough to have a header " * 20)
+    before = file.read_bytes()
+    with pytest.raises(StoreForeign):
+        await open_store(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+
+
+async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    with sqlite3.connect(file) as other:
+        other.execute("CREATE TABLE accounts (id)")
+    other.close()
+    with pytest.raises(StoreForeign, match="something else"):
+        await open_store(f"sqlite:///{file}")
+    other = sqlite3.connect(file)
+    assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("accounts",)]
+    other.close()
+
+
+async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    async with opened(url) as store:
+        await store.journal.append(ONE, row_of(1))
+    newer = sqlite3.connect(tmp_path / "store.db")
+    newer.execute("PRAGMA user_version = 999")
+    newer.close()
+    with pytest.raises(StoreNewer, match="version 999") as refused:
+        await open_store(url)
+    assert "Upgrade" in refused.value.hint
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    await store.close()
+    await store.close()
+    with pytest.raises(StoreClosed):
+        await store.journal.append(ONE, row_of(1))
+    with pytest.raises(StoreClosed):
+        await store.journal.last(ONE)
