@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field
 
 from pointsman.definition.problems import did_you_mean
-from pointsman.definition.shape import AnyJson, ChosenBy, Expression, Many, Name, NodeRef, Shape
+from pointsman.definition.shape import AnyJson, ChosenBy, Expression, Many, Name, NodeRef, Shape, Spelled
 from pointsman.definition.text import Text
 
 
@@ -58,7 +58,7 @@ class AskModel(Shape):
     """Taken when a model says yes; its answer and reason are recorded."""
 
     type: Literal["llm"] = "llm"
-    prompt: Text
+    prompt: Annotated[Text, Spelled("template")]
     model: str | None = None
 
 

@@ -51,8 +51,7 @@ class Shape(BaseModel):
         defer_build=True,  # importing the language stays cheap; each model is built when first needed
         allow_inf_nan=False,
     )
-    # pydantic's own way to say which further keys there may be
-    __pydantic_extra__: dict[ExtensionKey, object]  # pyright: ignore[reportIncompatibleVariableOverride]  # it is read-only
+    __pydantic_extra__: dict[ExtensionKey, object] = Field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride]  # pydantic reads it so
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:

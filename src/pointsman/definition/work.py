@@ -194,7 +194,7 @@ class StructuredRecordConfig(Shape):
 class UnboundConfig(Shape):
     """A type nobody has registered here: shown, kept as it is, and not executable until a plug-in does."""
 
-    __pydantic_extra__: dict[str, object]
+    __pydantic_extra__: dict[str, object] = Field(init=False)
 
 
 WorkConfig: TypeAlias = (

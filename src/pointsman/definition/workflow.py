@@ -90,7 +90,7 @@ class ChatIntegration(Shape):
 class Workflow(Shape):
     """A definition. Absent means the default; nothing here is filled in."""
 
-    pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] | None = None
+    pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
     """The version of the format; optional on reading, always written."""
     id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
     """Unique in its store."""

@@ -88,6 +88,12 @@ class _Foreign(Protocol):
     start_mark: _Mark | None
 
 
+class _Parser(Protocol):
+    """The one thing asked of the library, which has no types of its own."""
+
+    def parse(self, text: str, /) -> Iterator[_Foreign]: ...
+
+
 class _Marked(Protocol):
     """What the library's errors say."""
 
@@ -103,8 +109,8 @@ def _events(text: str) -> Iterator[_Event]:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        parse = YAML(typ="safe", pure=True).parse  # pyright: ignore[reportUnknownMemberType]  # the library has no types
-        for event in cast("Iterator[_Foreign]", parse(text)):
+        parser = cast("_Parser", YAML(typ="safe", pure=True))
+        for event in parser.parse(text):
             mark = event.start_mark
             yield _Event(
                 kind=type(event).__name__.removesuffix("Event"),

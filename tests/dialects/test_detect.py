@@ -1,0 +1,149 @@
+"""Which dialect a document is in, what it is wrapped in, and one answer with all problems in the author's places."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pointsman.definition.documents import read_document
+from pointsman.dialects.detect import Read, UnknownDialect, read_workflow, read_workflows, write_workflow
+from pointsman.dialects.imported import Imported, Sources
+from pointsman.dialects.shapes import dialects_of, unwrapped
+from pointsman.values import Json, JsonObject
+from tests.definition.documents import FULL, SMALL
+
+
+def read(document: Json, *, dialect: str | None = None) -> Read:
+    return read_workflow(read_document(json.dumps(document)), dialect=dialect)
+
+
+@pytest.mark.requirement("X-8")
+@pytest.mark.parametrize(
+    ("document", "dialect"),
+    [
+        (SMALL, "native"),
+        ({"nodes": [{"id": "a", "type": "agent"}]}, "native"),
+        ({"pointsman": 1, "nodes": {}, "entry_node": "a"}, "native"),
+        ({"entrypointNodeId": "a", "nodes": [], "edges": []}, "rows"),
+        ({"entrypoint_node_id": "a", "nodes": [], "edges": []}, "rows"),
+        ({"nodes": [{"id": "a", "nodeType": "AGENT"}], "edges": []}, "rows"),
+        ({"nodes": [{"id": "a", "node_type": "TOOL_EXECUTOR", "agent_id": "x"}]}, "rows"),
+        ({"edges": [{"sourceNodeId": "a", "conditionType": "ALWAYS"}], "nodes": []}, "rows"),
+        ({"agent_workflows": [], "agent_workflow_nodes": []}, "rows"),
+        ({"entry_node_id": "a", "nodes": [], "edges": []}, "graph"),
+        ({"nodes": [{"id": "a", "type": "agent"}], "edges": [{"from_node": "a", "to_node": "b"}]}, "graph"),
+        ({"nodes": {"a": {}}, "edges": [{"from": "a", "to": "b"}], "entry_node": "a"}, "steps"),
+        ({"nodes": {"a": {"node_type": "execute"}}, "edges": [{"from_node": "a", "to_node": "b"}]}, "steps"),
+        ({"title": "t", "goal": "g", "steps": [{"description": "d", "method": {}}]}, "plan"),
+    ],
+)
+def test_a_dialect_is_known_by_its_marks(document: JsonObject, dialect: str) -> None:
+    assert list(dialects_of(document)) == [dialect]
+
+
+def test_two_dialects_at_once_are_an_error_that_asks_which() -> None:
+    read_one = read({"entrypointNodeId": "a", "entry_node_id": "a", "nodes": [], "edges": []})
+    (problem,) = read_one.problems
+    assert (problem.code, read_one.workflow, read_one.dialect) == ("ambiguous-dialect", None, None)
+    assert problem.hint == "Say which it is: --dialect rows|graph."
+
+
+def test_the_caller_may_say_which_dialect_it_is() -> None:
+    both: JsonObject = {**SMALL, "entry_node_id": "a"}
+    assert read(both).workflow is None
+    chosen = read(both, dialect="native")
+    assert chosen.dialect == "native"
+    assert [problem.code for problem in chosen.problems] == ["unknown-key"]
+
+
+def test_a_dialect_nobody_has_is_the_callers_mistake() -> None:
+    with pytest.raises(UnknownDialect) as caught:
+        read(SMALL, dialect="rowz")
+    assert caught.value.hint.startswith("Did you mean 'rows'?")
+
+
+@pytest.mark.parametrize("document", [{}, {"name": "x"}, {"steps": []}, {"a": {"b": 1}}])
+def test_what_is_no_workflow_is_told_what_one_looks_like(document: JsonObject) -> None:
+    (problem,) = read(document).problems
+    assert problem.code == "unknown-dialect"
+    assert "'nodes'" in problem.hint
+
+
+@pytest.mark.parametrize("document", [[], 3, "text", None])
+def test_what_is_no_object_is_no_workflow(document: Json) -> None:
+    (problem,) = read(document).problems
+    assert problem.code == "shape"
+
+
+@pytest.mark.parametrize("nodes", [[], [{"id": "n", "type": "note"}]])
+def test_a_workflow_of_nothing_is_said_to_be_empty(nodes: Json) -> None:
+    assert [problem.code for problem in read({"id": "w", "nodes": nodes, "edges": []}).problems] == ["no-nodes"]
+
+
+def test_envelopes_are_opened_and_pointers_lead_through_them() -> None:
+    broken: JsonObject = {"nodes": [{"id": "a", "type": "tool"}], "edges": []}
+    wrapped: JsonObject = {"type": "workflow", "summary": "s", "workflow": {"id": "w", **broken}}
+    assert read(wrapped).problems[0].pointer == "/workflow/nodes/0"
+    listed: JsonObject = {"workflows": [{"id": "w", "name": 3, "graph_definition": broken}]}
+    assert {problem.pointer for problem in read(listed).problems} == {
+        "/workflows/0/graph_definition/nodes/0",
+        "/workflows/0/name",
+    }
+
+
+def test_several_workflows_are_read_one_by_one_or_refused_as_one() -> None:
+    document = read_document(json.dumps({"workflows": [{**SMALL, "id": "a"}, {**SMALL, "id": "b"}]}))
+    assert [str(one.workflow.id) for one in read_workflows(document) if one.workflow] == ["a", "b"]
+    (problem,) = read_workflow(document).problems
+    assert (problem.code, problem.message) == ("several-workflows", "the document has 2 workflows: 'a', 'b'")
+
+
+def test_an_envelope_that_holds_itself_many_times_is_opened_a_few_times_only() -> None:
+    document: JsonObject = {"nodes": []}
+    for _ in range(50):
+        document = {"workflow": document}
+    assert len(unwrapped(document)) == 1
+
+
+@pytest.mark.requirement("T1-21")
+def test_a_choice_of_types_is_a_sketch() -> None:
+    found = read({"entry_node_id": "a", "nodes": [{"id": "a", "type": "agent|fanout|loop"}], "edges": []})
+    (problem,) = found.problems
+    assert (problem.code, problem.pointer, found.workflow) == ("schema-sketch", "/nodes/0/type", None)
+
+
+def test_problems_have_the_authors_line_and_column() -> None:
+    text = '{"id": "w",\n "nodes": [\n  {"id": "a", "type": "agent", "config": {"promt": "x"}}]}'
+    (problem,) = read_workflow(read_document(text)).problems
+    assert (problem.line, problem.column) == (3, 43)
+    assert text.splitlines()[2][42:].startswith('"promt"')
+
+
+def test_unreadable_text_is_the_only_problem() -> None:
+    found = read_workflow(read_document('{"nodes": ['))
+    assert [problem.code for problem in found.problems] == ["unreadable"]
+    assert found.workflow is None
+
+
+def test_later_findings_are_placed_in_the_authors_document() -> None:
+    found = read(FULL)
+    assert found.workflow is not None
+    assert found.problems == ()
+
+
+def test_writing_back_gives_the_authors_document() -> None:
+    found = read(SMALL)
+    assert found.workflow is not None
+    assert write_workflow(found.workflow, dialect="native", original=SMALL).document is SMALL
+    assert write_workflow(found.workflow, dialect="native").document == {"pointsman": 1, **SMALL}
+
+
+def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:
+    sources = Sources({"/nodes/1": "/steps/a", "/nodes/1/config/tool": "/steps/a/tool"})
+    assert sources.author_pointer("/nodes/1/config/tool/x") == "/steps/a/tool/x"
+    assert sources.author_pointer("/nodes/1/name") == "/steps/a/name"
+    assert sources.author_pointer("/nodes/10") == "/nodes/10"
+    assert Sources().author_pointer("/a/b") == "/a/b"
+    assert sources.within(Sources({"": "/w"})).author_pointer("/nodes/1/name") == "/w/steps/a/name"
+    assert Imported({}).sources.author_pointer("") == ""
