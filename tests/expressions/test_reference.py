@@ -1,0 +1,47 @@
+"""The reference page is true: its examples run, its functions, bounds and codes are those of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pointsman.expressions import bounds, failures
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.functions import FUNCTIONS, SPECIAL
+from pointsman.expressions.names import ROOTS
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/expressions.md").read_text(encoding="utf-8")
+STATE = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0])
+EXAMPLES = [line.split("→") for line in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)[0].splitlines()]
+
+
+@pytest.mark.parametrize(("source", "expected"), EXAMPLES)
+def test_every_example_of_the_reference_is_true(source: str, expected: str) -> None:
+    value = compile_expression(source.strip()).evaluate(Environment(STATE))
+    assert json.dumps(value) == json.dumps(json.loads(expected))
+
+
+def test_the_reference_names_every_function_and_reserved_name() -> None:
+    words = set(re.findall(r"\w+", PAGE))
+    assert {*FUNCTIONS, *SPECIAL, *ROOTS} - words == set()
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [bounds.SOURCE_CHARS_MAX, bounds.TOKENS_MAX, bounds.DEPTH_MAX, bounds.VISITS_MAX, bounds.INTEGER_BITS_MAX,
+     bounds.TEXT_CHARS_MAX, bounds.RESULT_NODES_MAX, bounds.RESULT_CHARS_MAX, bounds.JSONPATH_VISITS_MAX],
+)  # fmt: skip
+def test_the_reference_states_every_bound(bound: int) -> None:
+    assert f"{bound:,}".replace(",", " ") in PAGE
+
+
+def test_the_codes_of_the_reference_exist() -> None:
+    classes = [*failures.ExpressionError.__subclasses__(), *failures.ExpressionFailed.__subclasses__()]
+    codes = {error.code for error in classes}
+    named = set(re.findall(r"`((?:expression|jsonpath|missing|no)-[a-z-]+)`", PAGE))
+    assert named <= codes | {"no-item"}
+    assert len(codes) == len(classes)
