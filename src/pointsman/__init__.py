@@ -1,5 +1,33 @@
-"""Pointsman: durable, checked, declarative agentic workflows."""
+"""Pointsman: a durable engine for declarative agentic workflows.
+
+The front door: everything else is found by its own module. Names are loaded when they are first used, so that
+importing the package costs next to nothing.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from pointsman.app import Execution, Pointsman, Workflow
+    from pointsman.errors import PointsmanError
+    from pointsman.tools.functions import tool
+
+_WHERE: Final = {
+    "Pointsman": "pointsman.app",
+    "Workflow": "pointsman.app",
+    "Execution": "pointsman.app",
+    "PointsmanError": "pointsman.errors",
+    "tool": "pointsman.tools.functions",
+}
+
+__all__ = ["Execution", "Pointsman", "PointsmanError", "Workflow", "__version__", "tool"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'pointsman' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

@@ -126,7 +126,7 @@ def _life(
         case events.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit
         case events.ExecutionCompleted():
-            state.status, state.output = "completed", event.output
+            state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
         case events.ExecutionFailed():
             state.status, state.failure = "failed", event.failure
         case events.ExecutionCancelled():

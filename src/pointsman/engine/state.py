@@ -223,6 +223,8 @@ class ExecutionState:
     failed: StepState | Waiting | None = None
     """What failed the execution, for a retry: the step, or where its control would have gone on."""
     output: Json = None
+    closes_session: bool = False
+    """The conversation ended with it."""
     failure: Failure | None = None
     interruption: str | None = None
     """The limit that stopped it."""

@@ -90,6 +90,8 @@ class Driver:
             raise
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
+        if self.state.ended:
+            await self.world.turn_ended(self.state)
         if summary is not None:
             self._wake()
         return decision.events, decision.commands

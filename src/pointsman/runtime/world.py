@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pointsman.engine.commands import StartChild
+from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor
@@ -33,6 +34,10 @@ class World(Protocol):
 
     async def stop_child(self, parent: ExecutionId, step: Step) -> None:
         """Cancel the children of a step."""
+        ...
+
+    async def turn_ended(self, state: ExecutionState) -> None:
+        """An execution has ended; its last row is durable. May be said again after a crash."""
         ...
 
     async def publish(self, source: ExecutionId, name: str, data: Json) -> None:

@@ -66,12 +66,14 @@ class NodeCompiler:
         formulas: Formulas,
         edges: dict[int, PlanEdge],
         agents: dict[str, AgentConfig],
+        model: str | None,
     ) -> None:
         self.workflow = workflow
         self.graph = graph
         self.formulas = formulas
         self.edges = edges
         self.agents = agents
+        self.model = model
         config = workflow.config
         self.conversational = config is not None and bool(config.conversational)
         self.has_executor = any(node.type == "tool_executor" for node in workflow.nodes)
@@ -204,10 +206,10 @@ class NodeCompiler:
         return WorkSpec(
             node=node.id,
             kind=kind,
-            config=config,
+            config={**config, "model": self.model} if self.model is not None and "model" in config else config,
             name=node.name.in_(self.formulas.language) if node.name is not None else node.id,
             settings={
-                "defaultModel": said.default_model if said is not None else None,
+                "defaultModel": self.model or (said.default_model if said is not None else None),
                 "language": self.formulas.language,
                 "callTimeout": work.node_time(said),
                 "auto": self.workflow.dialect in ("graph", "steps", "plan"),

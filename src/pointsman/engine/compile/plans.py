@@ -27,15 +27,19 @@ def compile_workflow(
     agents: Mapping[str, AgentConfig] | None = None,
     settings: Mapping[str, Json] | None = None,
     language: str = "en",
+    model: str | None = None,
 ) -> Plan:
-    """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names."""
+    """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names.
+
+    `model` answers every agent, whatever the definition names.
+    """
     graph = analyse(workflow)
     if graph.entry is None:
         raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
     formulas = formulas_of(workflow, language)
     edges = _edges(workflow, graph, formulas)
     known = {**(agents or {}), **(workflow.agents or {})}
-    compiler = NodeCompiler(workflow, graph, formulas, edges, known)
+    compiler = NodeCompiler(workflow, graph, formulas, edges, known, model)
     nodes: dict[str, PlanNode] = {}
     for position, node in enumerate(graph.links.nodes):
         if graph.index[node.id] == position and node.type != "note":

@@ -1,0 +1,91 @@
+"""Checking a source: what reading found and what the checker finds, told about the author's document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from pointsman.app.sources import Workflow
+from pointsman.app.variables import variables_in
+from pointsman.definition.check import Known, ToolFacts, check, lenient_repair
+from pointsman.definition.problems import Problem, did_you_mean, error, sort_problems
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.settings import Settings
+from pointsman.tools.registry import ToolRegistry
+from pointsman.values import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All problems of a source, sorted by place. `workflow` is what would run: repaired where leniency was asked for."""
+
+    problems: tuple[Problem, ...]
+    dialect: str | None
+    workflow: Definition | None
+
+    @property
+    def ok(self) -> bool:
+        """No errors; warnings and notes do not count."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def to_json(self) -> JsonObject:
+        """As `check --json` prints it."""
+        return {
+            "ok": self.ok,
+            "dialect": self.dialect,
+            "problems": [problem.to_json() for problem in self.problems],
+        }
+
+
+def check_workflow(
+    source: Workflow,
+    *,
+    settings: Settings,
+    tools: ToolRegistry,
+    workflows: Collection[str],
+    lenient: bool,
+    model: str | None,
+) -> Checked:
+    """Everything that is wrong, at once."""
+    workflow = source.read.workflow
+    if workflow is None:
+        return Checked(source.read.problems, source.read.dialect, None)
+    known = known_of(settings, tools, workflows)
+    found = check(workflow, known=known)
+    if lenient:
+        workflow, found = lenient_repair(workflow, found)
+        found = [softened(problem) for problem in found]
+    found += _variables(workflow, settings)
+    placed = (source.read.placed(problem) for problem in found)
+    return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)
+
+
+def softened(problem: Problem) -> Problem:
+    """Under leniency agents nobody knows are played by the model without a role of their own."""
+    return replace(problem, severity="warning") if problem.code == "unknown-agent" else problem
+
+
+def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]) -> Known:
+    """What this installation has."""
+    facts: dict[str, ToolFacts] = {}
+    for name in tools.names():
+        spec = tools.find(name)
+        if spec is not None:
+            facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent)
+    agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
+    return Known(tools=facts, agents=agents, workflows=workflows)
+
+
+def _variables(workflow: Definition, settings: Settings) -> list[Problem]:
+    """Variables that nobody grants, at every place that names them."""
+    granted = settings.granted()
+    return [
+        error(
+            "unresolved-variable",
+            pointer,
+            f"the variable {name!r} is not granted",
+            hint=f"{did_you_mean(name, granted)} Put it under [variables] in pointsman.toml, or give --var.".strip(),
+        )
+        for pointer, name in variables_in(workflow.to_document())
+        if name not in granted
+    ]

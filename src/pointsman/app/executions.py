@@ -1,0 +1,192 @@
+"""An execution in a caller's hands: watch it, wait for it, answer it, stop it, take it up again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import ClassVar
+
+import jsonschema_rs
+
+from pointsman.app.views import event_view, execution_view, waiting_view
+from pointsman.engine.reports import (
+    CancelRequested,
+    EventReceived,
+    GateAnswered,
+    PauseRequested,
+    ResumeRequested,
+    RetryRequested,
+)
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.steps import NoSuchStep
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.ports import Row
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.local import LocalRuntime
+from pointsman.runtime.status import status_of
+from pointsman.values import ExecutionId, Json, JsonObject
+
+
+class GateUnclear(CallerError):
+    """Several open gates fit; the answer must name one."""
+
+    code: ClassVar[str] = "gate-unclear"
+
+
+class AnswerInvalid(CallerError):
+    """The data of an answer do not fit the gate's form."""
+
+    code: ClassVar[str] = "answer-invalid"
+
+
+class ExecutionFailed(PointsmanError):
+    """The output of an execution was asked for, and it has none."""
+
+    code: ClassVar[str] = "execution-failed"
+
+
+class Execution:
+    """One execution. Cheap to hold; everything it says comes from the journal."""
+
+    def __init__(self, runtime: LocalRuntime, driver: Driver) -> None:
+        self._runtime = runtime
+        self._driver = driver
+
+    @property
+    def id(self) -> ExecutionId:
+        return self._driver.execution
+
+    @property
+    def state(self) -> ExecutionState:
+        """The live state: read it, never change it."""
+        return self._driver.state
+
+    @property
+    def status(self) -> str:
+        return status_of(self._driver.state)
+
+    @property
+    def waiting(self) -> list[Json]:
+        """The open gates."""
+        return waiting_view(self._driver.state)
+
+    async def settled(self) -> str:
+        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status."""
+        await self._driver.until(self._is_settled)
+        return self.status
+
+    def _is_settled(self) -> bool:
+        state = self._driver.state
+        if state.ended or state.stands_still:
+            return not self._driver.busy or state.ended
+        if status_of(state) != "waiting":
+            return False
+        return not any(timer.purpose in ("wait", "retry", "delay") for timer in state.timers.values())
+
+    async def output(self) -> Json:
+        """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
+        status = await self.settled()
+        state = self._driver.state
+        if status == "completed":
+            return state.output
+        if state.failure is not None:
+            raise ExecutionFailed(state.failure.message, hint=state.failure.hint)
+        raise ExecutionFailed(f"the execution is {status}", hint="`pointsman show` tells what it waits for.")
+
+    async def rows(self) -> list[Row]:
+        """The whole journal."""
+        return [row async for row in self._runtime.journal.read(self.id)]
+
+    async def view(self) -> JsonObject:
+        """The execution as JSON."""
+        return execution_view(self._driver.state, await self.rows())
+
+    async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
+        """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself."""
+        woken = asyncio.Event()
+
+        def see(seen: Committed | Delta) -> None:
+            if isinstance(seen, Committed) and seen.execution == self.id:
+                woken.set()
+
+        leave = self._runtime.feed.watch(see)
+        try:
+            while True:
+                woken.clear()
+                settled = self._is_settled()
+                async for row in self._runtime.journal.read(self.id, after=after):
+                    after = row.seq
+                    for number, event in enumerate(row.events):
+                        yield event_view(row, number, event)
+                if settled or not follow:
+                    return
+                await self._wait(woken)
+        finally:
+            leave()
+
+    async def _wait(self, woken: asyncio.Event) -> None:
+        """Until a row comes, or the driver says that something changed."""
+        changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self._is_settled()))
+        came = asyncio.ensure_future(woken.wait())
+        try:
+            await asyncio.wait({changed, came}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in (changed, came):
+                one.cancel()
+
+    # What people do ------------------------------------------------------------------------------------------------
+
+    async def answer(
+        self, gate: str, action: str, data: Json = None, *, comment: str = "", by: str = ""
+    ) -> None:
+        """Answer an open gate, named by its id, or by its node's id while that is unique."""
+        at = self.gate(gate)
+        assert at.gate is not None
+        _check_form(at.gate.form, data)
+        await self._driver.deliver(GateAnswered(step=at.step, action=action, data=data, comment=comment, by=by))
+
+    def gate(self, name: str) -> StepState:
+        """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+        gates = [at for at in self._driver.state.steps.values() if at.gate is not None]
+        exact = [at for at in gates if at.gate is not None and at.gate.id == name]
+        found = exact or [at for at in gates if at.step.node == name]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(sorted(at.gate.id for at in gates if at.gate is not None)) or "none"
+        if found:
+            raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=f"Name one: {names}.")
+        raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {names}.")
+
+    async def cancel(self, *, reason: str = "", by: str = "") -> None:
+        """Stop it for good. A second time does nothing."""
+        await self._driver.deliver(CancelRequested(reason=reason, by=by))
+
+    async def pause(self, *, by: str = "") -> None:
+        """Let no further step start; running ones may finish."""
+        await self._driver.deliver(PauseRequested(by=by))
+
+    async def resume(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
+        """Go on after a pause or a limit; after a crash that has happened already by opening it."""
+        if self._driver.state.stands_still:
+            await self._driver.deliver(ResumeRequested(limits=limits or {}, by=by))
+        elif self._driver.state.ended:
+            await self._driver.deliver(ResumeRequested(by=by))  # refused, with the reason
+
+    async def retry(self, *, by: str = "") -> None:
+        """Try the step again that failed the execution."""
+        await self._driver.deliver(RetryRequested(by=by))
+
+    async def signal(self, name: str, data: Json = None, *, by: str = "") -> bool:
+        """Deliver an event to the steps that wait for it. False: none did."""
+        waited = any(at.event == name for at in self._driver.state.steps.values())
+        await self._driver.deliver(EventReceived(name=name, data=data, by=by))
+        return waited
+
+
+def _check_form(form: JsonObject | None, data: Json) -> None:
+    if form is None:
+        return
+    errors = list(jsonschema_rs.validator_for(form).iter_errors(data))
+    if errors:
+        raise AnswerInvalid("; ".join(error.message for error in errors[:5]), hint="See the gate's form.")

@@ -1,0 +1,92 @@
+"""Input: what a caller gives becomes the fields an execution starts with, checked against the workflow's schema."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import jsonschema_rs
+
+from pointsman.definition.control import StartConfig
+from pointsman.definition.workflow import Workflow
+from pointsman.errors import CallerError
+from pointsman.values import Json, JsonObject
+
+MESSAGES: Final = "messages"
+ERRORS_SHOWN: Final = 5
+
+
+class InputInvalid(CallerError):
+    """The input does not fit the workflow's schema."""
+
+    code: ClassVar[str] = "input-invalid"
+
+
+def is_conversational(workflow: Workflow) -> bool:
+    return workflow.config is not None and bool(workflow.config.conversational)
+
+
+def input_for(workflow: Workflow, given: Json) -> JsonObject:
+    """The input as an object: a text goes to the one required field, `goal`, or the conversation. Defaults filled in.
+
+    Raises `InputInvalid`, naming every field that does not fit.
+    """
+    schema = workflow.input_schema
+    found = _as_object(workflow, given, schema)
+    defaults = _defaults(workflow)
+    found = {**{name: value for name, value in defaults.items() if name not in found}, **found}
+    if schema is not None:
+        _check(found, schema)
+    return found
+
+
+def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> JsonObject:
+    if given is None:
+        return {}
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, str):
+        return {_text_field(workflow, schema): given}
+    raise InputInvalid("the input must be an object or a text", hint='Give {"field": value}.')
+
+
+def _text_field(workflow: Workflow, schema: JsonObject | None) -> str:
+    required = (schema or {}).get("required")
+    if isinstance(required, list) and len(required) == 1 and isinstance(required[0], str):
+        return required[0]
+    if is_conversational(workflow):
+        return "message"
+    if workflow.dialect == "graph":
+        return "goal"
+    fields = ", ".join(str(name) for name in required) if isinstance(required, list) and required else "none required"
+    raise InputInvalid(
+        "a text alone is not enough: the workflow does not say which field it is", hint=f"Fields: {fields}."
+    )
+
+
+def _defaults(workflow: Workflow) -> JsonObject:
+    for node in workflow.nodes:
+        if isinstance(node.config, StartConfig) and node.config.defaults is not None:
+            return node.config.defaults
+    return {}
+
+
+def _check(found: JsonObject, schema: JsonObject) -> None:
+    try:
+        validator = jsonschema_rs.validator_for(schema)
+        errors = list(validator.iter_errors(found))
+    except (ValueError, jsonschema_rs.ValidationError) as why:
+        raise InputInvalid(f"the workflow's input schema cannot be used: {why}", hint="Run `pointsman check`.") from None
+    if errors:
+        shown = [f"{'.'.join(str(p) for p in e.instance_path) or 'input'}: {e.message}" for e in errors[:ERRORS_SHOWN]]
+        raise InputInvalid("; ".join(shown), hint="See the workflow's `input` schema for what it takes.")
+
+
+def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:
+    """The messages a turn starts with: what was said before, then what the user says now."""
+    said = given.get(MESSAGES)
+    if isinstance(said, list):
+        return [*history, *said]
+    text = given.get("message")
+    if isinstance(text, str) and text:
+        return [*history, {"role": "user", "content": text}]
+    return [*history]

@@ -1,0 +1,248 @@
+"""One installation: a store, tools, models, settings, and the verbs over them."""
+
+from __future__ import annotations
+
+import os
+import time
+from base64 import b32encode
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pointsman.app.checking import Checked, check_workflow
+from pointsman.app.executions import Execution
+from pointsman.app.inputs import conversation_for, input_for, is_conversational
+from pointsman.app.library import Library
+from pointsman.app.sources import Workflow, invalid
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.engine.reports import Start
+from pointsman.engine.state import ExecutionState
+from pointsman.errors import CallerError
+from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowDraft, WorkflowEntry
+from pointsman.journal.store import Store, open_store
+from pointsman.models.script import Script
+from pointsman.ports import Clock
+from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.feed import Feed
+from pointsman.runtime.local import LocalRuntime
+from pointsman.settings import Settings, load_settings
+from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import Tool
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app.wiring import Hands
+
+SCRIPTED = "scripted"
+
+
+class Disabled(CallerError):
+    """The workflow is switched off."""
+
+    code = "workflow-disabled"
+
+
+class Pointsman:
+    """The front door. An async context: entering opens the store, leaving lets go of everything (and loses nothing)."""
+
+    def __init__(
+        self,
+        store: str | None = None,
+        *,
+        tools: Iterable[Tool] = (),
+        model: str | None = None,
+        script: Script | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`model` answers every agent, whatever its definition names; `script` is what the scripted model says."""
+        loaded = settings if settings is not None else load_settings().settings
+        self.settings = loaded if store is None else loaded.model_copy(update={"store": store})
+        self.model = model
+        self.script = script
+        self.tools = ToolRegistry(tools)
+        self.clock: Clock = clock if clock is not None else SystemClock()
+        self.feed = Feed()
+        self._store: Store | None = None
+        self._runtime: LocalRuntime | None = None
+        self._hands: Hands | None = None
+        self._library: Library | None = None
+
+    async def __aenter__(self) -> Self:
+        from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
+
+        self._store = await open_store(self.settings.store_url)
+        self._library = Library(self._store, self.settings)
+        self._hands = wire(self.settings, self.tools, self._store, model=self.model, script=self.script)
+        self._runtime = LocalRuntime(
+            self._store, self._library, self._hands.executors, self.clock, self.feed, ended=self._turn_ended
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._runtime is not None:
+            await self._runtime.close()
+        if self._hands is not None:
+            await self._hands.close()
+        if self._store is not None:
+            await self._store.close()
+
+    @property
+    def store(self) -> Store:
+        assert self._store is not None, "use `async with Pointsman(…)`"
+        return self._store
+
+    @property
+    def runtime(self) -> LocalRuntime:
+        assert self._runtime is not None, "use `async with Pointsman(…)`"
+        return self._runtime
+
+    @property
+    def library(self) -> Library:
+        assert self._library is not None, "use `async with Pointsman(…)`"
+        return self._library
+
+    # Definitions ---------------------------------------------------------------------------------------------------
+
+    async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
+        """Everything that is wrong with a workflow, at once. Never raises."""
+        saved = [entry.id for entry in await self.store.workflows.list()]
+        return check_workflow(
+            workflow, settings=self.settings, tools=self.tools, workflows=saved, lenient=lenient, model=self.model
+        )
+
+    async def runnable(self, workflow: Workflow, *, lenient: bool = False) -> Definition:
+        """The definition, its variables replaced. Raises `WorkflowInvalid` listing all problems, `Disabled`."""
+        checked = await self.check(workflow, lenient=lenient)
+        if checked.workflow is None or not checked.ok:
+            raise invalid(checked.problems)
+        if checked.workflow.enabled is False:
+            raise Disabled(f"{checked.workflow.id!r} is disabled", hint="Set `enabled: true`.")
+        return self.library.resolved(checked.workflow)
+
+    async def save(self, workflow: Workflow, *, author: str = "", draft: bool = False) -> SavedWorkflow:
+        """Save a revision. Raises `WorkflowInvalid` for one with errors, unless it is meant as a draft."""
+        checked = await self.check(workflow)
+        if workflow.read.workflow is None or not (checked.ok or draft):
+            raise invalid(checked.problems)
+        found = workflow.definition
+        return await self.store.workflows.save(
+            WorkflowDraft(
+                id=WorkflowId(found.id),
+                name=found.name.in_(self.settings.language) if found.name is not None else found.id,
+                version=found.version or "",
+                dialect=workflow.read.dialect or "native",
+                text=workflow.document.text,
+                native=found.to_document(),
+                created=Instant(self.clock.now()),
+                author=author,
+            )
+        )
+
+    async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
+        """The latest revision of each saved workflow; or all revisions of one, newest first."""
+        return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
+
+    async def source(self, reference: str) -> Workflow:
+        """A saved workflow, as its author wrote it."""
+        _, revision = await self.library.saved(reference)
+        saved = await self.store.workflows.find(f"{reference.partition('@')[0]}@{revision}")
+        assert saved is not None
+        return Workflow.parse(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
+
+    # Executions ----------------------------------------------------------------------------------------------------
+
+    async def start(
+        self,
+        workflow: Workflow | str,
+        input: Json = None,
+        *,
+        session: str | None = None,
+        config: Mapping[str, Json] | None = None,
+        durability: str | None = None,
+        lenient: bool = False,
+    ) -> Execution:
+        """Begin an execution of a document or of a saved workflow. Returns when its start is durable."""
+        revision = 0
+        if isinstance(workflow, str):
+            _, revision = await self.library.saved(workflow)
+            workflow = await self.source(workflow)
+        definition = await self.runnable(workflow, lenient=lenient)
+        given = input_for(definition, input)
+        history: tuple[Json, ...] = ()
+        if session is not None:
+            history = (await self.store.sessions.load(session)).messages
+        digest = await self.library.keep(definition)
+        options = await self._options(definition, revision, history)
+        if durability is not None:
+            options["durability"] = durability
+        plan = await self.library.pinned(digest, options)
+        report = Start(
+            input=given,
+            config=dict(config or {}),
+            session=session,
+            messages=conversation_for(definition, given, history) if plan.messages else [],
+            definition=digest,
+            options=options,
+            seed=int.from_bytes(os.urandom(4), "big"),
+        )
+        driver = await self.runtime.start(new_id(), plan, report)
+        return Execution(self.runtime, driver)
+
+    async def _options(self, definition: Definition, revision: int, history: Sequence[Json]) -> JsonObject:
+        options: JsonObject = {}
+        if revision:
+            options["revision"] = revision
+        model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
+        if model is not None:
+            options["model"] = model
+        pins = await self.library.pins(definition)
+        if pins:
+            options["pins"] = pins
+        if is_conversational(definition):
+            options["history"] = len(history)
+        return options
+
+    async def open(self, execution: str) -> Execution:
+        """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`."""
+        return Execution(self.runtime, await self.runtime.open(ExecutionId(execution)))
+
+    async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
+        """The state of an execution and its events, without taking it up."""
+        from pointsman.app.views import event_view
+
+        state = await self.runtime.load(ExecutionId(execution))
+        seen = [
+            event_view(row, number, event)
+            async for row in self.store.journal.read(ExecutionId(execution))
+            for number, event in enumerate(row.events)
+        ]
+        return state, seen
+
+    async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
+        """Executions, newest first."""
+        return await self.store.executions.list(query if query is not None else ExecutionQuery())
+
+    async def _turn_ended(self, state: ExecutionState) -> None:
+        """A turn of a conversation is over: what was said in it belongs to the session."""
+        if state.session is None or state.parent is not None or state.status != "completed":
+            return
+        known = state.options.get("history")
+        messages = state.root.data.root.get("messages")
+        if not isinstance(known, int) or not isinstance(messages, list):
+            return
+        await self.store.sessions.append(state.session, tuple(messages[known:]), after=known)
+        if state.closes_session:
+            await self.store.sessions.close(state.session)
+
+
+def new_id() -> ExecutionId:
+    """`exec-` and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
+    raw = int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
+    return ExecutionId("exec-" + b32encode(raw).decode().rstrip("=").lower().translate(_SORTABLE))
+
+
+_SORTABLE = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")
+"""Base 32 letters in the order of their values (Crockford's), so that ids sort by time."""

@@ -1,0 +1,167 @@
+"""The library: definitions by digest and by name, checked, compiled, and pinned for as long as executions need them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import ClassVar, Final
+
+import msgspec
+
+from pointsman.app.variables import substituted, variables_in
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.work import WorkflowCallConfig
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Start
+from pointsman.engine.state import ExecutionState
+from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.journal.store import Store
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+
+PLANS_MAX: Final = 256
+"""Compiled plans kept at hand."""
+
+PINS_MAX: Final = 200
+"""Sub-workflows that one execution may pin, transitively."""
+
+
+class DefinitionGone(OperatorError):
+    """The store does not have the definition an execution runs on."""
+
+    code: ClassVar[str] = "definition-gone"
+
+
+class UnknownWorkflow(CallerError):
+    """No workflow of that name is saved here."""
+
+    code: ClassVar[str] = "unknown-workflow"
+
+
+class VariableUnresolved(AuthorError):
+    """The definition names a variable that the operator does not grant."""
+
+    code: ClassVar[str] = "unresolved-variable"
+
+
+class Library:
+    """Definitions of one installation."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
+
+    @property
+    def agents(self) -> Mapping[str, AgentConfig]:
+        return self._settings.agents
+
+    def resolved(self, workflow: Workflow) -> Workflow:
+        """The workflow with its variables replaced. Raises `VariableUnresolved` naming those that nobody grants."""
+        document: JsonObject = workflow.to_document()
+        named = list(variables_in(document))
+        if not named:
+            return workflow
+        granted = self._settings.granted()
+        missing = sorted({name for _, name in named if name not in granted})
+        if missing:
+            raise VariableUnresolved(
+                f"the workflow needs {', '.join(missing)}, and nobody grants it",
+                hint="Put it under [variables] in pointsman.toml, give --var NAME=value, or set it in the environment "
+                "where `variables_from_env` allows it.",
+            )
+        found, problems = Workflow.from_document(substituted(document, granted))
+        if found is None:
+            raise AuthorError(f"after its variables were replaced: {problems[0].message}")
+        return found
+
+    async def keep(self, workflow: Workflow) -> str:
+        """Store the definition an execution will run on; its digest."""
+        return await self._store.blobs.put(encoded(workflow))
+
+    async def pinned(self, definition: str, options: JsonObject) -> Plan:
+        """The plan of a kept definition, compiled as the options of its execution say."""
+        model = options.get("model")
+        key = (definition, str(model or ""))
+        found = self._plans.get(key)
+        if found is not None:
+            self._plans.move_to_end(key)
+            return found
+        data = await self._store.blobs.get(definition)
+        if data is None:
+            raise DefinitionGone(
+                f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
+            )
+        workflow, problems = Workflow.from_document(msgspec.json.decode(data))
+        if workflow is None:
+            raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+        plan = compile_workflow(
+            workflow,
+            agents=self.agents,
+            settings=_values(self._settings),
+            language=self._settings.language,
+            model=model if isinstance(model, str) else None,
+        )
+        self._plans[key] = plan
+        if len(self._plans) > PLANS_MAX:
+            self._plans.popitem(last=False)
+        return plan
+
+    async def saved(self, reference: str) -> tuple[Workflow, int]:
+        """A saved workflow by `id`, `id@revision` or `id@semver`, and its revision. Raises `UnknownWorkflow`."""
+        found = await self._store.workflows.find(reference)
+        if found is None:
+            entries = await self._store.workflows.list()
+            known = ", ".join(entry.id for entry in entries[:20]) or "none is saved"
+            raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=f"Saved: {known}.")
+        workflow, problems = Workflow.from_document(found.draft.native)
+        if workflow is None:
+            raise AuthorError(f"the saved workflow {reference!r} has errors: {problems[0].message}")
+        return workflow, found.revision
+
+    async def pins(self, workflow: Workflow) -> dict[str, Json]:
+        """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now."""
+        pinned: dict[str, Json] = {}
+        waiting = _called(workflow)
+        while waiting:
+            reference = waiting.pop()
+            if reference in pinned:
+                continue
+            if len(pinned) >= PINS_MAX:
+                raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
+            found, revision = await self.saved(reference)
+            found = self.resolved(found)
+            pinned[reference] = {"definition": await self.keep(found), "revision": revision}
+            waiting += _called(found)
+        return pinned
+
+    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as its parent pinned it."""
+        pins = parent.options.get("pins")
+        pin = pins.get(reference) if isinstance(pins, dict) else None
+        if not isinstance(pin, dict):
+            raise UnknownWorkflow(f"the sub-workflow {reference!r} was not there when the execution began")
+        options: JsonObject = {**parent.options, "revision": pin["revision"]}
+        definition = str(pin["definition"])
+        plan = await self.pinned(definition, options)
+        return plan, Start(input={}, config={}, definition=definition, options=options)
+
+
+def encoded(workflow: Workflow) -> bytes:
+    """The native document as it is kept."""
+    return msgspec.json.encode(workflow.to_document())
+
+
+def digest_of(workflow: Workflow) -> str:
+    return sha256(encoded(workflow)).hexdigest()
+
+
+def _called(workflow: Workflow) -> list[str]:
+    return [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
+
+
+def _values(settings: Settings) -> dict[str, Json]:
+    return {name: value for name, value in settings.values.items()}  # pyright: ignore[reportReturnType]  # TOML holds JSON

@@ -1,0 +1,48 @@
+"""Variables: `${NAME}` in a definition, replaced when it is loaded, by what the operator grants and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pointsman.definition.problems import pointer_to
+from pointsman.values import Json
+
+NAME: Final = re.compile(r"\$\{([A-Z][A-Z0-9_]{0,99})\}")
+
+FORMULAS: Final = frozenset(
+    {"expression", "while", "until", "items", "over", "when", "match", "skipWhen", "input", "show", "source"}
+)
+"""Keys whose texts are expressions: nothing is replaced inside them."""
+MAPPINGS: Final = frozenset({"inputs", "outputs", "set", "output", "bind"})
+"""Keys whose members are expressions."""
+
+
+def variables_in(value: Json, at: str = "") -> Iterator[tuple[str, str]]:
+    """(pointer, name) of every variable."""
+    if isinstance(value, str):
+        for found in NAME.finditer(value):
+            yield at, found[1]
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from variables_in(one, at + pointer_to(number))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if not _is_formula(key, one):
+                yield from variables_in(one, at + pointer_to(key))
+
+
+def substituted(value: Json, granted: Mapping[str, str]) -> Json:
+    """The value with every granted variable replaced, in one pass: what a variable holds is never read again."""
+    if isinstance(value, str):
+        return NAME.sub(lambda found: granted.get(found[1], found[0]), value)
+    if isinstance(value, list):
+        return [substituted(one, granted) for one in value]
+    if isinstance(value, dict):
+        return {key: one if _is_formula(key, one) else substituted(one, granted) for key, one in value.items()}
+    return value
+
+
+def _is_formula(key: str, value: Json) -> bool:
+    return (key in FORMULAS and isinstance(value, str)) or key in MAPPINGS

@@ -1,0 +1,139 @@
+"""Views: an execution as JSON for people and programs. Built from the state and the journal, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from pointsman.engine import events
+from pointsman.engine.failures import Failure
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.ports import Row
+from pointsman.runtime.status import status_of
+from pointsman.values import Json, JsonObject
+
+HIDDEN: str = "?"
+"""Nodes that the compiler made end so; paths do not show them."""
+
+
+def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
+    """One event with its place in the journal: `seq` and `n` together are its id."""
+    found: JsonObject = {"seq": row.seq, "n": number, "at": row.at}
+    found.update(msgspec.to_builtins(event))
+    step = getattr(event, "step", None)
+    if step is not None:
+        found["step"] = str(step)
+        found["node"] = step.node
+    after = getattr(event, "after", None)
+    if after is not None:
+        found["after"] = str(after)
+    return found
+
+
+def path_of(rows: Iterable[Row]) -> list[str]:
+    """The node ids of finished steps, in journal order."""
+    path: list[str] = []
+    for row in rows:
+        for event in row.events:
+            match event:
+                case events.StepSucceeded() | events.StepPassed():
+                    path.append(event.step.node)
+                case events.ScopesClosed():
+                    path.append(event.step.node)
+                case events.StepFailed(final=True):
+                    path.append(event.step.node)
+                case _:
+                    pass
+    return [node for node in path if not node.endswith(HIDDEN)]
+
+
+def waiting_view(state: ExecutionState) -> list[Json]:
+    """The open gates, in the order of their steps."""
+    return [gate_view(at) for at in sorted(state.steps.values(), key=lambda a: a.step) if at.gate is not None]
+
+
+def gate_view(at: StepState) -> JsonObject:
+    """What a person is asked."""
+    gate = at.gate
+    assert gate is not None
+    options: list[Json] = [dict(option) for option in gate.options]
+    editable: list[Json] = [".".join(str(part) for part in path) for path in gate.editable]
+    return {
+        "gateId": gate.id,
+        "nodeId": at.step.node,
+        "message": gate.message,
+        "options": options,
+        "form": gate.form,
+        "shown": gate.shown,
+        "editable": editable,
+        "approvers": gate.approvers,
+    }
+
+
+def failure_view(failure: Failure, node: str | None) -> JsonObject:
+    """A failure for people and programs."""
+    return {
+        "code": failure.code,
+        "message": failure.message,
+        "nodeId": node,
+        "hint": failure.hint,
+        "details": failure.details,
+    }
+
+
+def errors_of(rows: Iterable[Row]) -> list[Json]:
+    """What went wrong finally: the failure of the execution, or failures that were handled on the way."""
+    found: list[Json] = []
+    for row in rows:
+        for event in row.events:
+            match event:
+                case events.StepFailed(final=True) | events.LeavingFailed():
+                    found.append(failure_view(event.failure, event.step.node))
+                case events.ExecutionFailed(step=None):
+                    found.append(failure_view(event.failure, None))
+                case events.ExecutionInterrupted():
+                    found.append({"code": f"limit-{event.limit}", "message": event.message, "nodeId": None})
+                case _:
+                    pass
+    return found
+
+
+def warnings_of(rows: Iterable[Row]) -> list[Json]:
+    """What people should know although nothing stopped."""
+    return [
+        {"code": e.code, "message": e.message, "nodeId": e.step.node if e.step is not None else None}
+        for row in rows
+        for e in row.events
+        if isinstance(e, events.Warned)
+    ]
+
+
+def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
+    """An execution as `--json` and the API show it."""
+    usage = state.usage
+    ended = rows[-1].at if rows else state.started_at
+    path: list[Json] = [*path_of(rows)]
+    return {
+        "executionId": state.id,
+        "workflowId": state.workflow,
+        "version": state.version,
+        "status": status_of(state),
+        "output": state.output,
+        "state": state.root.data.root if state.scopes else {},
+        "path": path,
+        "steps": state.taken,
+        "waiting": waiting_view(state),
+        "errors": errors_of(rows),
+        "warnings": warnings_of(rows),
+        "usage": {
+            "inputTokens": usage.input_tokens,
+            "outputTokens": usage.output_tokens,
+            "costUsd": usage.cost_usd,
+            "modelCalls": usage.model_calls,
+            "toolCalls": usage.tool_calls,
+        },
+        "sessionId": state.session,
+        "startedAt": state.started_at,
+        "durationMs": round((ended - state.started_at) * 1000),
+    }

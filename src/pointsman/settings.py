@@ -1,0 +1,157 @@
+"""Settings: one file, the environment, flags; later wins. Every value knows where it came from.
+
+    pointsman.toml (working directory, else the user's configuration)  <  POINTSMAN_*  <  flags
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.errors import OperatorError
+from pointsman.values import Json
+
+FILE: Final = "pointsman.toml"
+PREFIX: Final = "POINTSMAN_"
+KEYS_OF_PROVIDERS: Final = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "OLLAMA_BASE_URL",
+)
+"""Environment variables by which the usual providers are configured; none set means: no provider is configured."""
+
+
+class SettingsInvalid(OperatorError):
+    """The settings file or an environment variable cannot be used."""
+
+    code: ClassVar[str] = "settings-invalid"
+
+
+class ProviderSettings(BaseModel):
+    """A service that speaks the Chat Completions wire."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    base_url: str
+    keys: tuple[str, ...] = Field(default=(), repr=False)
+
+
+class Settings(BaseModel):
+    """What an operator decides for one installation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    store: str = ""
+    """Address of the store; empty: a SQLite file in the user's data directory."""
+    model: str = ""
+    """Model of agents that name none; empty: the scripted model where no provider is configured."""
+    language: str = "en"
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])
+    variables: dict[str, str] = Field(default_factory=dict[str, str])
+    """What `${NAME}` in definitions stands for."""
+    variables_from_env: tuple[str, ...] = ("AGENT_ID_*", "MODEL")
+    """Patterns of environment variables that definitions may name."""
+    values: dict[str, object] = Field(default_factory=dict[str, object])
+    """Read-only settings of expressions (`config.<name>`)."""
+    agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
+    """Agents of this installation, by id."""
+
+    @property
+    def store_url(self) -> str:
+        return self.store or f"sqlite:///{data_directory() / 'pointsman.db'}"
+
+    def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The variables definitions may use, with their values."""
+        env = os.environ if environment is None else environment
+        found = {
+            name: value
+            for name, value in env.items()
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.variables_from_env)
+        }
+        return {**found, **self.variables}
+
+    def has_provider(self, environment: Mapping[str, str] | None = None) -> bool:
+        """Whether any real model could be asked."""
+        env = os.environ if environment is None else environment
+        return bool(self.providers) or any(env.get(name) for name in KEYS_OF_PROVIDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and for each key that is set where it was set."""
+
+    settings: Settings
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def data_directory() -> Path:
+    """Where this user's data are kept; made by whoever writes there."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "pointsman"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "pointsman"
+
+
+def config_directory() -> Path:
+    """Where this user's settings are."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "pointsman"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "pointsman"
+
+
+def load_settings(
+    *, flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
+) -> Loaded:
+    """Read file, environment and flags. Raises `SettingsInvalid`, which names the key and its source."""
+    env = os.environ if environment is None else environment
+    values: dict[str, object] = {}
+    sources: dict[str, str] = {}
+    for path in (config_directory() / FILE, Path.cwd() / FILE):
+        for key, value in _file(path).items():
+            values[key], sources[key] = value, str(path)
+    for key in ("store", "model", "language"):
+        if (value := env.get(PREFIX + key.upper())) is not None:
+            values[key], sources[key] = value, PREFIX + key.upper()
+    for key, value in (flags or {}).items():
+        if value is not None:
+            values[key], sources[key] = value, f"--{key}"
+    try:
+        return Loaded(Settings.model_validate(values), sources)
+    except ValidationError as why:
+        first = why.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        source = sources.get(str(first["loc"][0]), FILE) if first["loc"] else FILE
+        raise SettingsInvalid(f"{key} in {source}: {first['msg']}", hint="See docs/reference/settings.md.") from None
+
+
+def _file(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as why:
+        raise SettingsInvalid(f"{path} cannot be read: {why}", hint="Repair it, or move it away.") from None
+
+
+def shown(loaded: Loaded) -> dict[str, Json]:
+    """The settings with their sources, secrets masked, for people."""
+    found: dict[str, Json] = {}
+    for key, value in loaded.settings.model_dump(mode="json").items():
+        if key == "providers":
+            value = {name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()}
+        found[key] = {"value": value, "source": loaded.sources.get(key, "default")}
+    return found
