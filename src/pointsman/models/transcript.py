@@ -23,11 +23,14 @@ def user_message(text: str) -> JsonObject:
 
 
 def assistant_message(reply: ModelReply, *, name: str, calls: Iterable[ToolCall] | None = None) -> JsonObject:
-    """What the model said, with the calls among its own that are to be seen (default: all)."""
+    """What the model said, with the calls among its own that are to be seen (default: all).
+
+    `raw` goes along only where nothing is left out: providers refuse an echo with calls that nobody answered.
+    """
     message: JsonObject = {"role": "assistant", "content": reply.text, "name": name}
     if shown := list(reply.tool_calls if calls is None else calls):
         message["toolCalls"] = [call_to_json(call) for call in shown]
-    if reply.raw is not None:
+    if reply.raw is not None and len(shown) == len(reply.tool_calls):
         message["raw"] = reply.raw
     return message
 
@@ -99,7 +102,8 @@ def as_seen_by(name: str, messages: Iterable[Json]) -> list[JsonObject]:
 
 
 def _own_turn(message: JsonObject, calls: list[ToolCall]) -> list[JsonObject]:
-    kept = {key: value for key, value in message.items() if key != "toolCalls"}
+    dropped = ("toolCalls",) if len(calls) == len(calls_of(message)) else ("toolCalls", "raw")
+    kept = {key: value for key, value in message.items() if key not in dropped}
     if calls:
         kept["toolCalls"] = [call_to_json(call) for call in calls]
     return [kept] if calls or content_of(message) else []

@@ -1,0 +1,29 @@
+"""Agents: a model with a role, its tools and its ways out."""
+
+from __future__ import annotations
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.errors import PointsmanError
+from pointsman.executors.agent_loop import AgentLoop
+from pointsman.executors.agent_settings import agent_settings
+from pointsman.executors.failures import failure_of, work_failed
+from pointsman.executors.ledger import Ledger, World
+from pointsman.ports import Run
+
+
+class AgentExecutor:
+    """Input: {"system": text | null, "prompt": text | null, "inputs": {…}, "correction"?: text}."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+        """One attempt: as many questions and tool calls as it takes, within bounds."""
+        ledger = Ledger(self._world, command, spec, run)
+        try:
+            loop = AgentLoop(command, spec, run, settings=agent_settings(spec), tools=self._world.tools, ledger=ledger)
+            return await loop.perform()
+        except PointsmanError as why:
+            return work_failed(command, failure_of(why), ledger.usage)

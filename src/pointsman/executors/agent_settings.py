@@ -1,0 +1,48 @@
+"""What an agent's node says about it, read from the JSON of its config."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import WorkSpec
+from pointsman.executors.failures import WorkRefused
+from pointsman.models.transcript import text_of
+from pointsman.values import JsonObject
+
+ITERATIONS: Final = 10
+"""Most rounds of model and tools where the agent says nothing else."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The part of an agent's config that its loop needs. Other keys belong to others."""
+
+    model: str | None = None
+    tools: tuple[str, ...] | None = None
+    max_iterations: int | None = None
+    output_schema: JsonObject | None = None
+    result: Literal["text", "json", "auto"] | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    key_index: int | None = None
+    purpose: str | None = None
+
+    @property
+    def iterations_max(self) -> int:
+        return ITERATIONS if self.max_iterations is None else self.max_iterations
+
+
+def agent_settings(spec: WorkSpec) -> AgentSettings:
+    """Raises `WorkRefused` for a config that no check can have passed."""
+    try:
+        return msgspec.convert(spec.config, AgentSettings)
+    except msgspec.ValidationError as why:
+        message = f"the config of {spec.node!r} cannot be used: {why}"
+        raise WorkRefused(Failure(code="config-wrong", message=message)) from why
+
+
+def model_of(spec: WorkSpec, settings: AgentSettings) -> str:
+    """The agent's model, else the workflow's; empty leaves it to the installation."""
+    return settings.model or text_of(spec.settings.get("defaultModel"))

@@ -1,0 +1,38 @@
+"""How an executor gives up from deep inside: one exception, turned into the report of a failed attempt at its top."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import Usage, WorkFailed
+from pointsman.errors import EngineBug, OperatorError, PointsmanError
+from pointsman.models.failures import ModelFailed
+from pointsman.tools.failures import ToolFailed
+
+
+class WorkRefused(OperatorError):
+    """The attempt cannot succeed. `failure` is what it reports."""
+
+    code: ClassVar[str] = "work-refused"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message, hint=failure.hint)
+        self.failure = failure
+
+
+def failure_of(why: PointsmanError) -> Failure:
+    """What an exception means as data. An impossible thing stays an exception."""
+    match why:
+        case WorkRefused() | ModelFailed() | ToolFailed():
+            return why.failure
+        case EngineBug():
+            raise why
+        case _:
+            return Failure(code=why.code, message=str(why), hint=why.hint)
+
+
+def work_failed(command: Execute, failure: Failure, usage: Usage | None = None) -> WorkFailed:
+    """The report of a failed attempt, with what it cost."""
+    return WorkFailed(step=command.step, attempt=command.attempt, failure=failure, usage=usage)

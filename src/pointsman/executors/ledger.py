@@ -1,0 +1,160 @@
+"""What one attempt pays for: its calls of models and tools, numbered, remembered, bounded and added up.
+
+    ask / call ─▶ number n ─▶ recorded(n)? ── yes ─▶ the answer of before the crash, unpaid
+                                  └─ no ─▶ the world ─▶ record(n) ─▶ the answer
+
+Numbers follow the order of asking, so an attempt that is repeated meets its own record again. Failures of models are
+not recorded (the next try may ask again); failures of tools are, because a model was told them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from hashlib import sha256
+
+import msgspec
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import ToolCall, Usage
+from pointsman.models.failures import ModelFailed
+from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
+from pointsman.tools.failures import ToolFailed
+from pointsman.values import Json
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom executors may ask."""
+
+    models: Models
+    tools: Tools
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of a tool call: a result, or why not."""
+
+    result: Json = None
+    failure: Failure | None = None
+
+    def told(self) -> Json:
+        """What a model is told of it."""
+        if self.failure is None:
+            return self.result
+        why = self.failure
+        return {"error": {"code": why.code, "message": why.message, **({"hint": why.hint} if why.hint else {})}}
+
+
+class Ledger:
+    """The calls of one attempt. Its bound on time counts for each call, not for all of them together."""
+
+    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run) -> None:
+        self._world = world
+        self._command = command
+        self._spec = spec
+        self._run = run
+        self._number = 0
+        self._asked = 0
+        self.usage = Usage()
+
+    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        """Ask a model. Raises `ModelFailed`; the time bound is one too (`model-timeout`)."""
+        number = self._next()
+        self._asked += 1
+        reply = self._recorded_reply(number)
+        if reply is None:
+            hinted = msgspec.structs.replace(request, hints={**self._hints(), **request.hints})
+            reply = await self._bounded_ask(hinted, on_text)
+            await self._run.effects.record(number, "model", msgspec.to_builtins(reply))
+        self.usage = added(self.usage, reply.usage)
+        return reply
+
+    async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
+        """Call tools, one after another or `at_once`; outcomes come in the order of the calls. Raises nothing."""
+        numbered = [(self._next(), call) for call in calls]
+        self.usage = added(self.usage, Usage(tool_calls=len(numbered)))
+        if not at_once:
+            return [await self._call(number, call) for number, call in numbered]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._call(number, call)) for number, call in numbered]
+        except ExceptionGroup as why:
+            raise why.exceptions[0] from why  # what the record says (someone else appended) is for the runtime
+        return [task.result() for task in tasks]
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    async def _call(self, number: int, call: ToolCall) -> Outcome:
+        recorded = self._run.effects.recorded(number)
+        if recorded is not None:
+            return msgspec.convert(recorded, Outcome)
+        outcome = await self._bounded_call(number, call)
+        await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome))
+        return outcome
+
+    async def _bounded_ask(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
+        bound = asyncio.timeout(self._command.timeout_s)
+        try:
+            async with bound:
+                return await self._world.models.ask(request, on_text=on_text)
+        except TimeoutError as why:
+            if not bound.expired():
+                raise
+            message = f"the model did not answer within {self._command.timeout_s:g} s"
+            raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from why
+
+    async def _bounded_call(self, number: int, call: ToolCall) -> Outcome:
+        bound = asyncio.timeout(self._command.timeout_s)
+        try:
+            async with bound:
+                return Outcome(result=await self._world.tools.call(call, key=self._key(number, call), run=self._run))
+        except ToolFailed as why:
+            return Outcome(failure=why.failure)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            message = f"the tool {call.name!r} did not answer within {self._command.timeout_s:g} s"
+            return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True))
+
+    def _key(self, number: int, call: ToolCall) -> str:
+        # Without the attempt: a retry must not do twice what may have been done. With the content: in another
+        # attempt the model may want something else at the same number.
+        content = sha256(msgspec.json.encode([call.name, call.arguments], order="sorted")).hexdigest()[:12]
+        return f"{self._run.execution}:{self._command.step}:{number}:{content}"
+
+    def _recorded_reply(self, number: int) -> ModelReply | None:
+        recorded = self._run.effects.recorded(number)
+        return None if recorded is None else msgspec.convert(recorded, ModelReply)
+
+    def _hints(self) -> dict[str, Json]:
+        step, spec = self._command.step, self._spec
+        hints: dict[str, Json] = {
+            "execution": self._run.execution,
+            "node": spec.node,
+            "name": spec.name,
+            "agent": spec.agent,
+            "visit": step.visit,
+            "attempt": self._command.attempt,
+            "call": self._asked,
+            "scope": "/".join(f"{branch.parallel}.{branch.visit}.{branch.branch}" for branch in step.scope),
+        }
+        if step.scope:
+            hints["branch"] = step.scope[-1].branch
+        if isinstance(item := self._command.input.get("item"), str | int):
+            hints["item"] = str(item)
+        return hints
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """Both together. A cost that nobody knows makes no sum unknown: the known part is a lower bound."""
+    costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        model_calls=one.model_calls + other.model_calls,
+        tool_calls=one.tool_calls + other.tool_calls,
+        cost_usd=sum(costs) if costs else None,
+    )

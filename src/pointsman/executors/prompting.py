@@ -1,0 +1,48 @@
+"""Puts an agent's question together: what it is, what was said, what is to be done now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pointsman.engine.commands import Execute
+from pointsman.models.transcript import as_seen_by, as_text, role_of, text_of, user_message
+from pointsman.values import Json, JsonObject
+
+
+def system_of(command: Execute, added: str) -> str:
+    """The agent's own system prompt, and below it what the engine adds."""
+    own = text_of(command.input.get("system"))
+    return "\n\n".join(part for part in (own, added) if part)
+
+
+def messages_of(command: Execute, name: str) -> list[Json]:
+    """The conversation as the agent sees it, with its prompt; without both, its inputs."""
+    seen = as_seen_by(name, command.messages)
+    prompt = command.input.get("prompt")
+    if isinstance(prompt, str):
+        seen.insert(_before_own_exchange(seen), user_message(prompt))
+    elif not seen:
+        seen.append(user_message(_inputs_as_text(command.input.get("inputs"))))
+    if isinstance(correction := command.input.get("correction"), str):
+        seen.append(user_message(correction))
+    elif role_of(seen[-1]) == "assistant":
+        # Providers take a last word of the assistant for the beginning of its answer.
+        seen.append(user_message("Go on."))
+    return [*seen]
+
+
+def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
+    """Where the prompt goes: last, but before the agent's own tool calls that were just answered."""
+    at = len(messages)
+    while at > 0 and role_of(messages[at - 1]) == "tool":
+        while at > 0 and role_of(messages[at - 1]) == "tool":
+            at -= 1
+        if at > 0 and role_of(messages[at - 1]) == "assistant":
+            at -= 1
+    return at
+
+
+def _inputs_as_text(inputs: Json) -> str:
+    if isinstance(inputs, dict) and isinstance(message := inputs.get("message"), str):
+        return message
+    return as_text({} if inputs is None else inputs)

@@ -1,0 +1,96 @@
+"""Which executor does which kind of work: the built-in ones, and those of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import ClassVar, Final, cast
+
+from pointsman.engine.commands import Execute
+from pointsman.errors import OperatorError
+from pointsman.executors.agent import AgentExecutor
+from pointsman.executors.code import CodeExecutor
+from pointsman.executors.decision import DecisionExecutor
+from pointsman.executors.judge import JudgeExecutor
+from pointsman.executors.ledger import World
+from pointsman.executors.memory import MemoryExecutor
+from pointsman.executors.recovery import RecoveryExecutor
+from pointsman.executors.tool import ToolExecutor
+from pointsman.executors.tool_executor import PendingCallsExecutor
+from pointsman.ports import Executor, Memory, Models, Tools
+
+GROUP: Final = "pointsman.executors"
+"""Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
+
+
+class KindUnknown(OperatorError):
+    """A node's kind of work has no executor here."""
+
+    code: ClassVar[str] = "unbound-node-type"
+
+
+class ExecutorNotLoaded(OperatorError):
+    """An installed package announces an executor that cannot be loaded."""
+
+    code: ClassVar[str] = "executor-not-loaded"
+
+
+class Executors:
+    """The executors of one installation. Those of packages are loaded when their kind is first asked for."""
+
+    def __init__(
+        self,
+        *,
+        models: Models,
+        tools: Tools,
+        memory: Memory,
+        more: Mapping[str, Executor] | None = None,
+        plugins: bool = True,
+    ) -> None:
+        """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too."""
+        self._world = World(models=models, tools=tools)
+        self._looks_for_plugins = plugins
+        self._recovery: Executor = RecoveryExecutor(self._world)
+        self._known: dict[str, Executor] = {
+            "agent": AgentExecutor(self._world),
+            "decision": DecisionExecutor(self._world),
+            "judge": JudgeExecutor(self._world),
+            "tool": ToolExecutor(self._world),
+            "tool_executor": PendingCallsExecutor(self._world),
+            "memory": MemoryExecutor(memory),
+            "code": CodeExecutor(),
+            **(more or {}),
+        }
+
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of work that can be done here, sorted."""
+        return tuple(sorted({*self._known, *self._plugins}))
+
+    def executor_for(self, command: Execute) -> Executor:
+        """Who performs the command; advice after a failure is one kind of work for all. Raises `KindUnknown`."""
+        if command.phase == "recover":
+            return self._recovery
+        known = self._known.get(command.work)
+        if known is None:
+            known = self._known[command.work] = self._load(command.work)
+        return known
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        if not self._looks_for_plugins:
+            return {}
+        return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
+
+    def _load(self, kind: str) -> Executor:
+        plugin = self._plugins.get(kind)
+        if plugin is None:
+            hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
+            raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint)
+        try:
+            return cast("Executor", plugin.load()(self._world))
+        except Exception as why:
+            raise ExecutorNotLoaded(
+                f"the executor {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
+                hint="Repair or uninstall the package that announces it.",
+            ) from why

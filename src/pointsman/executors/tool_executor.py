@@ -1,0 +1,46 @@
+"""Runs the tool calls an agent left pending: in order, one after another, whatever becomes of each."""
+
+from __future__ import annotations
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
+from pointsman.executors.ledger import Ledger, Outcome, World
+from pointsman.models.transcript import read_call, text_of, tool_message
+from pointsman.ports import Run
+from pointsman.values import Json, JsonObject
+
+
+class PendingCallsExecutor:
+    """Input: {"calls": [{"id", "name", "arguments"}], "caller": node}.
+
+    Result: [{"tool", "toolCallId", "result" | "error"}] in order. A tool that fails, or does not exist, is told to
+    the model that called it; the step succeeds. `labels` are the tools' names, the last one first: control leaves by
+    the first of them that has an edge.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+        listed = command.input.get("calls")
+        calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
+        caller = text_of(command.input.get("caller")) or spec.name or spec.node
+        ledger = Ledger(self._world, command, spec, run)
+        outcomes = await ledger.call(calls)
+        pairs = list(zip(calls, outcomes, strict=True))
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=[_entry(call, outcome) for call, outcome in pairs],
+            labels=tuple(dict.fromkeys(call.name for call in reversed(calls))),
+            messages=tuple(tool_message(call, outcome.told(), name=caller) for call, outcome in pairs),
+            usage=ledger.usage,
+        )
+
+
+def _entry(call: ToolCall, outcome: Outcome) -> Json:
+    entry: JsonObject = {"tool": call.name, "toolCallId": call.id}
+    if outcome.failure is None:
+        return {**entry, "result": outcome.result}
+    return {**entry, "error": {"code": outcome.failure.code, "message": outcome.failure.message}}

@@ -1,0 +1,168 @@
+"""A stage for executors: scripted models on the real wire, a run that remembers effects, commands and specs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pointsman.engine.commands import Execute, Phase
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
+from pointsman.engine.steps import Scope, Step
+from pointsman.executors.registry import Executors
+from pointsman.models.script_reader import read_script
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import Hear, ModelReply, ModelRequest, Run
+from pointsman.tools.canned import canned_tools
+from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import Tool
+from pointsman.values import ExecutionId, Json, JsonObject
+
+
+class Remembered:
+    """Effects in memory; `paid` are the ones that were really done."""
+
+    def __init__(self, known: dict[int, Json] | None = None) -> None:
+        self.values: dict[int, Json] = dict(known or {})
+        self.paid: list[tuple[int, str]] = []
+
+    def recorded(self, number: int) -> Json | None:
+        return self.values.get(number)
+
+    async def record(self, number: int, kind: Literal["model", "tool"], value: Json) -> None:
+        self.paid.append((number, kind))
+        self.values[number] = value
+
+
+class StagedRun:
+    """One execution, as far as an executor can see it."""
+
+    def __init__(self, effects: dict[int, Json] | None = None) -> None:
+        self.execution = ExecutionId("exec-1")
+        self.effects = Remembered(effects)
+        self.deltas: list[JsonObject] = []
+
+    def delta(self, command: Execute, delta: JsonObject) -> None:
+        self.deltas.append(delta)
+
+
+class Overheard:
+    """Models that write down what they were asked."""
+
+    def __init__(self, models: PydanticModels) -> None:
+        self._models = models
+        self.requests: list[ModelRequest] = []
+        self.messages: list[list[Json]] = []
+
+    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        self.requests.append(request)
+        self.messages.append([*request.messages])
+        return await self._models.ask(request, on_text=on_text)
+
+
+class Notes:
+    """Memory in a dictionary."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str, str], Json] = {}
+
+    async def get(self, scope: str, namespace: str, key: str) -> Json | None:
+        return self.values.get((scope, namespace, key))
+
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        if value is None:
+            self.values.pop((scope, namespace, key), None)
+        else:
+            self.values[scope, namespace, key] = value
+
+    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
+        found = [(key[2], value) for key, value in self.values.items() if key[:2] == (scope, namespace)]
+        return [(key, value) for key, value in found if text in str(value)][:limit]
+
+
+async def no_wait(seconds: float) -> None:
+    """The clock of the stage: nothing takes time."""
+
+
+class Stage:
+    """Executors over a script."""
+
+    def __init__(self, script: str = "rules: []", *tools: Tool) -> None:
+        scripted = read_script(script)
+        self.models = Overheard(PydanticModels(script=scripted, sleep=no_wait))
+        self.tools = ToolRegistry(tools, plugins=False)
+        for canned in canned_tools(scripted.tools):
+            self.tools.add(canned, origin="scripted")
+        self.memory = Notes()
+        self.executors = Executors(models=self.models, tools=self.tools, memory=self.memory, plugins=False)
+
+    async def perform(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone | WorkFailed:
+        return await self.executors.executor_for(command).execute(command, spec, run or StagedRun())
+
+    async def done(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone:
+        report = await self.perform(command, spec, run)
+        assert isinstance(report, WorkDone), report
+        assert (report.step, report.attempt) == (command.step, command.attempt)
+        return report
+
+    async def failure(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> Failure:
+        report = await self.perform(command, spec, run)
+        assert isinstance(report, WorkFailed), report
+        assert (report.step, report.attempt) == (command.step, command.attempt)
+        return report.failure
+
+
+def execute(
+    kind: str = "agent",
+    *,
+    node: str = "writer",
+    visit: int = 1,
+    attempt: int = 1,
+    scope: Scope = (),
+    messages: list[Json] | None = None,
+    phase: Phase = "work",
+    timeout_s: float | None = None,
+    **given: Json,
+) -> Execute:
+    return Execute(
+        step=Step(node, scope, visit),
+        attempt=attempt,
+        work=kind,
+        input=given,
+        messages=messages or [],
+        phase=phase,
+        timeout_s=timeout_s,
+    )
+
+
+def work(kind: str, given: JsonObject) -> Execute:
+    """A command with any input."""
+    return Execute(step=Step("writer"), attempt=1, work=kind, input=given)
+
+
+def agent(
+    *,
+    node: str = "writer",
+    routes: tuple[str, ...] = (),
+    conversational: bool = False,
+    leaves_calls: bool = False,
+    kind: str = "agent",
+    **config: Json,
+) -> WorkSpec:
+    return WorkSpec(
+        node=node,
+        kind=kind,
+        config=config,
+        agent=node,
+        routes=routes,
+        conversational=conversational,
+        leaves_calls=leaves_calls,
+    )
+
+
+def calls_of(report: WorkDone) -> list[tuple[str, JsonObject]]:
+    return [(call.name, call.arguments) for call in report.pending]
+
+
+def call(name: str, **arguments: Json) -> ToolCall:
+    return ToolCall(id=f"id-{name}", name=name, arguments=arguments)

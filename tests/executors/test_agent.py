@@ -1,0 +1,456 @@
+"""Agents: one attempt, from the question to the report, over the scripted model on the real wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import cast
+
+import pytest
+
+from pointsman.engine.reports import Usage, WorkFailed
+from pointsman.engine.steps import Branch
+from pointsman.ports import ModelRequest
+from pointsman.tools.functions import tool
+from pointsman.tools.tool import ToolContext
+from pointsman.values import Json, JsonObject
+from tests.executors.stage import Stage, StagedRun, agent, calls_of, execute
+
+SCORE: JsonObject = {
+    "type": "object",
+    "required": ["score"],
+    "properties": {"score": {"type": "integer", "maximum": 100}},
+    "additionalProperties": False,
+}
+SEARCH = """
+tools:
+  web_search: {results: [{when: {q: port}, result: [harbour]}, {result: []}]}
+  weather: {result: sunny}
+"""
+
+
+def last_text(request: ModelRequest) -> str:
+    return cast("str", cast("JsonObject", request.messages[-1])["content"])
+
+
+async def test_an_agent_answers_its_prompt() -> None:
+    stage, run = Stage('rules: [{text: "Two ships wait at the pier."}]'), StagedRun()
+    report = await stage.done(execute(system="You write.", prompt="Write about the port."), agent(), run)
+    assert report.result == "Two ships wait at the pier."
+    assert report.messages == ({"role": "assistant", "content": "Two ships wait at the pier.", "name": "writer"},)
+    assert report.usage is not None
+    assert (report.usage.model_calls, report.usage.cost_usd) == (1, None)
+    (asked,) = stage.models.requests
+    assert (asked.system, asked.messages) == ("You write.", [{"role": "user", "content": "Write about the port."}])
+    assert "".join(cast("str", delta["text"]) for delta in run.deltas) == "Two ships wait at the pier."
+
+
+@pytest.mark.parametrize(
+    ("inputs", "messages", "asked"),
+    [
+        ({"message": "hello"}, None, "hello"),
+        ({"goal": "port", "n": 2}, None, '{"goal": "port", "n": 2}'),
+        ({"goal": "port"}, [{"role": "user", "content": "hi"}], "hi"),
+    ],
+)
+async def test_without_a_prompt_it_gets_the_conversation_or_its_inputs(
+    inputs: JsonObject, messages: list[Json] | None, asked: str
+) -> None:
+    stage = Stage()
+    await stage.done(execute(prompt=None, inputs=inputs, messages=messages), agent())
+    assert last_text(stage.models.requests[0]) == asked
+
+
+async def test_a_correction_is_the_last_thing_it_hears() -> None:
+    stage = Stage()
+    await stage.done(execute(prompt="Go.", correction="no edge takes 'X'. Legal values: A."), agent(routes=("A",)))
+    assert last_text(stage.models.requests[0]) == "no edge takes 'X'. Legal values: A."
+
+
+@pytest.mark.requirement("S0-O6", "S0-48")
+async def test_the_legal_ways_out_are_offered_as_a_router_tool_and_in_the_prompt() -> None:
+    stage = Stage()
+    await stage.done(execute(system="Route.", prompt="x"), agent(routes=("RC2", "DM2", "END")))
+    (asked,) = stage.models.requests
+    (router,) = asked.tools
+    assert router.name == "router"
+    assert router.parameters["properties"] == {"next": {"type": "string", "enum": ["RC2", "DM2", "END"]}}
+    assert "`RC2`, `DM2`, `END`" in asked.system
+    assert asked.system.startswith("Route.")
+    await stage.done(execute(prompt="x"), agent())
+    assert stage.models.requests[1].tools == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "schema"),
+    [
+        ("{toolCalls: [{name: router, arguments: {next: DM2}}], text: Over to you.}", None),
+        ("{json: {next: DM2, score: 3}}", {"type": "object", "properties": {"next": {"type": "string"}}}),
+        ('{text: \'{"next": "DM2"}\'}', None),
+    ],
+)
+@pytest.mark.requirement("T0-3", "S0-25")
+async def test_there_are_three_ways_to_set_next(answer: str, schema: JsonObject | None) -> None:
+    stage = Stage(f"rules: [{answer}]")
+    spec = agent(routes=("RC2", "DM2")) if schema is None else agent(routes=("RC2", "DM2"), outputSchema=schema)
+    report = await stage.done(execute(prompt="x"), spec)
+    assert report.next == "DM2"
+    assert report.pending == ()
+
+
+@pytest.mark.requirement("T0-14")
+async def test_the_word_end_in_a_text_ends_nothing() -> None:
+    stage = Stage('rules: [{text: "END. We go to END now, next: END."}]')
+    report = await stage.done(execute(prompt="Say END"), agent(routes=("A", "END"), conversational=True))
+    assert report.next is None
+
+
+@pytest.mark.requirement("S0-31", "S0-32", "S0-33")
+async def test_in_a_conversation_the_end_tool_is_offered_and_intercepted() -> None:
+    stage = Stage('rules: [{text: "Bye.", end: true}]')
+    report = await stage.done(
+        execute(messages=[{"role": "user", "content": "bye"}]), agent(conversational=True, leaves_calls=True)
+    )
+    assert (report.next, report.result, report.pending) == ("END", "Bye.", ())
+    assert [offered.name for offered in stage.models.requests[0].tools] == ["end"]
+    assert "`end`" in stage.models.requests[0].system
+    assert report.messages == ({"role": "assistant", "content": "Bye.", "name": "writer"},)
+
+
+@pytest.mark.requirement("S0-34")
+async def test_outside_a_conversation_neither_the_tool_nor_the_text_is_there() -> None:
+    stage = Stage()
+    await stage.done(execute(prompt="x"), agent())
+    assert stage.models.requests[0].tools == ()
+    assert stage.models.requests[0].system == ""
+
+
+@pytest.mark.parametrize("name", ["router", "end", "final_result"])
+@pytest.mark.requirement("T0-4")
+async def test_a_tool_of_the_engines_names_is_an_error(name: str) -> None:
+    failure = await Stage().failure(execute(prompt="x"), agent(tools=[name]))
+    assert (failure.code, failure.retryable) == ("tool-name-reserved", False)
+
+
+async def test_a_tool_that_does_not_exist_is_a_failure_before_any_model_is_asked() -> None:
+    stage = Stage()
+    failure = await stage.failure(execute(prompt="x"), agent(tools=["web_search"]))
+    assert (failure.code, failure.retryable, stage.models.requests) == ("unknown-tool", False, [])
+
+
+@pytest.mark.requirement("S0-38", "S0-O8")
+async def test_calls_are_left_pending_where_a_tool_executor_runs_them() -> None:
+    stage = Stage(
+        "rules: [{text: I look., toolCalls: [{name: web_search, arguments: {q: port}}, {name: weather}], next: A}]"
+        + SEARCH
+    )
+    spec = agent(tools=["web_search", "weather"], leaves_calls=True, routes=("A",))
+    run = StagedRun()
+    report = await stage.done(execute(prompt="x"), spec, run)
+    assert calls_of(report) == [("web_search", {"q": "port"}), ("weather", {})]
+    assert report.next is None
+    assert report.warnings[0].startswith("decided-while-calling")
+    (message,) = cast("list[JsonObject]", list(report.messages))
+    assert [one["name"] for one in cast("list[JsonObject]", message["toolCalls"])] == ["web_search", "weather"]
+    assert run.effects.paid == [(1, "model")]
+
+
+async def test_back_from_the_tool_executor_the_prompt_stands_before_the_exchange() -> None:
+    stage = Stage('rules: [{contains: harbour, text: "Harbour."}]' + SEARCH)
+    exchange: list[Json] = [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": "",
+            "name": "writer",
+            "toolCalls": [{"id": "c1", "name": "web_search", "arguments": {}}],
+        },
+        {"role": "tool", "content": '["harbour"]', "toolCallId": "c1", "tool": "web_search", "name": "writer"},
+    ]
+    report = await stage.done(
+        execute(prompt="Write.", messages=exchange), agent(leaves_calls=True, tools=["web_search"])
+    )
+    assert report.result == "Harbour."
+    roles = [cast("JsonObject", message)["role"] for message in stage.models.messages[0]]
+    assert roles == ["user", "user", "assistant", "tool"]
+
+
+async def test_others_turns_are_shown_as_remarks_and_unanswered_calls_left_out() -> None:
+    stage = Stage()
+    said: list[Json] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Ask RC2.", "name": "Router"},
+        {
+            "role": "assistant",
+            "content": "",
+            "name": "RC2",
+            "toolCalls": [{"id": "c1", "name": "web_search", "arguments": {}}],
+        },
+        {"role": "tool", "content": "found", "toolCallId": "c1", "tool": "web_search", "name": "RC2"},
+        {
+            "role": "assistant",
+            "content": "Mine.",
+            "name": "writer",
+            "toolCalls": [{"id": "c9", "name": "web_search", "arguments": {}}],
+        },
+    ]
+    await stage.done(execute(messages=said), agent())
+    assert stage.models.messages[0] == [
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": "[Router] Ask RC2."},
+        {"role": "user", "content": "[RC2] web_search answered: found"},
+        {"role": "assistant", "content": "Mine.", "name": "writer"},
+        {"role": "user", "content": "Go on."},
+    ]
+
+
+@pytest.mark.requirement("S1-88")
+async def test_the_tool_loop_runs_calls_at_once_and_tells_their_results_in_order() -> None:
+    first_done = asyncio.Event()
+
+    @tool
+    async def slow() -> str:
+        """Waits for the other."""
+        await first_done.wait()
+        return "slow"
+
+    @tool
+    async def fast() -> str:
+        """Lets the other go."""
+        first_done.set()
+        return "fast"
+
+    stage = Stage("rules: [{call: 1, toolCalls: [{name: slow}, {name: fast}]}, {call: 2, text: done}]", slow, fast)
+    run = StagedRun()
+    report = await stage.done(execute(prompt="x"), agent(tools=["slow", "fast"]), run)
+    assert report.result == "done"
+    assert [
+        (one["tool"], one["content"]) for one in cast("list[JsonObject]", report.messages) if one["role"] == "tool"
+    ] == [
+        ("slow", "slow"),
+        ("fast", "fast"),
+    ]
+    assert [delta["kind"] for delta in run.deltas] == ["tool_call", "tool_call", "tool_result", "tool_result", "text"]
+    assert report.usage is not None
+    assert (report.usage.model_calls, report.usage.tool_calls) == (2, 2)
+
+
+async def test_tools_outside_the_list_are_refused_and_the_model_is_told() -> None:
+    stage = Stage(
+        "rules: [{call: 1, toolCalls: [{name: weather}, {name: web_search, arguments: {q: port}}]}, {text: fine}]"
+        + SEARCH
+    )
+    run = StagedRun()
+    report = await stage.done(execute(prompt="x"), agent(tools=["web_search"]), run)
+    told = [str(one["content"]) for one in cast("list[JsonObject]", report.messages) if one["role"] == "tool"]
+    assert "tool-not-allowed" in told[0]
+    assert told[1] == '["harbour"]'
+    assert run.effects.paid == [(1, "model"), (2, "tool"), (3, "model")]
+
+
+async def test_a_failing_tool_is_told_to_the_model_and_does_not_fail_the_step() -> None:
+    stage = Stage(
+        "rules: [{call: 1, toolCalls: [{name: down}]}, {contains: tool-failed, text: I go on without.}]\n"
+        "tools: {down: {fail: the index is down}}"
+    )
+    assert (await stage.done(execute(prompt="x"), agent(tools=["down"]))).result == "I go on without."
+
+
+async def test_calls_of_client_tools_are_handed_out_with_the_conversation() -> None:
+    @tool(side="client")
+    async def pick_file() -> None:
+        """Let the person choose a file."""
+        raise AssertionError("client tools are never run here")
+
+    stage = Stage("rules: [{text: Choose., toolCalls: [{name: pick_file}]}]", pick_file)
+    for leaves_calls in (False, True):
+        report = await stage.done(execute(prompt="x"), agent(tools=["pick_file"], leaves_calls=leaves_calls))
+        assert (report.result, report.pending) == ("Choose.", ())
+        (message,) = cast("list[JsonObject]", list(report.messages))
+        assert [one["name"] for one in cast("list[JsonObject]", message["toolCalls"])] == ["pick_file"]
+
+
+async def test_a_tool_that_needs_approval_is_not_run_inside_a_step() -> None:
+    @tool(requires_approval=True)
+    async def pay() -> None:
+        """Pay."""
+        raise AssertionError("nobody approved")
+
+    stage = Stage("rules: [{call: 1, toolCalls: [{name: pay}]}, {contains: approval, text: asked}]", pay)
+    assert (await stage.done(execute(prompt="x"), agent(tools=["pay"]))).result == "asked"
+
+
+@pytest.mark.parametrize(("most", "asked"), [(None, 10), (3, 3)])
+@pytest.mark.requirement("S1-37")
+async def test_the_loop_is_bounded(most: int | None, asked: int) -> None:
+    stage = Stage("rules: [{toolCalls: [{name: weather}]}]" + SEARCH)
+    spec = agent(tools=["weather"]) if most is None else agent(tools=["weather"], maxIterations=most)
+    report = await stage.perform(execute(prompt="x"), spec)
+    assert isinstance(report, WorkFailed)
+    assert report.failure.code == "max-iterations"
+    assert len(stage.models.requests) == asked
+    assert report.usage is not None
+    assert (report.usage.model_calls, report.usage.tool_calls) == (asked, asked - 1)
+
+
+@pytest.mark.requirement("S1-36")
+async def test_output_of_a_schema_is_repaired_without_asking_again() -> None:
+    stage = Stage("rules: [{text: 'Sure!\n\n```json\n\n{\"score\": 80,}\n\n```'}]")
+    report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE))
+    assert report.result == {"score": 80}
+    assert report.text is not None
+    assert report.text.startswith("Sure!")
+    assert len(stage.models.requests) == 1
+    assert stage.models.requests[0].output_schema == SCORE
+
+
+@pytest.mark.requirement("S1-36")
+async def test_output_that_misses_its_schema_is_asked_again_with_the_reason() -> None:
+    stage = Stage("rules: [{answers: [{json: {score: 101}}, {text: none}, {json: {score: 7}}]}]")
+    report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE))
+    assert report.result == {"score": 7}
+    told = [str(cast("JsonObject", messages[-1])["content"]) for messages in stage.models.messages[1:]]
+    assert "at score: 101 is greater than the maximum of 100" in told[0]
+    assert "not JSON" in told[1]
+
+
+@pytest.mark.requirement("S1-36")
+async def test_after_two_corrections_the_output_is_a_failure() -> None:
+    stage = Stage("rules: [{json: {score: high}}]")
+    failure = await stage.failure(execute(prompt="x"), agent(outputSchema=SCORE))
+    assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-schema", False, 3)
+    assert failure.details == {"answer": '{"score": "high"}'}
+
+
+async def test_with_tools_the_schema_is_offered_as_a_tool_of_its_own() -> None:
+    stage = Stage("rules: [{call: 1, toolCalls: [{name: weather}]}, {json: {score: 5}}]" + SEARCH)
+    report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE, tools=["weather"]))
+    assert report.result == {"score": 5}
+    assert stage.models.requests[0].output_schema is None
+    assert [offered.name for offered in stage.models.requests[0].tools] == ["weather", "final_result"]
+    assert cast("JsonObject", report.messages[-1])["content"] == '{"score": 5}'
+
+
+async def test_a_way_out_chosen_beside_a_wrong_answer_is_not_forgotten() -> None:
+    stage = Stage("rules: [{answers: [{toolCalls: [{name: router, arguments: {next: B}}]}, {json: {score: 5}}]}]")
+    report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE, routes=("A", "B")))
+    assert (report.next, report.result) == ("B", {"score": 5})
+
+
+async def test_a_schema_of_a_list_is_wrapped_for_the_tool_and_unwrapped_again() -> None:
+    schema: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
+    stage = Stage("rules: [{json: [1, 2]}]" + SEARCH)
+    report = await stage.done(execute(prompt="x"), agent(outputSchema=schema, tools=["weather"]))
+    assert report.result == [1, 2]
+    assert stage.models.requests[0].tools[1].parameters["$defs"] == {"n": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "result"),
+    [
+        ("text", '{"a": 1}', '{"a": 1}'),
+        ("auto", '{"a": 1}', {"a": 1}),
+        ("auto", "```json\n[1]\n```", [1]),
+        ("auto", 'Here: {"a": 1}', 'Here: {"a": 1}'),
+        ("auto", "42", "42"),
+        ("json", 'Here: {"a": 1,}', {"a": 1}),
+    ],
+)
+async def test_results_are_text_or_json_as_the_agent_says(mode: str, text: str, result: Json) -> None:
+    stage = Stage(json.dumps({"rules": [{"text": text}]}))
+    report = await stage.done(execute(prompt="x"), agent(result=mode))
+    assert report.result == result
+    assert report.text == (None if mode == "text" else text)
+
+
+async def test_a_schema_that_is_none_is_a_failure_and_not_a_crash() -> None:
+    failure = await Stage().failure(execute(prompt="x"), agent(outputSchema={"type": "no such type"}))
+    assert (failure.code, failure.retryable) == ("output-schema-wrong", False)
+    fetched = await Stage().failure(execute(prompt="x"), agent(outputSchema={"$ref": "file:///etc/passwd"}))
+    assert fetched.code == "output-schema-wrong"
+
+
+@pytest.mark.parametrize(
+    ("fail", "code", "retryable", "retry_after_s"),
+    [
+        ("{status: 429, retryAfter: 3s}", "model-rate-limited", True, 3.0),
+        ("500", "model-server-error", True, None),
+        ("timeout", "model-timeout", True, None),
+        ("401", "model-unauthorized", False, None),
+    ],
+)
+async def test_failures_of_the_model_are_the_steps(
+    fail: str, code: str, retryable: bool, retry_after_s: float | None
+) -> None:
+    failure = await Stage(f"rules: [{{fail: {fail}}}]").failure(execute(prompt="x"), agent())
+    assert (failure.code, failure.retryable, failure.retry_after_s) == (code, retryable, retry_after_s)
+
+
+async def test_a_model_or_tool_that_takes_too_long_is_cut_off() -> None:
+    @tool
+    async def endless() -> None:
+        """Never answers."""
+        await asyncio.Event().wait()
+
+    stage = Stage("rules: [{toolCalls: [{name: endless}]}]", endless)
+    failure = await stage.failure(execute(prompt="x", timeout_s=0.0), agent())
+    assert (failure.code, failure.retryable) == ("model-timeout", True)
+    slow = await stage.failure(execute("tool", tool="endless", timeout_s=0.0), agent(kind="tool"))
+    assert (slow.code, slow.retryable) == ("tool-timeout", True)
+
+
+async def test_recorded_effects_are_answered_from_the_record() -> None:
+    keys: list[str] = []
+
+    @tool
+    async def book(room: int, context: ToolContext) -> str:
+        """Book a room."""
+        keys.append(context.key)
+        return f"room {room}"
+
+    script = "rules: [{call: 1, toolCalls: [{name: book, arguments: {room: 7}}]}, {text: booked}]"
+    first = StagedRun()
+    whole = await Stage(script, book).done(execute(prompt="x"), agent(tools=["book"]), first)
+    assert first.effects.paid == [(1, "model"), (2, "tool"), (3, "model")]
+    for known in (1, 2, 3):
+        again = StagedRun({number: first.effects.values[number] for number in range(1, known + 1)})
+        stage = Stage(script, book)
+        assert await stage.done(execute(prompt="x"), agent(tools=["book"]), again) == whole
+        assert again.effects.paid == first.effects.paid[known:]
+        assert len(stage.models.requests) == (1 if known < 3 else 0)
+    assert keys == [keys[0]] * 2, "called at first, and again only where its answer was not recorded; with one key"
+
+
+async def test_a_model_that_failed_is_asked_again_by_the_next_attempt() -> None:
+    stage, run = Stage("rules: [{attempt: 1, fail: 500}, {text: fine}]"), StagedRun()
+    assert (await stage.failure(execute(prompt="x"), agent(), run)).code == "model-server-error"
+    assert run.effects.paid == []
+    assert (await stage.done(execute(prompt="x", attempt=2), agent(), run)).result == "fine"
+
+
+async def test_scripts_can_tell_branches_apart() -> None:
+    stage = Stage("rules: [{item: berlin, text: Berlin}, {branch: 1, text: second}]")
+    first, second = (Branch("fan", 1, 0),), (Branch("fan", 1, 1),)
+    assert (await stage.done(execute(prompt="x", scope=first, item="berlin"), agent())).result == "Berlin"
+    assert (await stage.done(execute(prompt="x", scope=second), agent())).result == "second"
+
+
+async def test_the_agents_settings_reach_the_model() -> None:
+    stage = Stage()
+    spec = agent(model="scripted:big", temperature=0.2, maxTokens=50, keyIndex=2, purpose="review")
+    await stage.done(execute(prompt="x"), spec)
+    (asked,) = stage.models.requests
+    assert (asked.model, asked.temperature, asked.max_tokens, asked.key_index, asked.purpose) == (
+        "scripted:big",
+        0.2,
+        50,
+        2,
+        "review",
+    )
+
+
+async def test_usage_adds_up_over_calls() -> None:
+    usage = "usage: {inputTokens: 10, outputTokens: 2}"
+    stage = Stage(f"rules: [{{call: 1, toolCalls: [{{name: weather}}], {usage}}}, {{text: done, {usage}}}]" + SEARCH)
+    report = await stage.done(execute(prompt="x"), agent(tools=["weather"]))
+    assert report.usage == Usage(input_tokens=20, output_tokens=4, model_calls=2, tool_calls=1)

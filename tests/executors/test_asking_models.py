@@ -1,0 +1,108 @@
+"""Decisions, judges and advice: questions to a model whose answer has a form."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from pointsman.values import Json, JsonObject
+from tests.executors.stage import Stage, agent, execute
+
+CHOICES: list[JsonObject] = [
+    {"value": "invoice", "description": "Something to pay."},
+    {"value": "letter", "label": "Mail"},
+]
+
+
+async def test_a_decision_by_model_leaves_by_its_choice() -> None:
+    stage = Stage('rules: [{purpose: decision, json: {choice: letter, reason: "It greets."}}]')
+    report = await stage.done(execute("decision", prompt="Dear Sir"), agent(kind="decision", choices=[*CHOICES]))
+    assert (report.next, report.result) == ("letter", {"choice": "letter", "reason": "It greets."})
+    (asked,) = stage.models.requests
+    assert "- invoice: Something to pay.\n- letter: Mail" in asked.system
+    properties = cast("JsonObject", cast("JsonObject", asked.output_schema)["properties"])
+    assert properties["choice"] == {"type": "string", "enum": ["invoice", "letter"]}
+
+
+async def test_choices_may_be_plain_labels_and_a_script_may_name_one() -> None:
+    stage = Stage("rules: [{next: b}]")
+    report = await stage.done(execute("decision", prompt="x"), agent(kind="decision", choices=["a", "b"]))
+    assert report.next == "b"
+
+
+async def test_a_choice_that_is_not_offered_is_asked_again_and_then_fails() -> None:
+    stage = Stage("rules: [{json: {choice: other}}]")
+    failure = await stage.failure(execute("decision", prompt="x"), agent(kind="decision", choices=["a", "b"]))
+    assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-schema", False, 3)
+
+
+@pytest.mark.parametrize("choices", [[], [{"label": "nameless"}]])
+async def test_a_decision_without_choices_is_a_failure(choices: list[JsonObject]) -> None:
+    failure = await Stage().failure(execute("decision", prompt="x"), agent(kind="decision", choices=[*choices]))
+    assert failure.code == "config-wrong"
+
+
+async def test_a_judge_answers_all_questions_of_a_node_in_one_call() -> None:
+    stage = Stage(
+        """
+        rules:
+          - purpose: judge
+            json: {e1: {answer: true, reason: It is short.}, e2: {answer: false, reason: No names.}, e9: 1}
+        """
+    )
+    questions: list[Json] = [{"edge": "e1", "prompt": "Is it short?"}, {"edge": "e2", "prompt": "Does it name people?"}]
+    report = await stage.done(execute("judge", questions=questions), agent(kind="judge"))
+    assert report.result == {
+        "e1": {"answer": True, "reason": "It is short."},
+        "e2": {"answer": False, "reason": "No names."},
+    }
+    assert len(stage.models.requests) == 1
+
+
+async def test_a_judge_that_leaves_a_question_out_is_asked_again() -> None:
+    stage = Stage("rules: [{answers: [{json: {}}, {json: {e1: {answer: true, reason: yes}}}]}]")
+    report = await stage.done(execute("judge", questions=[{"edge": "e1", "prompt": "?"}]), agent(kind="judge"))
+    assert report.result == {"e1": {"answer": True, "reason": "yes"}}
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        {"choice": "retry", "inputs": {"prompt": "shorter"}, "reason": "too long"},
+        {"choice": "substitute", "value": None, "reason": "known"},
+        {"choice": "route", "route": "handoff", "reason": "a person must look"},
+        {"choice": "give_up", "reason": "hopeless"},
+    ],
+)
+async def test_advice_after_a_failure_is_handed_on(advice: JsonObject) -> None:
+    stage = Stage(json.dumps({"rules": [{"purpose": "recover", "json": advice}]}))
+    command = execute(
+        "tool", phase="recover", failure={"code": "tool-failed", "message": "down"}, input={}, routes=["handoff"]
+    )
+    report = await stage.done(command, agent(kind="tool", tool="search"))
+    assert report.result == advice
+    assert "tool-failed" in str(stage.models.messages[0])
+
+
+@pytest.mark.parametrize(
+    ("advice", "routes"),
+    [
+        ("{choice: route, reason: x}", ["handoff"]),
+        ("{choice: route, route: nowhere, reason: x}", ["handoff"]),
+        ("{choice: route, route: handoff, reason: x}", []),
+        ("{choice: substitute, reason: x}", []),
+        ("{choice: pray, reason: x}", []),
+    ],
+)
+async def test_advice_that_cannot_be_followed_is_refused(advice: str, routes: list[str]) -> None:
+    stage = Stage(f"rules: [{{json: {advice}}}]")
+    command = execute("agent", phase="recover", failure={"code": "x"}, input={}, routes=[*routes])
+    assert (await stage.failure(command, agent())).code == "output-schema"
+
+
+async def test_without_a_script_the_advice_is_to_give_up() -> None:
+    command = execute("agent", phase="recover", failure={"code": "x"}, input={}, routes=["a"])
+    result = (await Stage().done(command, agent())).result
+    assert cast("JsonObject", result)["choice"] == "give_up"
