@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+from pointsman.definition.json_places import places_of
 from pointsman.definition.json_reading import read_exactly
 from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to
 from pointsman.definition.reading import Place, Reading, Unreadable, standard
@@ -92,10 +93,7 @@ class Document:
         """Read again, this time for the places: only documents with problems pay for them."""
         if self.reading is not None:
             return self.reading.root
-        try:
-            return read_exactly(self.text).root
-        except Unreadable as why:
-            return Place(why.offset)
+        return places_of(self.text) if self.is_readable else Place(0)
 
     @cached_property
     def _lines(self) -> list[int]:

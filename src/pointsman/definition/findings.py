@@ -9,6 +9,7 @@ from typing import Annotated, Final, Union, cast, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from pointsman.definition.descriptions import descriptions_of
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.problems import JsonPatchOp, Problem, did_you_mean, error, pointer_to
 from pointsman.definition.shape import EXTENSION_PREFIX, Shape
@@ -216,7 +217,7 @@ def _meaning(parts: Sequence[str | int], key: str, document: JsonObject, root: t
     for model in _models_at(root, parts, document):
         for name, field in model.model_fields.items():
             if key in (field.alias, name):
-                return field.description or ""
+                return descriptions_of(model).get(name, "")
     return ""
 
 

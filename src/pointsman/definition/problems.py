@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from pointsman.values import JsonObject
@@ -123,6 +122,8 @@ def problems_to_json(problems: Iterable[Problem], *, dialect: str | None) -> Jso
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """A sentence naming the nearest candidate, or an empty text. Spelling style (case, `_`, `-`) counts little."""
+    from difflib import get_close_matches  # only authors who mistyped something pay for its import
+
     flat = {_flat(candidate): candidate for candidate in sorted(candidates)}
     if (same := flat.get(_flat(word[:100]))) is not None:
         return f"Did you mean {same!r}?"

@@ -7,6 +7,7 @@ from typing import Final, cast
 
 from pydantic.json_schema import models_json_schema
 
+from pointsman.definition.descriptions import descriptions_of
 from pointsman.definition.edges import CONDITIONS
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.operations import OPERATIONS
@@ -31,11 +32,25 @@ def _schema() -> JsonObject:
     definitions = cast(dict[str, JsonObject], made["$defs"])
     for name in CONDITIONS.values():
         definitions[name.__name__]["required"] = [TAG, *_texts(definitions[name.__name__].get("required"))]
+    for model in Shape.__subclasses__():
+        if model.__name__ in definitions:
+            _describe(definitions[model.__name__], model)
     _link(cast(JsonObject, definitions))
     _say_configs(definitions["Node"])
     workflow = definitions.pop("Workflow")
     head: JsonObject = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
     return {**head, **workflow, "title": "Workflow", "$defs": cast(Json, dict(sorted(definitions.items())))}
+
+
+def _describe(made: JsonObject, model: type[Shape]) -> None:
+    """What the source says about each field."""
+    properties = made.get("properties")
+    said = descriptions_of(model)
+    for name, field in model.model_fields.items():
+        if name in said and isinstance(properties, dict):
+            shown = properties[field.alias or name]
+            assert isinstance(shown, dict)
+            shown["description"] = said[name]
 
 
 def _texts(value: Json | None) -> list[Json]:

@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import StartConfig
 from pointsman.definition.edges import Edge
-from pointsman.definition.findings import findings_of
 from pointsman.definition.nodes import Node
 from pointsman.definition.policies import Concurrency, Config, StateField
 from pointsman.definition.problems import Problem, error, pointer_to
@@ -146,6 +145,8 @@ class Workflow(Shape):
         try:
             workflow = read_as(cls, document)
         except ValidationError as why:
+            from pointsman.definition.findings import findings_of  # only documents with errors pay for its import
+
             return None, findings_of(why, document=document, root=cls)
         assert isinstance(workflow, Workflow)
         return workflow, []

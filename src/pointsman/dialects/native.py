@@ -29,6 +29,8 @@ _OLD_NODE: Final = frozenset(
         *("dynamicBranches", "aggregation", "inputSchema", "showData", "recordsVar", "itemVariable", "outputVar"),
     }
 )
+_OLD_VALUES: Final = frozenset({"decision", "human", "memory", "code", "loop"})
+"""Types whose older spelling has today's keys with other values in them."""
 _CAPS: Final = {"maxNodes": 50, "maxExecutionTime": 3_600_000, "maxIterations": 1000}
 _VISITS: Final = 10
 """How often the older format lets one node be visited where it says nothing."""
@@ -138,7 +140,7 @@ def _nodes(flat: Flat, notes: Notes) -> list[Json]:
 
 
 def _node(found: Found, native: str, notes: Notes) -> JsonObject:
-    if not found.node:
+    if not found.node or _is_of_today(found.node, notes):
         return found.node
     made: JsonObject = {}
     node = Part(dict(found.node), made, found.pointer, native, notes)
@@ -162,6 +164,14 @@ def _node(found: Found, native: str, notes: Notes) -> JsonObject:
         made["config"] = config
     node.keep_rest(_NODE_KEYS, where=f"node {part.id!r}")
     return made
+
+
+def _is_of_today(node: JsonObject, notes: Notes) -> bool:
+    """Whether a node surely has no older word in it: most have none, and large documents are read much faster so."""
+    kind, config = node.get("type"), node.get("config", {})
+    if notes.tolerant or not isinstance(kind, str) or kind in _OLD_VALUES or not node.keys() <= _NODE_KEYS:
+        return False
+    return kind in CONFIG_OF and isinstance(config, dict) and config.keys() <= config_keys(kind)
 
 
 def _read_config(part: NodePart) -> None:
@@ -216,6 +226,9 @@ def _edges(edges: Json, flat: Flat, notes: Notes) -> list[Json]:
     made: list[Json] = []
     for index, edge in enumerate(list_of(edges)):
         if not isinstance(edge, dict):
+            made.append(edge)
+            continue
+        if not flat.leaves_from and "condition" not in edge and edge.keys() <= _EDGE_KEYS:
             made.append(edge)
             continue
         source = edge.get("source")

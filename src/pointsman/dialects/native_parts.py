@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from pointsman.definition.nodes import CONFIG_OF
@@ -91,6 +92,7 @@ class NodePart:
     id: str
 
 
+@cache
 def config_keys(kind: str) -> frozenset[str]:
     """The keys a type's configuration has in documents."""
     model = CONFIG_OF.get(kind)
