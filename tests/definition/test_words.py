@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointsman.definition.problems import (
+    JsonPatchOp,
     Problems,
     did_you_mean,
     error,
@@ -117,7 +118,7 @@ def test_the_ninth_node_comes_before_the_tenth() -> None:
 
 
 def test_problems_are_printed_as_the_command_line_promises() -> None:
-    fix = ({"op": "remove", "path": "/a"},)
+    fix: tuple[JsonPatchOp, ...] = ({"op": "remove", "path": "/a"},)
     problem = placed(error("unknown-key", "/a", "has no key", hint="Remove it.", fix=fix), line=1, column=2)
     assert problems_to_json([problem], dialect="native") == {
         "ok": False,

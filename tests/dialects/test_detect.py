@@ -18,26 +18,26 @@ def read(document: Json, *, dialect: str | None = None) -> Read:
     return read_workflow(read_document(json.dumps(document)), dialect=dialect)
 
 
+MARKED: list[tuple[JsonObject, str]] = [
+    (SMALL, "native"),
+    ({"nodes": [{"id": "a", "type": "agent"}]}, "native"),
+    ({"pointsman": 1, "nodes": {}, "entry_node": "a"}, "native"),
+    ({"entrypointNodeId": "a", "nodes": [], "edges": []}, "rows"),
+    ({"entrypoint_node_id": "a", "nodes": [], "edges": []}, "rows"),
+    ({"nodes": [{"id": "a", "nodeType": "AGENT"}], "edges": []}, "rows"),
+    ({"nodes": [{"id": "a", "node_type": "TOOL_EXECUTOR", "agent_id": "x"}]}, "rows"),
+    ({"edges": [{"sourceNodeId": "a", "conditionType": "ALWAYS"}], "nodes": []}, "rows"),
+    ({"agent_workflows": [], "agent_workflow_nodes": []}, "rows"),
+    ({"entry_node_id": "a", "nodes": [], "edges": []}, "graph"),
+    ({"nodes": [{"id": "a", "type": "agent"}], "edges": [{"from_node": "a", "to_node": "b"}]}, "graph"),
+    ({"nodes": {"a": {}}, "edges": [{"from": "a", "to": "b"}], "entry_node": "a"}, "steps"),
+    ({"nodes": {"a": {"node_type": "execute"}}, "edges": [{"from_node": "a", "to_node": "b"}]}, "steps"),
+    ({"title": "t", "goal": "g", "steps": [{"description": "d", "method": {}}]}, "plan"),
+]
+
+
 @pytest.mark.requirement("X-8")
-@pytest.mark.parametrize(
-    ("document", "dialect"),
-    [
-        (SMALL, "native"),
-        ({"nodes": [{"id": "a", "type": "agent"}]}, "native"),
-        ({"pointsman": 1, "nodes": {}, "entry_node": "a"}, "native"),
-        ({"entrypointNodeId": "a", "nodes": [], "edges": []}, "rows"),
-        ({"entrypoint_node_id": "a", "nodes": [], "edges": []}, "rows"),
-        ({"nodes": [{"id": "a", "nodeType": "AGENT"}], "edges": []}, "rows"),
-        ({"nodes": [{"id": "a", "node_type": "TOOL_EXECUTOR", "agent_id": "x"}]}, "rows"),
-        ({"edges": [{"sourceNodeId": "a", "conditionType": "ALWAYS"}], "nodes": []}, "rows"),
-        ({"agent_workflows": [], "agent_workflow_nodes": []}, "rows"),
-        ({"entry_node_id": "a", "nodes": [], "edges": []}, "graph"),
-        ({"nodes": [{"id": "a", "type": "agent"}], "edges": [{"from_node": "a", "to_node": "b"}]}, "graph"),
-        ({"nodes": {"a": {}}, "edges": [{"from": "a", "to": "b"}], "entry_node": "a"}, "steps"),
-        ({"nodes": {"a": {"node_type": "execute"}}, "edges": [{"from_node": "a", "to_node": "b"}]}, "steps"),
-        ({"title": "t", "goal": "g", "steps": [{"description": "d", "method": {}}]}, "plan"),
-    ],
-)
+@pytest.mark.parametrize(("document", "dialect"), MARKED)
 def test_a_dialect_is_known_by_its_marks(document: JsonObject, dialect: str) -> None:
     assert list(dialects_of(document)) == [dialect]
 
