@@ -1,6 +1,6 @@
 """Settings: one file, the environment, flags; later wins. Every value knows where it came from.
 
-    pointsman.toml (working directory, else the user's configuration)  <  POINTSMAN_*  <  flags
+pointsman.toml (working directory, else the user's configuration)  <  POINTSMAN_*  <  flags
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -113,9 +113,7 @@ def config_directory() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "pointsman"
 
 
-def load_settings(
-    *, flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
-) -> Loaded:
+def load_settings(*, flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None) -> Loaded:
     """Read file, environment and flags. Raises `SettingsInvalid`, which names the key and its source."""
     env = os.environ if environment is None else environment
     values: dict[str, object] = {}
@@ -152,6 +150,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in loaded.settings.model_dump(mode="json").items():
         if key == "providers":
-            value = {name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()}
-        found[key] = {"value": value, "source": loaded.sources.get(key, "default")}
+            value = {
+                name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()
+            }
+        found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
     return found

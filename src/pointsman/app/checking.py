@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import variables_in
-from pointsman.definition.check import Known, ToolFacts, check, lenient_repair
+from pointsman.definition.check import check
+from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, sort_problems
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.settings import Settings
@@ -17,7 +18,7 @@ from pointsman.values import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """All problems of a source, sorted by place. `workflow` is what would run: repaired where leniency was asked for."""
+    """All problems of a source, sorted by place. `workflow` is what would run: repaired under leniency."""
 
     problems: tuple[Problem, ...]
     dialect: str | None
@@ -51,10 +52,12 @@ def check_workflow(
     if workflow is None:
         return Checked(source.read.problems, source.read.dialect, None)
     known = known_of(settings, tools, workflows)
-    found = check(workflow, known=known)
+    found = [*check(workflow, known=known)]
     if lenient:
-        workflow, found = lenient_repair(workflow, found)
-        found = [softened(problem) for problem in found]
+        from pointsman.definition.check.lenience import lenient as repaired
+
+        workflow, dropped = repaired(workflow)
+        found = [softened(problem) for problem in (*dropped, *check(workflow, known=known))]
     found += _variables(workflow, settings)
     placed = (source.read.placed(problem) for problem in found)
     return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)

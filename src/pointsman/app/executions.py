@@ -137,9 +137,7 @@ class Execution:
 
     # What people do ------------------------------------------------------------------------------------------------
 
-    async def answer(
-        self, gate: str, action: str, data: Json = None, *, comment: str = "", by: str = ""
-    ) -> None:
+    async def answer(self, gate: str, action: str, data: Json = None, *, comment: str = "", by: str = "") -> None:
         """Answer an open gate, named by its id, or by its node's id while that is unique."""
         at = self.gate(gate)
         assert at.gate is not None

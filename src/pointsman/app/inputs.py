@@ -75,7 +75,9 @@ def _check(found: JsonObject, schema: JsonObject) -> None:
         validator = jsonschema_rs.validator_for(schema)
         errors = list(validator.iter_errors(found))
     except (ValueError, jsonschema_rs.ValidationError) as why:
-        raise InputInvalid(f"the workflow's input schema cannot be used: {why}", hint="Run `pointsman check`.") from None
+        raise InputInvalid(
+            f"the workflow's input schema cannot be used: {why}", hint="Run `pointsman check`."
+        ) from None
     if errors:
         shown = [f"{'.'.join(str(p) for p in e.instance_path) or 'input'}: {e.message}" for e in errors[:ERRORS_SHOWN]]
         raise InputInvalid("; ".join(shown), hint="See the workflow's `input` schema for what it takes.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 import msgspec
 
@@ -164,4 +164,4 @@ def _called(workflow: Workflow) -> list[str]:
 
 
 def _values(settings: Settings) -> dict[str, Json]:
-    return {name: value for name, value in settings.values.items()}  # pyright: ignore[reportReturnType]  # TOML holds JSON
+    return cast(dict[str, Json], settings.values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.executors.registry import Executors
@@ -10,7 +9,6 @@ from pointsman.journal.store import Store
 from pointsman.models.providers import Provider
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import Executor
 from pointsman.settings import Settings
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
@@ -20,25 +18,19 @@ from pointsman.tools.registry import ToolRegistry
 class Hands:
     """What carries out work."""
 
-    executors: Mapping[str, Executor]
+    executors: Executors
     models: PydanticModels
 
     async def close(self) -> None:
         await self.models.close()
 
 
-def wire(
-    settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None
-) -> Hands:
+def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None) -> Hands:
     """Connect nothing yet: providers are opened by the first call."""
-    providers = {
-        name: Provider(base_url=one.base_url, keys=one.keys) for name, one in settings.providers.items()
-    }
-    models = PydanticModels(
-        providers=providers, default=settings.model or "scripted", only=model, script=script
-    )
+    providers = {name: Provider(base_url=one.base_url, keys=one.keys) for name, one in settings.providers.items()}
+    models = PydanticModels(providers=providers, default=settings.model or "scripted", only=model, script=script)
     if script is not None:
         for canned in canned_tools(script.tools):
             if tools.find(canned.name) is None:
-                tools.add(canned, origin="script")
+                tools.add(canned, origin="scripted")
     return Hands(Executors(models=models, tools=tools, memory=store.memory), models)

@@ -14,5 +14,5 @@ class SystemClock:
 
     async def sleep_until(self, at: float) -> None:
         """Long sleeps are cut: clocks are set, and machines suspend."""
-        while (left := at - time.time()) > 0:
+        while (left := at - time.time()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
             await asyncio.sleep(min(left, 60.0))

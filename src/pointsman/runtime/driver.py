@@ -186,14 +186,6 @@ class Driver:
         step = command.step
         does = self.plan.nodes[step.node].does
         assert isinstance(does, Work)
-        executor = self.world.executors.get(does.spec.kind)
-        if executor is None:
-            failure = Failure(
-                code="no-executor",
-                message=f"nothing here can execute {does.spec.kind!r}",
-                hint="Install or register an executor for this type.",
-            )
-            return WorkFailed(step=step, attempt=command.attempt, failure=failure)
         task = asyncio.current_task()
         self.lanes[step] = task
         if command.timeout_s is not None and task is not None:
@@ -202,7 +194,7 @@ class Driver:
         try:
             if self.recovered:
                 await attempt.remember()
-            return await executor.execute(command, does.spec, attempt)
+            return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
         except asyncio.CancelledError:
             return self._cancelled(command, task)
         except PointsmanError as why:

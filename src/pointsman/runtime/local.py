@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b32encode
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from pointsman.engine.commands import StartChild
 from pointsman.engine.failures import Failure
@@ -24,9 +24,10 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.store import Effects, Ledger, Store
-from pointsman.ports import Clock, Executor
+from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
+from pointsman.runtime.world import ExecutorsFor
 from pointsman.values import ExecutionId, Json, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16
@@ -37,6 +38,10 @@ class UnknownExecution(CallerError):
     """No execution of that id is in this store."""
 
     code = "unknown-execution"
+
+
+Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
+"""Hears of every execution that ends, once its last row is durable."""
 
 
 class Plans(Protocol):
@@ -60,12 +65,22 @@ def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
 class LocalRuntime:
     """Runs executions in this process."""
 
-    def __init__(self, store: Store, plans: Plans, executors: Mapping[str, Executor], clock: Clock, feed: Feed) -> None:
+    def __init__(
+        self,
+        store: Store,
+        plans: Plans,
+        executors: ExecutorsFor,
+        clock: Clock,
+        feed: Feed,
+        *,
+        ended: Ended | None = None,
+    ) -> None:
         self.store = store
         self.plans = plans
         self.executors = executors
         self.clock = clock
         self.feed = feed
+        self._ended = ended
         self.drivers: dict[ExecutionId, Driver] = {}
         self._opening: dict[ExecutionId, asyncio.Lock] = {}
 
@@ -177,6 +192,11 @@ class LocalRuntime:
             driver = await self.open(name)
             if not driver.state.ended:
                 await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+
+    async def turn_ended(self, state: ExecutionState) -> None:
+        """Tell whoever keeps conversations."""
+        if self._ended is not None:
+            await self._ended(state)
 
     async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
         """Deliver to the executions that are here and wait for the event."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
-from pointsman.engine.commands import StartChild
+from pointsman.engine.commands import Execute, StartChild
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor
 from pointsman.runtime.feed import Feed
 from pointsman.values import ExecutionId, Json
+
+
+class ExecutorsFor(Protocol):
+    """Finds who performs a command."""
+
+    def executor_for(self, command: Execute) -> Executor:
+        """Raises a `PointsmanError` where nobody does."""
+        ...
 
 
 class World(Protocol):
@@ -22,7 +29,7 @@ class World(Protocol):
     @property
     def effects(self) -> Effects: ...
     @property
-    def executors(self) -> Mapping[str, Executor]: ...
+    def executors(self) -> ExecutorsFor: ...
     @property
     def clock(self) -> Clock: ...
     @property
