@@ -137,6 +137,13 @@ class Reading:
         """The author's field, as it is, under its native name."""
         self.put(native, at, key, record.take(name), record.at(name))
 
+    def inside(self, record: Record, name: str, words: Words | None = None) -> Record:
+        """The object in a field, as a record; an empty one where there is none."""
+        value = record.take(name)
+        if value is not None and not isinstance(value, dict):
+            self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
+        return Record(object_of(value), record.at(name), words or {})
+
     def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
         """What has no native place stays with its part, under `x-<dialect>`."""
         self.problems.extend(record.contradictions())

@@ -35,7 +35,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     workflow_id(head, reading, native, name=name, names=("workflow_id", "id"))
     native["dialect"] = "graph"
     _read_head(native, head, reading)
-    limits = Record(object_of(head.take("limits")), "/limits", WORDS)
+    limits = reading.inside(head, "limits")
     native["config"] = _config(head, limits, reading)
     entry = native.get("entry")
     native["input"] = _input(head, shape, flow, reading, entry=entry)

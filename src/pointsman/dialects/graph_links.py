@@ -139,8 +139,8 @@ class EdgeReader:
         for field in ("id", "label"):
             if (value := record.take(field)) is not None:
                 edge[field] = value
-        if link.mark is not None:
-            edge["mark"] = link.mark
+        if link.mark is not None or self._is_body(link):
+            edge["mark"] = link.mark or "body"
         elif (branch := self._branch(link)) is not None:
             edge["condition"] = {"type": "label", "label": branch}
             record.taken.discard("condition")
@@ -152,9 +152,14 @@ class EdgeReader:
             self._warn_of_default(link)
         return edge
 
+    def _is_body(self, link: Link) -> bool:
+        if self.types.get(key_of(link.source)) != "loop" or link.is_conditional:
+            return False
+        return link.target is not None and link.target == body_of(self.records[key_of(link.source)])
+
     def _branch(self, link: Link) -> str | None:
         """`true`/`false` where the conditional's `true_nodes`/`false_nodes` name the target."""
-        if self.types.get(str(link.source)) != "conditional":
+        if self.types.get(key_of(link.source)) != "conditional":
             return None
         lists = self._lists(link.source)
         named = [branch for branch, nodes in lists.items() if link.target in nodes]

@@ -75,12 +75,14 @@ class GraphNode:
         self.losses.extend(lost_fields(config, known, f"{self.at}/config", "graph"))
 
     def prune_branches(self) -> None:
-        """`true_nodes` and `false_nodes` name only what control can still go to."""
+        """`true_nodes`, `false_nodes` and `body_node_id` name only what control can still go to."""
         for branch in ("true", "false"):
             kept = list_of(self.params.get(f"{branch}_nodes"))
             there = {edge.target for edge in self.out if _is_label(edge, branch)}
             if kept:
                 self.params[f"{branch}_nodes"] = [target for target in kept if target in there]
+        if "body_node_id" in self.params and self.params["body_node_id"] not in [edge.target for edge in self.out]:
+            del self.params["body_node_id"]
 
     def native_config(self) -> None:
         self.params = {**document_of(self.node.config), **self.params}

@@ -10,7 +10,7 @@ from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.problems import did_you_mean, pointer_to
 from pointsman.dialects.foreign import Reading, Record, list_of, number_of, object_of
 from pointsman.dialects.graph_data import DataFlow, merged_path
-from pointsman.dialects.graph_links import Shape, body_of
+from pointsman.dialects.graph_links import Shape
 from pointsman.dialects.graph_words import (
     BARRIER_S,
     CHAINED,
@@ -51,7 +51,7 @@ class NodeReader:
         at = f"/nodes/{index}"
         self.reading.origin[at] = record.pointer
         node: JsonObject = {}
-        params = Record(object_of(record.take("params")), record.at("params"), {})
+        params = self.reading.inside(record, "params")
         self.reading.move(node, at, "id", record, "id")
         kind = record.take("type")
         node["type"] = NODE_TYPES.get(kind, kind) if isinstance(kind, str) else kind
@@ -65,7 +65,7 @@ class NodeReader:
             case "fanout":
                 self._fanout(node, at, record, params)
             case "loop":
-                self._loop(node, at, record, params)
+                self._loop(node, at, record)
             case "conditional":
                 self._conditional(node, at, record, params)
             case "merge":
@@ -186,18 +186,13 @@ class NodeReader:
                 hint = "It is taken in each branch when that has ended."
                 self.reading.warning("branch-edge-mismatch", record.at("branches"), message, hint)
 
-    def _loop(self, node: JsonObject, at: str, record: Record, params: Record) -> None:
+    def _loop(self, node: JsonObject, at: str, record: Record) -> None:
         config: JsonObject = {"bodyEnd": "exit"}
         condition = record.take("loop_condition")
         text = with_results(condition) if isinstance(condition, str) else condition
         self.reading.put(config, f"{at}/config", "while", text or None, record.at("loop_condition"))
         self.reading.move(config, f"{at}/config", "maxIterations", record, "max_iters")
         config.setdefault("maxIterations", self.iterations)
-        if body_of(record) is not None and not any(
-            link.target == body_of(record) for link in self.shape.leaving(record.value.get("id"))
-        ):
-            record.taken.add("body_node_id")
-            params.taken.add("body_node_id")
         node["config"] = config
 
     def _conditional(self, node: JsonObject, at: str, record: Record, params: Record) -> None:

@@ -47,15 +47,19 @@ class Layout:
 
 
 def flat(head: JsonObject, nodes: Json, edges: Json) -> JsonObject:
-    """The usual layout: `nodes` and `edges` beside everything else, where the author had them."""
+    """The usual layout: `nodes` and `edges` after everything else."""
+    return {**head, "nodes": nodes, "edges": edges}
+
+
+def _in_place(head: JsonObject, nodes: Json, edges: Json) -> JsonObject:
+    """The same where the author had them; a list there is none of is not made up."""
     parts: JsonObject = {"nodes": nodes, "edges": edges}
     placed = {key: parts.get(key, value) for key, value in head.items()}
-    fresh = not head.keys() & parts.keys()
-    return {**placed, **{key: value for key, value in parts.items() if key not in head and (fresh or value)}}
+    return {**placed, **{key: value for key, value in parts.items() if key not in head and value}}
 
 
 def flat_layout(document: JsonObject) -> Layout:
-    return Layout(document, document.get("nodes"), document.get("edges"), flat)
+    return Layout(document, document.get("nodes"), document.get("edges"), _in_place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Dialect:
     read: Callable[[JsonObject, str], Imported]
     render: Callable[[Workflow], Rendered]
     layout: Callable[[JsonObject], Layout] = flat_layout
+    assemble: Callable[[JsonObject, Json, Json], JsonObject] = flat
+    """The whole of a document that has no author."""
     nodes_by_id: bool = False
     """`nodes` is an object keyed by id instead of a list."""
 
@@ -140,7 +146,7 @@ def _replaced(document: Json, path: Sequence[str], new: Json) -> Json:
 
 def _fresh(dialect: Dialect, after: Rendered) -> JsonObject:
     nodes: Json = dict(after.nodes) if dialect.nodes_by_id else list(after.nodes.values())
-    return flat(after.head, nodes, list(after.edges.values()))
+    return dialect.assemble(after.head, nodes, list(after.edges.values()))
 
 
 def _places(keys: Sequence[str], native: str, imported: Imported) -> dict[str, int]:

@@ -119,7 +119,7 @@ def _read_config(native: JsonObject, head: Record, nodes: list[Record], reading:
     own: JsonObject = said if isinstance(said, dict) else {}
     said_limits = own.get("limits")
     limits: Json = {**LIMITS, **said_limits} if isinstance(said_limits, dict) else said_limits or dict(LIMITS)
-    config: JsonObject = {**own, "limits": limits}
+    config: JsonObject = {"conversational": False, **own, "limits": limits}
     reading.move(config, "/config", "conversational", head, "isConversational")
     handoff = next((row for row in nodes if _is_handoff(row)), None)
     if handoff is not None and "onLimit" not in config:

@@ -1,0 +1,61 @@
+"""The corpus of foreign documents: files named for what they show, one folder per dialect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from pointsman.definition.problems import Problem
+from pointsman.definition.workflow import Workflow
+from pointsman.dialects import graph, plan, rows, steps
+from pointsman.dialects.imported import Imported, Written
+from pointsman.dialects.shapes import unwrapped
+from pointsman.values import JsonObject
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+SKETCH: Final = "graph/schema-sketch"
+
+
+class DialectUnderTest(NamedTuple):
+    read: Callable[..., Imported]
+    write: Callable[[Workflow, JsonObject | None], Written]
+
+
+MODULES: Final = {module.__name__.rpartition(".")[2]: module for module in (rows, graph, steps, plan)}
+FILES: Final = sorted(f"{path.parent.name}/{path.stem}" for name in MODULES for path in (CORPUS / name).glob("*.json"))
+WORKFLOWS: Final = [file for file in FILES if file != SKETCH]
+
+
+def document(file: str) -> JsonObject:
+    return cast(JsonObject, json.loads((CORPUS / f"{file}.json").read_text(encoding="utf-8")))
+
+
+def dialect_of(file: str) -> DialectUnderTest:
+    module = MODULES[file.partition("/")[0]]
+    return DialectUnderTest(module.read, module.write)
+
+
+def imported(file: str) -> Imported:
+    """Read as the product does: out of its envelope."""
+    return dialect_of(file).read(unwrapped(document(file))[0].document, name="")
+
+
+def workflow_of(found: Imported) -> Workflow:
+    workflow, problems = Workflow.from_document(found.document)
+    assert workflow is not None, problems
+    return workflow
+
+
+def codes(problems: tuple[Problem, ...]) -> list[str]:
+    return [problem.code for problem in problems]
+
+
+def changed(workflow: Workflow, change: Callable[[JsonObject], object]) -> Workflow:
+    """The workflow after an edit of its native document."""
+    native = workflow.to_document()
+    change(native)
+    edited, problems = Workflow.from_document(native)
+    assert edited is not None, problems
+    return edited
