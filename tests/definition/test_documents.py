@@ -173,6 +173,7 @@ def test_a_schema_sketch_is_told_what_it_is() -> None:
     document = read_document('{"status": "running" | "paused" | 3, "nodes": [...], ...}')
     assert {problem.code for problem in document.problems} == {"schema-sketch"}
     assert [problem.column for problem in document.problems] == [22, 33, 48, 54]
+    assert [problem.pointer for problem in document.problems] == ["/status", "/status", "/nodes", ""]
     assert "sketch of a schema" in document.problems[0].hint
 
 

@@ -198,10 +198,12 @@ def _finished(text: str, reading: Reading, form: Format, *, name: str) -> Docume
         message = f"the key {str(path[-1])[:60]!r} is there twice; the first is in line {line}, column {column}"
         problem = error("duplicate-key", pointer_to(*path), message, hint="Keep one of them.")
         problems.append(_placed_at(document, second, problem))
-    for offset in reading.sketches:
+    for path, offset in reading.sketches:
         what = "..." if text.startswith("...", offset) else "|"
         problems.append(
-            _placed_at(document, offset, error("schema-sketch", "", f"{what!r} is no value", hint=SKETCH_HINT))
+            _placed_at(
+                document, offset, error("schema-sketch", pointer_to(*path), f"{what!r} is no value", hint=SKETCH_HINT)
+            )
         )
     problems.extend(document.placed(problem) for problem in _surrogates(reading.value))
     return replace(document, problems=tuple(problems))

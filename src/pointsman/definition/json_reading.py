@@ -185,7 +185,7 @@ class _Scanner:
             if not self.text.startswith("|", self.at):
                 self.at = back
                 return
-            self._sketch(self.at)
+            self._sketch(self.stack)
             self.at += 1
             self._skip()
             if self.text.startswith('"', self.at):
@@ -197,17 +197,17 @@ class _Scanner:
 
     def _skip_sketch(self) -> None:
         while self.text.startswith("...", self.at):
-            self._sketch(self.at)
+            self._sketch(self.stack[:-1])
             self.at += 3
             self._skip()
             if self.text.startswith(",", self.at):
                 self.at += 1
                 self._skip()
 
-    def _sketch(self, at: int) -> None:
+    def _sketch(self, around: list[_Open]) -> None:
         self.reading.is_plain = False
         if len(self.reading.sketches) < SKETCHES_MAX:
-            self.reading.sketches.append(at)
+            self.reading.sketches.append((tuple(opened.key for opened in around), self.at))
 
     def _scalar(self) -> Json:
         start = self.at

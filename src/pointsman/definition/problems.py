@@ -96,7 +96,7 @@ class Problems:
 
 def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """By place (line and column where known, else pointer), then the worst first; each finding once."""
-    unique = {(p.code, p.severity, p.pointer, p.message): p for p in problems}
+    unique = {(p.code, p.severity, p.pointer, p.line, p.column, p.message): p for p in problems}
     return tuple(sorted(unique.values(), key=_order))
 
 

@@ -53,8 +53,8 @@ class Reading:
         default_factory=list["tuple[tuple[str | int, ...], int, int]"]
     )
     """(path of the key, offset of the first, offset of the second)."""
-    sketches: list[int] = field(default_factory=list[int])
-    """Offsets of `...` and of `|` between values."""
+    sketches: list[tuple[tuple[str | int, ...], int]] = field(default_factory=list["tuple[tuple[str | int, ...], int]"])
+    """(path, offset) of `...`, with the path of what it stands in, and of `|` between values."""
     is_plain: bool = True
     """Nothing that plain JSON does not have."""
 

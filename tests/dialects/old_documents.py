@@ -1,0 +1,50 @@
+"""Documents in the older spelling of the native dialect, and what they are read as."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pointsman.definition.documents import read_document
+from pointsman.definition.workflow import Workflow
+from pointsman.dialects.detect import Read, read_workflow
+from pointsman.values import Json, JsonObject
+
+
+def old(
+    *nodes: JsonObject, edges: tuple[JsonObject, ...] = (), config: JsonObject | None = None, **more: Json
+) -> JsonObject:
+    """A document that surely is in the older spelling."""
+    return {"id": "w", "config": {"maxNodes": 50, **(config or {})}, "nodes": [*nodes], "edges": [*edges], **more}
+
+
+def load(document: JsonObject) -> Read:
+    read = read_workflow(read_document(json.dumps(document)))
+    assert read.workflow is not None, read.problems
+    assert read.dialect == "native"
+    return read
+
+
+def workflow_of(document: JsonObject) -> Workflow:
+    workflow = load(document).workflow
+    assert workflow is not None
+    return workflow
+
+
+def node_of(document: JsonObject, node_id: str) -> dict[str, Any]:
+    """The node as it stands in today's document."""
+    nodes: Any = workflow_of(document).to_document()["nodes"]
+    (found,) = [node for node in nodes if node["id"] == node_id]
+    return found
+
+
+def edges_of(document: JsonObject) -> set[tuple[str, str, str]]:
+    return {(edge.source, edge.target, edge.mark or "") for edge in workflow_of(document).edges}
+
+
+def codes(read: Read) -> list[tuple[str, str]]:
+    return [(problem.code, problem.pointer) for problem in read.problems]
+
+
+def node(node_id: str, kind: str, **config: Json) -> JsonObject:
+    return {"id": node_id, "type": kind, "config": config}
