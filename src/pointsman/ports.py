@@ -14,7 +14,7 @@ from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, gc=False):
     """One decision: the events that one report caused. `seq` counts from 1 without gaps per execution."""
 
     seq: int

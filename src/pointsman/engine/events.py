@@ -18,11 +18,11 @@ from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.values import Json, JsonObject
 
 
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
-    """How every event is stored."""
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
 
 
-class Write(Struct, frozen=True, array_like=True, omit_defaults=True):
+class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """One change of the data: `path` joined with `value` by `reduce`. `whole`: the value is the step's result."""
 
     path: tuple[str | int, ...]
@@ -31,7 +31,7 @@ class Write(Struct, frozen=True, array_like=True, omit_defaults=True):
     whole: bool = False
 
 
-class Arrival(Struct, frozen=True, array_like=True):
+class Arrival(Struct, frozen=True, array_like=True, gc=False):
     """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
 
     edge: str
