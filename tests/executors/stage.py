@@ -7,7 +7,7 @@ from typing import Literal
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
@@ -75,6 +75,10 @@ class Notes:
         else:
             self.values[scope, namespace, key] = value
 
+    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
+        before = self.values.get((scope, namespace, key))
+        self.values[scope, namespace, key] = [*(before if isinstance(before, list) else []), value]
+
     async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
         found = [(key[2], value) for key, value in self.values.items() if key[:2] == (scope, namespace)]
         return [(key, value) for key, value in found if text in str(value)][:limit]
@@ -121,7 +125,6 @@ def execute(
     scope: Scope = (),
     messages: list[Json] | None = None,
     phase: Phase = "work",
-    timeout_s: float | None = None,
     **given: Json,
 ) -> Execute:
     return Execute(
@@ -131,7 +134,6 @@ def execute(
         input=given,
         messages=messages or [],
         phase=phase,
-        timeout_s=timeout_s,
     )
 
 
@@ -147,6 +149,7 @@ def agent(
     conversational: bool = False,
     leaves_calls: bool = False,
     kind: str = "agent",
+    settings: JsonObject | None = None,
     **config: Json,
 ) -> WorkSpec:
     return WorkSpec(
@@ -157,12 +160,9 @@ def agent(
         routes=routes,
         conversational=conversational,
         leaves_calls=leaves_calls,
+        settings=settings or {},
     )
 
 
 def calls_of(report: WorkDone) -> list[tuple[str, JsonObject]]:
     return [(call.name, call.arguments) for call in report.pending]
-
-
-def call(name: str, **arguments: Json) -> ToolCall:
-    return ToolCall(id=f"id-{name}", name=name, arguments=arguments)

@@ -18,9 +18,10 @@ CHOICES: list[JsonObject] = [
 
 async def test_a_decision_by_model_leaves_by_its_choice() -> None:
     stage = Stage('rules: [{purpose: decision, json: {choice: letter, reason: "It greets."}}]')
-    report = await stage.done(execute("decision", prompt="Dear Sir"), agent(kind="decision", choices=[*CHOICES]))
+    report = await stage.done(execute(prompt="What is it?", value="Dear Sir"), agent(choices=[*CHOICES]))
     assert (report.next, report.result) == ("letter", {"choice": "letter", "reason": "It greets."})
     (asked,) = stage.models.requests
+    assert asked.messages == [{"role": "user", "content": "What is it?\n\nDear Sir"}]
     assert "- invoice: Something to pay.\n- letter: Mail" in asked.system
     properties = cast("JsonObject", cast("JsonObject", asked.output_schema)["properties"])
     assert properties["choice"] == {"type": "string", "enum": ["invoice", "letter"]}
@@ -28,19 +29,19 @@ async def test_a_decision_by_model_leaves_by_its_choice() -> None:
 
 async def test_choices_may_be_plain_labels_and_a_script_may_name_one() -> None:
     stage = Stage("rules: [{next: b}]")
-    report = await stage.done(execute("decision", prompt="x"), agent(kind="decision", choices=["a", "b"]))
+    report = await stage.done(execute(prompt="x"), agent(choices=["a", "b"]))
     assert report.next == "b"
 
 
 async def test_a_choice_that_is_not_offered_is_asked_again_and_then_fails() -> None:
     stage = Stage("rules: [{json: {choice: other}}]")
-    failure = await stage.failure(execute("decision", prompt="x"), agent(kind="decision", choices=["a", "b"]))
+    failure = await stage.failure(execute(prompt="x"), agent(choices=["a", "b"]))
     assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-schema", False, 3)
 
 
 @pytest.mark.parametrize("choices", [[], [{"label": "nameless"}]])
 async def test_a_decision_without_choices_is_a_failure(choices: list[JsonObject]) -> None:
-    failure = await Stage().failure(execute("decision", prompt="x"), agent(kind="decision", choices=[*choices]))
+    failure = await Stage().failure(execute(prompt="x"), agent(choices=[*choices]))
     assert failure.code == "config-wrong"
 
 
@@ -59,6 +60,15 @@ async def test_a_judge_answers_all_questions_of_a_node_in_one_call() -> None:
         "e2": {"answer": False, "reason": "No names."},
     }
     assert len(stage.models.requests) == 1
+
+
+async def test_questions_to_different_models_are_asked_apart() -> None:
+    stage = Stage()
+    questions: list[Json] = [{"edge": "e1", "prompt": "?", "model": "scripted:a"}, {"edge": "e2", "prompt": "?"}]
+    report = await stage.done(execute("judge", questions=questions, value={"n": 1}), agent(kind="judge"))
+    assert [request.model for request in stage.models.requests] == ["scripted:a", ""]
+    assert '{"n": 1}' in str(stage.models.messages[0])
+    assert sorted(cast("JsonObject", report.result)) == ["e1", "e2"]
 
 
 async def test_a_judge_that_leaves_a_question_out_is_asked_again() -> None:

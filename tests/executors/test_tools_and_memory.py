@@ -98,7 +98,7 @@ async def test_recorded_pending_calls_are_not_run_again() -> None:
 
 
 async def remember(stage: Stage, operation: str, run: StagedRun | None = None, **given: Json) -> Json:
-    command = work("memory", {"scope": "session", "operation": operation, "namespace": "s1", **given})
+    command = work("memory", {"scope": "session", "session": "s1", "operation": operation, **given})
     return (await stage.done(command, agent(kind="memory"), run)).result
 
 
@@ -121,16 +121,44 @@ async def test_a_recorded_change_of_memory_is_not_made_again() -> None:
     assert await remember(stage, "get", key="log") == [1]
 
 
-async def test_the_memory_of_an_execution_is_its_own() -> None:
+async def test_memory_belongs_to_its_execution_session_or_workflow() -> None:
+    stage, spec = Stage(), agent(kind="memory", settings={"workflow": "news-desk"})
+    owners: list[JsonObject] = [
+        {"scope": "execution"},
+        {"scope": "session", "session": "s1"},
+        {"scope": "session", "session": "s1", "namespace": "notes"},
+        {"scope": "session"},
+        {"scope": "long_term"},
+        {"scope": "long_term", "namespace": "shared"},
+    ]
+    for owner in owners:
+        await stage.done(work("memory", {"operation": "set", "key": "a", "value": 1, **owner}), spec)
+    assert list(stage.memory.values) == [
+        ("execution", "exec-1", "a"),
+        ("session", "s1", "a"),
+        ("session", "s1", "notes/a"),
+        ("session", "exec-1", "a"),
+        ("long_term", "news-desk", "a"),
+        ("long_term", "shared", "a"),
+    ]
+    found = await remember(stage, "search", query="1", namespace="notes")
+    assert found == [{"key": "a", "value": 1}]
+
+
+async def test_a_section_of_a_text_can_be_read_alone() -> None:
     stage = Stage()
-    await remember(stage, "set", scope="execution", namespace="", key="a", value=1)
-    assert stage.memory.values == {("execution", "exec-1", "a"): 1}
+    await remember(stage, "set", key="doc", value="# Doc\n## Facts\nIt rains.\n### More\nA lot.\n## Plan\nWait.")
+    assert await remember(stage, "get", key="doc", section="Facts") == "It rains.\n### More\nA lot."
+    assert await remember(stage, "get", key="doc", section="Nothing") is None
 
 
-@pytest.mark.parametrize("given", [{"operation": "get", "key": ""}, {"operation": "forget", "key": "a"}])
-async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject) -> None:
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [({"operation": "get", "key": ""}, "memory-key-missing"), ({"operation": "forget", "key": "a"}, "config-wrong")],
+)
+async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject, code: str) -> None:
     failure = await Stage().failure(work("memory", {"scope": "session", **given}), agent(kind="memory"))
-    assert (failure.code, failure.retryable) == ("config-wrong", False)
+    assert (failure.code, failure.retryable) == (code, False)
 
 
 async def test_code_is_refused_without_a_sandbox() -> None:

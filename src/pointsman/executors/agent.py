@@ -8,19 +8,26 @@ from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.agent_settings import agent_settings
+from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import Ledger, World
 from pointsman.ports import Run
 
 
 class AgentExecutor:
-    """Input: {"system": text | null, "prompt": text | null, "inputs": {…}, "correction"?: text}."""
+    """Input: {"system": text | null, "prompt": text | null, "inputs": {…}, "messages"?: […], "correction"?: text}.
+
+    An agent with `choices` decides: see `decision`.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._decision = DecisionExecutor(world)
 
     async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
         """One attempt: as many questions and tool calls as it takes, within bounds."""
+        if "choices" in spec.config:
+            return await self._decision.execute(command, spec, run)
         ledger = Ledger(self._world, command, spec, run)
         try:
             loop = AgentLoop(command, spec, run, settings=agent_settings(spec), tools=self._world.tools, ledger=ledger)

@@ -37,10 +37,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def agent_settings(spec: WorkSpec) -> AgentSettings:
     """Raises `WorkRefused` for a config that no check can have passed."""
     try:
-        return msgspec.convert(spec.config, AgentSettings)
+        said = msgspec.convert(spec.config, AgentSettings)
     except msgspec.ValidationError as why:
         message = f"the config of {spec.node!r} cannot be used: {why}"
         raise WorkRefused(Failure(code="config-wrong", message=message)) from why
+    if said.result is None and spec.settings.get("auto") is True:
+        return msgspec.structs.replace(said, result="auto")
+    return said
 
 
 def model_of(spec: WorkSpec, settings: AgentSettings) -> str:

@@ -14,9 +14,9 @@ from pointsman.errors import PointsmanError
 from pointsman.executors.agent_settings import AgentSettings, agent_settings, model_of
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.ledger import Ledger, World
-from pointsman.executors.prompting import messages_of
+from pointsman.executors.prompting import with_value
 from pointsman.executors.structured import ask_for_json
-from pointsman.models.transcript import text_of
+from pointsman.models.transcript import text_of, user_message
 from pointsman.ports import ModelRequest, Run
 from pointsman.values import Json, JsonObject
 
@@ -30,7 +30,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionExecutor:
-    """Input as of an agent; config has `choices`: labels, or {value, label?, description?}."""
+    """Input: {"system"?, "prompt", "value"?}: what to decide by. Config: `choices`, labels or {value, label?, …}."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -55,7 +55,7 @@ def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices:
     return ModelRequest(
         model=model_of(spec, settings),
         system=f"{own}\n\n{system}" if own else system,
-        messages=messages_of(command, spec.name or spec.node),
+        messages=[user_message(with_value(text_of(command.input.get("prompt")), command.input.get("value")))],
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
         key_index=settings.key_index,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from pointsman.engine.commands import Execute
-from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
-from pointsman.errors import PointsmanError
+from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.agent_settings import agent_settings, model_of
-from pointsman.executors.failures import WorkRefused, failure_of, work_failed
+from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import Ledger, World
+from pointsman.executors.prompting import with_value
 from pointsman.executors.structured import ask_for_json
-from pointsman.models.transcript import text_of, user_message
+from pointsman.models.transcript import user_message
 from pointsman.ports import ModelRequest, Run
 from pointsman.values import Json, JsonObject
 
@@ -22,49 +24,62 @@ _SYSTEM: Final = (
 )
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    edge: str
+    prompt: str
+    model: str | None = None
+
+
 class JudgeExecutor:
-    """Input: {"questions": [{"edge", "prompt"}]}. Result: {edge: {"answer": bool, "reason": text}}."""
+    """Input: {"questions": [{"edge", "prompt", "model"?}], "value"?}. Result: {edge: {"answer": bool, "reason": text}}.
+
+    Questions to one model are asked together.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
         ledger = Ledger(self._world, command, spec, run)
+        result: JsonObject = {}
         try:
             questions = _questions(command)
-            settings = agent_settings(spec)
-            request = ModelRequest(
-                model=model_of(spec, settings),
-                system=_SYSTEM,
-                messages=[user_message("\n\n".join(f"[{edge}] {prompt}" for edge, prompt in questions.items()))],
-                temperature=settings.temperature,
-                key_index=settings.key_index,
-                purpose="judge",
-            )
-            answers = await ask_for_json(ledger, request, _schema(questions))
+            for model in dict.fromkeys(question.model for question in questions):
+                asked = [question for question in questions if question.model == model]
+                request = _request(command, spec, model, asked)
+                answers = await ask_for_json(ledger, request, _schema(asked))
+                result |= {question.edge: answers[question.edge] for question in asked}
         except PointsmanError as why:
             return work_failed(command, failure_of(why), ledger.usage)
-        result: JsonObject = {edge: answers[edge] for edge in questions}
         return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
 
 
-def _questions(command: Execute) -> dict[str, str]:
-    listed = command.input.get("questions")
-    found = {
-        text_of(question.get("edge")): text_of(question.get("prompt"))
-        for question in (listed if isinstance(listed, list) else [])
-        if isinstance(question, dict)
-    }
-    if not found:
-        raise WorkRefused(Failure(code="config-wrong", message="a judge was asked no question"))
-    return found
+def _request(command: Execute, spec: WorkSpec, model: str | None, questions: list[Question]) -> ModelRequest:
+    settings = agent_settings(spec)
+    text = "\n\n".join(f"[{question.edge}] {question.prompt}" for question in questions)
+    return ModelRequest(
+        model=model or model_of(spec, settings),
+        system=_SYSTEM,
+        messages=[user_message(with_value(text, command.input.get("value")))],
+        temperature=settings.temperature,
+        key_index=settings.key_index,
+        purpose="judge",
+    )
 
 
-def _schema(questions: dict[str, str]) -> JsonObject:
+def _questions(command: Execute) -> list[Question]:
+    try:
+        return msgspec.convert(command.input.get("questions"), list[Question])
+    except msgspec.ValidationError as why:
+        raise EngineBug(f"a judge was asked {command.input!r}") from why
+
+
+def _schema(questions: list[Question]) -> JsonObject:
     answer: JsonObject = {
         "type": "object",
         "required": ["answer", "reason"],
         "properties": {"answer": {"type": "boolean"}, "reason": {"type": "string"}},
     }
-    required: list[Json] = [*questions]
-    return {"type": "object", "required": required, "properties": dict.fromkeys(questions, answer)}
+    edges = [question.edge for question in questions]
+    required: list[Json] = [*edges]
+    return {"type": "object", "required": required, "properties": dict.fromkeys(edges, answer)}

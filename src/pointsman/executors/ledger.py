@@ -47,13 +47,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Ledger:
-    """The calls of one attempt. Its bound on time counts for each call, not for all of them together."""
+    """The calls of one attempt. Each may take `callTimeout` of the settings; the whole is bounded by the runtime."""
 
     def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run) -> None:
         self._world = world
         self._command = command
         self._spec = spec
         self._run = run
+        limit = spec.settings.get("callTimeout")
+        self._call_s = limit if isinstance(limit, int | float) else None
         self._number = 0
         self._asked = 0
         self.usage = Usage()
@@ -96,18 +98,18 @@ class Ledger:
         return outcome
 
     async def _bounded_ask(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
-        bound = asyncio.timeout(self._command.timeout_s)
+        bound = asyncio.timeout(self._call_s)
         try:
             async with bound:
                 return await self._world.models.ask(request, on_text=on_text)
         except TimeoutError as why:
             if not bound.expired():
                 raise
-            message = f"the model did not answer within {self._command.timeout_s:g} s"
+            message = f"the model did not answer within {self._call_s:g} s"
             raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from why
 
     async def _bounded_call(self, number: int, call: ToolCall) -> Outcome:
-        bound = asyncio.timeout(self._command.timeout_s)
+        bound = asyncio.timeout(self._call_s)
         try:
             async with bound:
                 return Outcome(result=await self._world.tools.call(call, key=self._key(number, call), run=self._run))
@@ -116,7 +118,7 @@ class Ledger:
         except TimeoutError:
             if not bound.expired():
                 raise
-            message = f"the tool {call.name!r} did not answer within {self._command.timeout_s:g} s"
+            message = f"the tool {call.name!r} did not answer within {self._call_s:g} s"
             return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True))
 
     def _key(self, number: int, call: ToolCall) -> str:

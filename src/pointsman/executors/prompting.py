@@ -17,7 +17,7 @@ def system_of(command: Execute, added: str) -> str:
 
 def messages_of(command: Execute, name: str) -> list[Json]:
     """The conversation as the agent sees it, with its prompt; without both, its inputs."""
-    seen = as_seen_by(name, command.messages)
+    seen = as_seen_by(name, _conversation(command))
     prompt = command.input.get("prompt")
     if isinstance(prompt, str):
         seen.insert(_before_own_exchange(seen), user_message(prompt))
@@ -29,6 +29,19 @@ def messages_of(command: Execute, name: str) -> list[Json]:
         # Providers take a last word of the assistant for the beginning of its answer.
         seen.append(user_message("Go on."))
     return [*seen]
+
+
+def with_value(prompt: str, value: Json) -> str:
+    """A question, and below it the value it is about."""
+    return prompt if value is None else f"{prompt}\n\n{as_text(value)}"
+
+
+def _conversation(command: Execute) -> Sequence[Json]:
+    """The messages the node names itself, else the conversation it listens to."""
+    named = command.input.get("messages")
+    if isinstance(named, list):
+        return named
+    return command.messages if named is None else [user_message(as_text(named))]
 
 
 def _before_own_exchange(messages: Sequence[JsonObject]) -> int:

@@ -14,11 +14,11 @@ from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
 from pointsman.executors.ledger import World
-from pointsman.executors.memory import MemoryExecutor
+from pointsman.executors.memory import AppendingMemory, MemoryExecutor
 from pointsman.executors.recovery import RecoveryExecutor
 from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
-from pointsman.ports import Executor, Memory, Models, Tools
+from pointsman.ports import Executor, Models, Tools
 
 GROUP: Final = "pointsman.executors"
 """Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
@@ -44,7 +44,7 @@ class Executors:
         *,
         models: Models,
         tools: Tools,
-        memory: Memory,
+        memory: AppendingMemory,
         more: Mapping[str, Executor] | None = None,
         plugins: bool = True,
     ) -> None:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, c
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, TIMEOUT_S, Limits, ToolContext
-from pointsman.values import Bytes, Json, JsonObject, Seconds
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Limits, ToolContext
+from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -159,7 +159,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float | None = None,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
     side: Literal["server", "client"] = "server",
     idempotent: bool = False,
@@ -173,7 +173,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float | None = None,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
     side: Literal["server", "client"] = "server",
     idempotent: bool = False,
@@ -186,7 +186,7 @@ def tool(
             function,
             name=name or function.__name__,
             description=description if description is not None else inspect.getdoc(function) or "",
-            limits=Limits(timeout_s=Seconds(timeout_s), output_bytes_max=Bytes(output_bytes_max)),
+            limits=Limits(timeout_s=timeout_s, output_bytes_max=Bytes(output_bytes_max)),
             side=side,
             idempotent=idempotent,
             requires_approval=requires_approval,

@@ -7,10 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from pointsman.ports import ToolSpec
-from pointsman.values import Bytes, Json, JsonObject, Seconds
-
-TIMEOUT_S: Final = Seconds(30.0)
-"""A tool that says nothing else is given this long."""
+from pointsman.values import Bytes, Json, JsonObject
 
 OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
 """A tool that says nothing else may answer this much, as JSON."""
@@ -23,9 +20,9 @@ Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted"]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How long a tool may take and how much it may answer."""
+    """How much a tool may answer, and how long it may take where that is less than its caller allows."""
 
-    timeout_s: Seconds = TIMEOUT_S
+    timeout_s: float | None = None
     output_bytes_max: Bytes = OUTPUT_BYTES_MAX
 
 
