@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from pointsman.dialects.foreign import Reading, Record, key_of, list_of, object_of
-from pointsman.dialects.graph_words import is_ui_cluster, with_results
+from pointsman.dialects.graph_words import branch_is, is_ui_cluster, with_results
 from pointsman.values import Json, JsonObject
 
 Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
@@ -142,7 +142,7 @@ class EdgeReader:
         if link.mark is not None or self._is_body(link):
             edge["mark"] = link.mark or "body"
         elif (branch := self._branch(link)) is not None:
-            edge["condition"] = {"type": "label", "label": branch}
+            edge["condition"] = self._taken_on(branch, link.source)
             record.taken.discard("condition")
         elif link.is_conditional and link.condition is not True:
             text = with_results(link.condition) if isinstance(link.condition, str) else link.condition
@@ -168,6 +168,12 @@ class EdgeReader:
         free = [branch for branch, nodes in lists.items() if not nodes]
         return free[0] if len(free) == 1 and not link.is_conditional else None
 
+    def _taken_on(self, branch: str, node: Json) -> JsonObject:
+        """A label belongs to one edge; several ways of one branch say the same as expressions."""
+        if len(self._lists(node)[branch]) < 2:
+            return {"type": "label", "label": branch}
+        return {"type": "expression", "expression": branch_is(branch, key_of(node))}
+
     def _lists(self, node: Json) -> dict[str, list[Json]]:
         params = object_of(self.records[key_of(node)].value.get("params"))
         return {branch: list_of(params.get(f"{branch}_nodes")) for branch in ("true", "false")}
@@ -191,7 +197,7 @@ class EdgeReader:
         if kind == "conditional":
             for branch, targets in self._lists(node).items():
                 for target in targets:
-                    yield target, f"{branch}_nodes", {"condition": {"type": "label", "label": branch}}
+                    yield target, f"{branch}_nodes", {"condition": self._taken_on(branch, node)}
         elif kind == "loop" and (body := body_of(record)) is not None:
             yield body, "body_node_id", {"mark": "body"}
 

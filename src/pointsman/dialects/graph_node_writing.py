@@ -8,7 +8,7 @@ from typing import Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import DecisionConfig, JoinConfig, LoopConfig, ParallelConfig, StartConfig
-from pointsman.definition.edges import Edge, OnLabel
+from pointsman.definition.edges import Edge, OnLabel, When
 from pointsman.definition.nodes import Node
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.definition.shape import Shape
@@ -22,6 +22,7 @@ from pointsman.dialects.graph_words import (
     STITCH_HEADER,
     STITCH_SEPARATOR,
     STRATEGIES,
+    branch_is,
     outputs_path,
 )
 from pointsman.dialects.inline_agents import Agents
@@ -78,7 +79,7 @@ class GraphNode:
         """`true_nodes`, `false_nodes` and `body_node_id` name only what control can still go to."""
         for branch in ("true", "false"):
             kept = list_of(self.params.get(f"{branch}_nodes"))
-            there = {edge.target for edge in self.out if _is_label(edge, branch)}
+            there = {edge.target for edge in self.out if is_branch(edge, branch)}
             if kept:
                 self.params[f"{branch}_nodes"] = [target for target in kept if target in there]
         if "body_node_id" in self.params and self.params["body_node_id"] not in [edge.target for edge in self.out]:
@@ -221,8 +222,14 @@ CONFIG_WRITERS: Final[Mapping[str, Callable[[GraphNode], None]]] = {
 }
 
 
-def _is_label(edge: Edge, label: str) -> bool:
-    return isinstance(edge.condition, OnLabel) and edge.condition.label == label
+def is_branch(edge: Edge, label: str) -> bool:
+    match edge.condition:
+        case OnLabel(label=said):
+            return said == label
+        case When(expression=expression):
+            return expression == branch_is(label, edge.source)
+        case _:
+            return False
 
 
 def _input_value(expression: str) -> Json:

@@ -8,7 +8,7 @@ from typing import Final
 
 from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.problems import did_you_mean, pointer_to
-from pointsman.dialects.foreign import Reading, Record, list_of, number_of, object_of
+from pointsman.dialects.foreign import Reading, Record, key_of, list_of, number_of, object_of
 from pointsman.dialects.graph_data import DataFlow, merged_path
 from pointsman.dialects.graph_links import Shape
 from pointsman.dialects.graph_words import (
@@ -256,7 +256,7 @@ class NodeReader:
             config["aggregate"] = template_expression(template if isinstance(template, str) else "{items}")
             config["x-graph"] = {**object_of(config.get("x-graph")), "strategy": strategy, "template": template}
             return
-        if strategy is not None and strategy not in STRATEGIES:
+        if strategy is not None and key_of(strategy) not in STRATEGIES:
             hint = f"{did_you_mean(str(strategy), STRATEGIES)} Known are {', '.join([*STRATEGIES, 'custom_template'])}."
             message = f"has the unknown merge strategy {strategy!r}; it concatenates"
             self.reading.warning("unknown-strategy", params.at("strategy"), message, hint.strip())

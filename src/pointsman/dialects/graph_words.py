@@ -50,9 +50,10 @@ STITCH_HEADER: Final = "### {key}"
 CHAINED: Final = "latest ?? goal"
 """What an agent without inputs is given: what was made last, at the start the goal."""
 
-NO_ITEMS: Final = "state.fanout_items or state.targets or config.reporter_ids"
+SOME_ITEMS: Final = "state.fanout_items or state.targets or config.reporter_ids"
 """Where a fan-out without items looks for them."""
-ONE_ITEM: Final = f'{NO_ITEMS} or ["default"]'
+NO_ITEMS: Final = f"{SOME_ITEMS} or null"
+ONE_ITEM: Final = f'{SOME_ITEMS} or ["default"]'
 
 OUTPUT: Final = "final ?? drafts ?? latest"
 """What the execution gives back."""
@@ -66,9 +67,13 @@ def with_results(condition: str) -> str:
     """`X condition result` is the dialect's word for what the conditional X decided."""
 
     def rewrite(found: re.Match[str]) -> str:
-        return found[0] if found[1] is None else f'{member("nodes", found[1])}.branch == "true"'
+        return found[0] if found[1] is None else branch_is("true", found[1])
 
     return _CONDITION_RESULT.sub(rewrite, condition)
+
+
+def branch_is(branch: str, node: str) -> str:
+    return f'{member("nodes", node)}.branch == "{branch}"'
 
 
 def is_ui_cluster(condition: Json) -> bool:

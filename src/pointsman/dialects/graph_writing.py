@@ -12,7 +12,7 @@ from pointsman.definition.quantities import Duration
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.foreign import list_of, object_of
-from pointsman.dialects.graph_node_writing import CONFIG_WRITERS, GraphNode
+from pointsman.dialects.graph_node_writing import CONFIG_WRITERS, GraphNode, is_branch
 from pointsman.dialects.graph_words import LIMITS, NODE_TYPES, OUTPUT
 from pointsman.dialects.inline_agents import Agents
 from pointsman.dialects.kept import Rendered, edge_keys, node_keys
@@ -144,9 +144,9 @@ class _Writing:
         match edge.condition:
             case Otherwise() if self.types.get(edge.source) == "decision":
                 return ""
+            case _ if self.deciding.get(edge.source) and (is_branch(edge, "true") or is_branch(edge, "false")):
+                return ""
             case OnLabel(label=label) if self.types.get(edge.source) == "decision" and label in ("true", "false"):
-                if self.deciding[edge.source]:
-                    return ""
                 told = f"{edge.source} condition result"
                 return told if label == "true" else f"not ({told})"
             case condition:

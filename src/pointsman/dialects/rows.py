@@ -83,17 +83,19 @@ class _Tables:
     def of(cls, document: JsonObject, reading: Reading, name: str) -> _Tables:
         tables = Record(document, "", _TABLES)
         workflows = list_of(tables.take("workflows"))
-        if not workflows:
+        rows = {index: row for index, row in enumerate(workflows) if isinstance(row, dict)}
+        if not rows:
+            if workflows:
+                reading.error("wrong-type", tables.at("workflows"), "must be a list of objects")
             return cls(document, Record(document, "", WORDS), index=None)
-        ids = [row.get("id") if isinstance(row, dict) else None for row in workflows]
-        index = ids.index(name) if name in ids else 0
-        if len(workflows) > 1:
-            hint = f"Name one of {', '.join(map(repr, ids))}."
-            reading.warning("several-workflows", tables.at("workflows"), f"only {ids[index]!r} was read", hint)
+        index = next((index for index, row in rows.items() if row.get("id") == name), next(iter(rows)))
+        if len(rows) > 1:
+            ids = ", ".join(repr(row.get("id")) for row in rows.values())
+            message = f"only {rows[index].get('id')!r} was read"
+            reading.warning("several-workflows", tables.at("workflows"), message, f"Name one of {ids}.")
         pointer = f"{tables.at('workflows')}/{index}"
         reading.origin[""] = pointer
-        row = workflows[index]
-        return cls(document, Record(row if isinstance(row, dict) else {}, pointer, WORDS), index=index)
+        return cls(document, Record(rows[index], pointer, WORDS), index=index)
 
     @property
     def agents(self) -> tuple[Json, str]:

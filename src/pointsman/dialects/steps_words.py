@@ -55,7 +55,7 @@ def native_template(template: str, fields: Collection[str]) -> str:
     def rewrite(found: re.Match[str]) -> str:
         name = found[1]
         if name is not None:
-            return found[0] if name.split(".")[0] in fields else f"\\{{{name}}}"
+            return f"{{{name}}}" if name.split(".")[0] in fields else f"\\{{{name}}}"
         if not doubled:
             return found[0]
         return "\\{" if found[0] == "{{" else "}"
