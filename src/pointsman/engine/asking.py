@@ -97,7 +97,9 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
     desk.emit(GateClosed(step=at.step, action=action, data=data, comment=comment, by=by))
-    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, keeps=True, said=said, writes=tuple(writes)))
+    desk.emit(
+        StepSucceeded(step=at.step, attempt=at.attempt, result=answer, keeps=True, said=said, writes=tuple(writes))
+    )
     desk.touched[at.step.scope] = None
     desk.queue.append(Leave(at.step, (action,)))
 

@@ -67,7 +67,7 @@ def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:
     writes = written(desk, at.scope, node, data)
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
-    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, keeps=True, said=said, writes=writes))
+    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, said=said, writes=writes))
     desk.touched[at.step.scope] = None
     desk.queue.append(Leave(at.step))
 

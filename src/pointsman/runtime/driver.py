@@ -59,7 +59,7 @@ class Driver:
         self.failure: BaseException | None = None
         self._status = ""
         self._changed: list[asyncio.Future[None]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
         self.recovered = False
 
     # Reports -------------------------------------------------------------------------------------------------------
@@ -136,11 +136,11 @@ class Driver:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
+        self.tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self.tasks.discard(task)
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
             self.failure = why
             self._wake()
@@ -249,7 +249,7 @@ class Driver:
     async def close(self) -> None:
         """Let go without a word to the journal: as if the process had ended here."""
         self.timers.stop()
-        tasks = list(self._tasks)
+        tasks = list(self.tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

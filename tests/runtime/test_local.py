@@ -1,0 +1,276 @@
+"""Executions in one process: work is done, stopped, timed, taken up again; children and events find their way."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
+from pointsman.engine.steps import Step
+from pointsman.journal.sqlite import open_sqlite
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.local import UnknownExecution, child_id
+from pointsman.runtime.status import status_of
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
+
+
+async def finished(driver: Driver) -> str:
+    await driver.until(lambda: driver.state.ended)
+    return driver.state.status
+
+
+async def test_a_chain_runs_in_order_and_its_output_is_the_last_result() -> None:
+    shelf = Shelf(chain=chain("a", "b", "c"))
+    runtime, doing = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    assert await finished(driver) == "completed"
+    assert ([c.step.node for c in doing.asked], driver.state.output) == (["a", "b", "c"], "c")
+
+
+@pytest.mark.requirement("S0-55", "S1-111")
+async def test_an_attempt_that_takes_too_long_is_cancelled_and_fails() -> None:
+    forever = asyncio.Event()
+
+    async def hang(command: Execute) -> Json:
+        await forever.wait()
+        return None
+
+    document: JsonObject = {
+        "id": "slow",
+        "nodes": [tool("a", execution={"timeout": "10ms"})],
+        "edges": [],
+    }
+    shelf = Shelf(slow=document)
+    runtime, doing = await make_runtime(shelf, hang)
+    driver = await runtime.start(FIRST, shelf.plans["slow"], Start(input={}, definition="slow"))
+    assert await finished(driver) == "failed"
+    assert driver.state.failure is not None
+    assert (driver.state.failure.code, doing.cancelled) == ("timeout", ["a"])
+
+
+@pytest.mark.requirement("S1-87")
+async def test_cancelling_stops_the_work_that_runs_and_a_second_time_changes_nothing() -> None:
+    began, forever = asyncio.Event(), asyncio.Event()
+
+    async def hang(command: Execute) -> Json:
+        began.set()
+        await forever.wait()
+        return None
+
+    shelf = Shelf(chain=chain("a", "b"))
+    runtime, doing = await make_runtime(shelf, hang)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await began.wait()
+    assert await driver.deliver(CancelRequested(reason="enough")) != ()
+    assert await driver.deliver(CancelRequested(reason="enough")) == ()
+    await asyncio.gather(*driver.tasks, return_exceptions=True)
+    assert (driver.state.status, doing.cancelled, len(doing.asked)) == ("cancelled", ["a"], 1)
+
+
+@pytest.mark.requirement("S3-32")
+async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
+    running, most, gate = 0, 0, asyncio.Event()
+
+    async def count(command: Execute) -> Json:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == 3:
+            gate.set()
+        await gate.wait()
+        running -= 1
+        return None
+
+    document: JsonObject = {
+        "id": "wide",
+        "config": {"limits": {"parallel": 3}},
+        "nodes": [tool("s"), *(tool(f"n{i}") for i in range(9))],
+        "edges": [{"source": "s", "target": f"n{i}"} for i in range(9)],
+    }
+    shelf = Shelf(wide=document)
+    runtime, doing = await make_runtime(shelf, lambda c: named(c) if c.step.node == "s" else count(c))
+    driver = await runtime.start(FIRST, shelf.plans["wide"], Start(input={}, definition="wide"))
+    assert await finished(driver) == "completed"
+    assert (most, len(doing.asked)) == (3, 10)
+
+
+@pytest.mark.requirement("S1-67", "S3-92")
+async def test_what_a_process_left_unfinished_is_taken_up_and_nothing_recorded_runs_again(tmp_path: Path) -> None:
+    store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
+    reached, forever = asyncio.Event(), asyncio.Event()
+
+    async def stop_at_c(command: Execute) -> Json:
+        if command.step.node == "c":
+            reached.set()
+            await forever.wait()
+        return command.step.node
+
+    shelf = Shelf(chain=chain("a", "b", "c", "d"))
+    runtime, before = await make_runtime(shelf, stop_at_c, store=store)
+    await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await reached.wait()
+    await runtime.close()
+    again, after = await make_runtime(shelf, store=store)
+    driver = await again.open(FIRST)
+    assert await finished(driver) == "completed"
+    assert [c.step.node for c in before.asked] == ["a", "b", "c"]
+    assert [c.step.node for c in after.asked] == ["c", "d"]
+    await store.close()
+
+
+async def test_an_execution_nobody_has_heard_of_is_said_to_be_unknown() -> None:
+    runtime, _ = await make_runtime(Shelf())
+    with pytest.raises(UnknownExecution):
+        await runtime.open(ExecutionId("exec-none"))
+
+
+PARENT: JsonObject = {
+    "id": "parent",
+    "nodes": [
+        {"id": "call", "type": "workflow", "config": {"workflow": "child", "input": {"n": "input.n"}}},
+        tool("after"),
+    ],
+    "edges": [{"source": "call", "target": "after"}],
+}
+
+
+@pytest.mark.requirement("S1-140")
+async def test_a_sub_workflow_is_an_execution_of_its_own_and_its_output_is_the_step_result() -> None:
+    shelf = Shelf(parent=PARENT, child=chain("x", "y"))
+    runtime, doing = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["parent"], Start(input={"n": 1}, definition="parent"))
+    assert await finished(driver) == "completed"
+    child = await runtime.load(child_id(FIRST, Step("call"), 1))
+    assert ([c.step.node for c in doing.asked], child.parent, child.input) == (["x", "y", "after"], FIRST, {"n": 1})
+    assert driver.state.root.nodes["call"] == "y"
+
+
+async def test_cancelling_a_parent_cancels_its_child() -> None:
+    began, forever = asyncio.Event(), asyncio.Event()
+
+    async def hang(command: Execute) -> Json:
+        began.set()
+        await forever.wait()
+        return None
+
+    shelf = Shelf(parent=PARENT, child=chain("x"))
+    runtime, _ = await make_runtime(shelf, hang)
+    driver = await runtime.start(FIRST, shelf.plans["parent"], Start(input={}, definition="parent"))
+    await began.wait()
+    child = await runtime.open(child_id(FIRST, Step("call"), 1))
+    await driver.deliver(CancelRequested())
+    assert await finished(child) == "cancelled"
+
+
+async def test_a_parent_that_comes_back_finds_the_child_it_had_started(tmp_path: Path) -> None:
+    store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
+    reached, forever = asyncio.Event(), asyncio.Event()
+
+    async def stop_at_y(command: Execute) -> Json:
+        if command.step.node == "y":
+            reached.set()
+            await forever.wait()
+        return command.step.node
+
+    shelf = Shelf(parent=PARENT, child=chain("x", "y"))
+    runtime, _ = await make_runtime(shelf, stop_at_y, store=store)
+    await runtime.start(FIRST, shelf.plans["parent"], Start(input={}, definition="parent"))
+    await reached.wait()
+    await runtime.close()
+    again, doing = await make_runtime(shelf, store=store)
+    assert await finished(await again.open(FIRST)) == "completed"
+    assert [c.step.node for c in doing.asked] == ["y", "after"]
+    await store.close()
+
+
+async def test_recursion_without_end_is_a_failure_with_a_hint() -> None:
+    endless: JsonObject = {
+        "id": "endless",
+        "nodes": [{"id": "again", "type": "workflow", "config": {"workflow": "endless"}}],
+        "edges": [],
+    }
+    shelf = Shelf(endless=endless)
+    runtime, _ = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["endless"], Start(input={}, definition="endless"))
+    assert await finished(driver) == "failed"
+    assert driver.state.failure is not None
+    assert "nested more than" in driver.state.failure.message
+
+
+@pytest.mark.requirement("S1-158")
+async def test_a_gate_waits_without_holding_anything_and_goes_on_when_answered() -> None:
+    document: JsonObject = {
+        "id": "gate",
+        "nodes": [tool("a"), {"id": "ok", "type": "human", "config": {"message": "Well?"}}, tool("b")],
+        "edges": [
+            {"source": "a", "target": "ok"},
+            {"source": "ok", "target": "b", "condition": {"type": "label", "label": "approve"}},
+        ],
+    }
+    shelf = Shelf(gate=document)
+    runtime, doing = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["gate"], Start(input={}, definition="gate"))
+    await driver.until(lambda: status_of(driver.state) == "waiting")
+    runtime.let_go(FIRST)
+    assert runtime.drivers == {}
+    again = await runtime.open(FIRST)
+    await again.deliver(GateAnswered(step=Step("ok"), action="approve"))
+    assert await finished(again) == "completed"
+    assert [c.step.node for c in doing.asked] == ["a", "b"]
+
+
+async def test_an_emitted_event_reaches_another_execution_that_waits_for_it() -> None:
+    waits: JsonObject = {
+        "id": "waits",
+        "nodes": [
+            {"id": "w", "type": "wait", "config": {"event": "go"}, "outputs": {"got": "result"}},
+            tool("after"),
+        ],
+        "edges": [{"source": "w", "target": "after"}],
+    }
+    emits: JsonObject = {
+        "id": "emits",
+        "nodes": [{"id": "e", "type": "emit", "config": {"event": "go", "data": {"n": 7}}}],
+        "edges": [],
+    }
+    shelf = Shelf(waits=waits, emits=emits)
+    runtime, _ = await make_runtime(shelf)
+    one = await runtime.start(FIRST, shelf.plans["waits"], Start(input={}, definition="waits"))
+    other = await runtime.start(ExecutionId("exec-other"), shelf.plans["emits"], Start(input={}, definition="emits"))
+    assert await finished(other) == "completed"
+    assert await finished(one) == "completed"
+    assert one.state.root.data.root["got"] == {"n": 7}
+
+
+async def test_a_signal_from_outside_ends_a_wait() -> None:
+    waits: JsonObject = {"id": "w", "nodes": [{"id": "w", "type": "wait", "config": {"event": "go"}}], "edges": []}
+    shelf = Shelf(waits=waits)
+    runtime, _ = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["waits"], Start(input={}, definition="waits"))
+    await driver.deliver(EventReceived(name="other"))
+    assert status_of(driver.state) == "waiting"
+    await driver.deliver(EventReceived(name="go"))
+    assert await finished(driver) == "completed"
+
+
+async def test_a_journal_that_refuses_a_row_ends_the_driver_and_nothing_is_lost() -> None:
+    shelf = Shelf(chain=chain("a", "b"))
+    runtime, _ = await make_runtime(shelf)
+    gate = asyncio.Event()
+
+    async def wait(command: Execute) -> Json:
+        await gate.wait()
+        return command.step.node
+
+    slow, _ = await make_runtime(shelf, wait, store=runtime.store)
+    driver = await slow.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    other = await runtime.open(FIRST)
+    assert await finished(other) == "completed"
+    gate.set()
+    with pytest.raises(Exception, match="does not follow"):
+        await finished(driver)
+    assert (await runtime.load(FIRST)).status == "completed"

@@ -1,0 +1,93 @@
+"""A world for the runtime: executors that do what a test says, and plans made of small documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.commands import Execute
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.plan import Plan, WorkSpec
+from pointsman.engine.reports import Start, WorkDone, WorkFailed
+from pointsman.engine.state import ExecutionState
+from pointsman.journal.memory import open_memory
+from pointsman.journal.store import Store
+from pointsman.ports import Clock, Executor, Run
+from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.feed import Feed
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json, JsonObject
+
+Work = Callable[[Execute], Awaitable[Json]]
+
+
+def plan_of(document: JsonObject) -> Plan:
+    workflow, problems = Workflow.from_document(document)
+    assert workflow is not None, problems
+    return compile_workflow(workflow)
+
+
+def tool(name: str, **more: Json) -> JsonObject:
+    return {"id": name, "type": "tool", "config": {"tool": name}, **more}
+
+
+def chain(*names: str, **more: Json) -> JsonObject:
+    edges: list[Json] = [{"source": a, "target": b} for a, b in zip(names, names[1:], strict=False)]
+    return {"id": "chain", "nodes": [tool(name) for name in names], "edges": edges, **more}
+
+
+class Doing:
+    """The executor of every kind of work: remembers what it was asked, and does what `work` does."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.asked: list[Execute] = []
+        self.cancelled: list[str] = []
+
+    def executor_for(self, command: Execute) -> Executor:
+        return self
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+        self.asked.append(command)
+        try:
+            result = await self.work(command)
+        except asyncio.CancelledError:
+            self.cancelled.append(command.step.node)
+            raise
+        return WorkDone(step=command.step, attempt=command.attempt, result=result)
+
+
+class Shelf:
+    """Plans by name: `definition` is the name."""
+
+    def __init__(self, **documents: JsonObject) -> None:
+        self.plans = {name: plan_of(document) for name, document in documents.items()}
+
+    async def pinned(self, definition: str, options: JsonObject) -> Plan:
+        return self.plans[definition]
+
+    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+        return self.plans[reference], Start(input={}, definition=reference)
+
+
+async def named(command: Execute) -> Json:
+    """The usual work: the result is the node's name."""
+    return command.step.node
+
+
+async def make_runtime(
+    shelf: Shelf, work: Work = named, *, store: Store | None = None, clock: Clock | None = None
+) -> tuple[LocalRuntime, Doing]:
+    doing = Doing(work)
+    runtime = LocalRuntime(
+        store if store is not None else await open_memory("memory:"),
+        shelf,
+        doing,
+        clock if clock is not None else SystemClock(),
+        Feed(),
+    )
+    return runtime, doing
+
+
+FIRST = ExecutionId("exec-first")
