@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from pointsman.definition.documents import read_document
+from pointsman.definition.schema import native_schema
 from pointsman.dialects.detect import Read, UnknownDialect, read_workflow, read_workflows, write_workflow
 from pointsman.dialects.imported import Imported, Sources
 from pointsman.dialects.shapes import dialects_of, unwrapped
@@ -147,3 +150,12 @@ def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:
     assert Sources().author_pointer("/a/b") == "/a/b"
     assert sources.within(Sources({"": "/w"})).author_pointer("/nodes/1/name") == "/w/steps/a/name"
     assert Imported({}).sources.author_pointer("") == ""
+
+
+def test_what_every_example_is_read_as_satisfies_the_published_schema() -> None:
+    validator = jsonschema_rs.validator_for(native_schema())
+    for path in sorted(Path("examples").rglob("*")):
+        if path.suffix in (".json", ".jsonc", ".yaml", ".yml"):
+            for found in read_workflows(read_document(path.read_bytes(), name=path.name), name=path.name):
+                if found.workflow is not None:
+                    validator.validate(found.workflow.to_document())

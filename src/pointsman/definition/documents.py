@@ -71,11 +71,12 @@ class Document:
         return self.line_and_column(self._place(pointer).offset)
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem with line and column, unless it has them."""
+        """The problem with line and column; where its pointer leads nowhere, at the nearest place around it."""
         if problem.line is not None or not self.text:
             return problem
-        line, column = self.position(problem.pointer)
-        return placed(problem, line=line, column=column)
+        pointer = _existing(self.value, problem.pointer)
+        line, column = self.position(pointer)
+        return replace(problem, pointer=pointer, line=line, column=column)
 
     def _place(self, pointer: str) -> Place:
         place = self._root
@@ -128,6 +129,20 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
         return document
     extracted = note("fenced", "", "the workflow was taken out of a Markdown code block")
     return replace(document, problems=(*document.problems, document.placed(extracted)))
+
+
+def _existing(value: Json, pointer: str) -> str:
+    """The longest part of the pointer that leads to something."""
+    found: list[str | int] = []
+    for part in pointer_parts(pointer):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part[:18]) < len(value):
+            value = value[int(part[:18])]
+        else:
+            break
+        found.append(part)
+    return pointer_to(*found)
 
 
 def _decode(data: bytes) -> str:

@@ -180,11 +180,13 @@ def _read_config(part: NodePart) -> None:
     if "timeout" in config.said and part.kind not in _OWN_TIMEOUT:
         execution = object_of(node.said.get("execution"))
         node.said["execution"] = {"timeout": config.take("timeout"), **execution}
+        if "timeout" not in execution:
+            node.notes.origin[f"{node.native}/execution/timeout"] = f"{config.author}/timeout"
     if "chatVisible" in config.said:
-        node.put("chatVisible", config.take("chatVisible"), said_as="config")
+        node.put("chatVisible", config.take("chatVisible"), said_as="config/chatVisible")
     progress = config.said.get("progress")
     if isinstance(progress, dict) and part.kind != "progress":
-        node.put("progress", object_of(config.take("progress")).get("message"), said_as="config")
+        node.put("progress", object_of(config.take("progress")).get("message"), said_as="config/progress/message")
     if part.kind == "loop":
         _read_loop(part)
     written = config.said.get("outputVariable")

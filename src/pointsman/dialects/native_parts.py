@@ -49,11 +49,11 @@ class Part:
         return self.said.pop(key, None)
 
     def put(self, key: str, value: Json, *, said_as: str) -> None:
-        """Write a native key, unless the author wrote it in native words too."""
+        """Write a native key, unless the author wrote that one too. `said_as` is a pointer without its first `/`."""
         if key in self.said or key in self.made:
             return
         self.made[key] = value
-        self.notes.origin[self.native + pointer_to(key)] = self.author + pointer_to(said_as)
+        self.notes.origin[self.native + pointer_to(key)] = f"{self.author}/{said_as}"
 
     def rename(self, old: str, new: str, convert: Callable[[Json], Json] = lambda value: value) -> None:
         if old in self.said:
