@@ -47,7 +47,6 @@ class Shape(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
         defer_build=True,  # importing the language stays cheap; each model is built when first needed
         allow_inf_nan=False,
     )
