@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from pointsman.errors import OperatorError
-from pointsman.journal.faults import StoreFull, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.errors import CallerError, OperatorError
+from pointsman.journal.faults import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.journal.sqlite import SqliteStore, connection, open_sqlite, writer
 from pointsman.journal.sqlite.schema import FIRST, migrate, pragma
 from pointsman.journal.sqlite.transaction import Transaction
+from pointsman.journal.sqlite.writer import Writer
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
 
@@ -117,6 +121,105 @@ async def test_one_bad_request_does_not_harm_those_committed_with_it(store: Sqli
     assert await store.journal.last(ExecutionId("half")) == 0
 
 
+@contextmanager
+def gathered(store: SqliteStore) -> Generator[None, None, None]:
+    """Hold the writer's thread up, so that everything asked for meanwhile is committed together."""
+    go = threading.Event()
+
+    def hold(_: Transaction) -> None:
+        go.wait()
+
+    store.journal._writer.submit(hold)  # pyright: ignore[reportPrivateUsage] - timing must not decide a test
+    try:
+        yield
+    finally:
+        go.set()
+
+
+async def test_a_refusal_that_came_too_late_takes_back_only_its_own_writes(store: SqliteStore) -> None:
+    def refuse(transaction: Transaction) -> None:
+        transaction.execute("INSERT INTO executions (id) VALUES ('half')")
+        raise CallerError("no")
+
+    with gathered(store):
+        good = asyncio.ensure_future(store.journal.append(ONE, row_of(1)))
+        await asyncio.sleep(0)
+        bad = store.journal._writer.submit(refuse)  # pyright: ignore[reportPrivateUsage] - as above
+    with pytest.raises(CallerError):
+        await bad
+    await good
+    assert await seqs(store) == [1]
+    looking = sqlite3.connect(store.journal._writer._path)  # pyright: ignore[reportPrivateUsage] - as above
+    assert looking.execute("SELECT id FROM executions").fetchall() == [(ONE,)]
+    looking.close()
+
+
+async def test_a_row_that_another_process_wrote_first_costs_only_its_own_request(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    await store.journal.append(ONE, row_of(1))
+    async with opened(f"sqlite:///{tmp_path}/store.db") as elsewhere:
+        await elsewhere.journal.append(ONE, row_of(2, "elsewhere"))
+    others = [ExecutionId(f"exec-{number}") for number in range(5)]
+    with gathered(store):
+        asked = [
+            asyncio.ensure_future(store.journal.append(execution, row_of(seq)))
+            for execution, seq in [(others[0], 1), (ONE, 2), (ONE, 3), *((other, 1) for other in others[1:])]
+        ]
+        await asyncio.sleep(0)
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes if outcome is not None] == [JournalMoved]
+    assert isinstance(outcomes[1], JournalMoved)
+    assert [row.events for row in await rows_in(store.journal, ONE)] == [
+        row_of(1).events,
+        row_of(2, "elsewhere").events,
+        row_of(3).events,
+    ]
+    assert [await store.journal.last(other) for other in others] == [1] * 5
+    assert await store.verify() == []
+
+
+async def test_a_row_never_overtakes_one_that_the_thread_has_in_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+    go.set()
+    gather = Writer._gather  # pyright: ignore[reportPrivateUsage] - the moment between taking and committing
+
+    def slow(self: Writer) -> object:
+        batch = gather(self)
+        go.wait()
+        return batch
+
+    monkeypatch.setattr(Writer, "_gather", slow)
+    monkeypatch.setattr(writer, "AT_ONCE_S_MAX", math.inf)
+    async with opened(f"sqlite:///{tmp_path}/store.db") as store:
+        for seq in range(1, 101):
+            await store.journal.append(ONE, row_of(seq))
+        go.clear()
+        asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in range(101, 141)]
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(*asked)
+        assert [row.seq for row in await rows_in(store.journal, ONE)] == list(range(1, 141))
+
+
+async def test_damage_is_told_by_execution_and_row(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    async with opened(url) as store:
+        for seq in range(1, 6):
+            await store.journal.append(ONE, row_of(seq))
+    intruder = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    intruder.execute("DELETE FROM rows WHERE place & 4294967295 = 2")
+    intruder.execute("UPDATE rows SET at = 0 WHERE place & 4294967295 = 4")
+    intruder.close()
+    async with opened(url) as store:
+        assert await store.verify() == [
+            "execution 'exec-one': row 2 is missing",
+            "execution 'exec-one': row 4 is not what was written",
+        ]
+
+
 async def test_who_stops_waiting_harms_nobody(store: SqliteStore) -> None:
     asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in (1, 2, 3)]
     await asyncio.sleep(0)
@@ -126,7 +229,10 @@ async def test_who_stops_waiting_harms_nobody(store: SqliteStore) -> None:
     assert await seqs(store) == [1, 2, 3, 4]
 
 
-async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_committing(store: SqliteStore) -> None:
+async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_committing(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "AT_ONCE_S_MAX", math.inf)
     for seq in range(1, 301):
         await store.journal.append(ONE, row_of(seq))
         if seq % 50 == 0:
@@ -134,6 +240,19 @@ async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_co
             await asyncio.gather(*(store.journal.append(other, row_of(number)) for number in range(1, 9)))
     assert await seqs(store) == list(range(1, 301))
     assert await store.verify() == []
+
+
+@pytest.mark.parametrize(("seconds", "through_the_thread"), [(math.inf, 7), (0.0, 100)])
+async def test_a_lone_execution_asks_the_thread_rarely_unless_the_disk_is_slow(
+    seconds: float, through_the_thread: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "AT_ONCE_S_MAX", seconds)
+    for seq in range(1, 101):
+        await store.journal.append(ONE, row_of(seq))
+    # The first few, while it is not sure to be alone, and then every 32nd, so that the loop gets its turn.
+    asked = store.journal._writer._asked  # pyright: ignore[reportPrivateUsage] - a matter of cost, seen nowhere else
+    assert asked == through_the_thread
+    assert await seqs(store) == list(range(1, 101))
 
 
 async def test_the_log_is_folded_into_the_file_while_writing_goes_on(store: SqliteStore, tmp_path: Path) -> None:

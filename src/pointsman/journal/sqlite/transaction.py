@@ -75,10 +75,11 @@ class Transaction:
     def append(self, execution: ExecutionId, seq: int, at: float, shape: int, plain: bytes) -> None:
         """Add one row. Raises `JournalMoved` unless it follows the last one."""
         head = self._heads.get(execution)
-        if head is None or head.seq + 1 != seq:
-            head = self._look_up(execution)
-            if head.seq + 1 != seq:
-                raise moved(execution, seq, head.seq)
+        if head is None or (head.seq + 1 != seq and execution not in self.touched):
+            # Unknown, or another process appended since; not so for what this very transaction added.
+            head = read_head(self.connection, execution)
+        if head.seq + 1 != seq:
+            raise moved(execution, seq, head.seq)
         packed = pack(plain)
         if packed.form is Form.BLOB:
             self.put_blob(packed)
@@ -131,11 +132,6 @@ class Transaction:
 
     def execute(self, statement: str, values: tuple[Json | bytes, ...] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
-
-    def _look_up(self, execution: ExecutionId) -> Head:
-        if execution in self.touched:
-            self.flush()
-        return read_head(self.connection, execution)
 
     def _number(self, execution: ExecutionId) -> int:
         number = self.connection.execute("INSERT INTO executions (id) VALUES (?)", (execution,)).lastrowid

@@ -44,6 +44,8 @@ AT_ONCE_AFTER: Final = 4
 """So many rows of one execution in a row say that it has the store to itself."""
 AT_ONCE_S_MAX: Final = 0.001
 """The longest a commit may usually take to be done in the event loop's own thread."""
+COMMIT_S_GUESS: Final = 0.01
+"""Until some commits were measured the disk is taken to be slow."""
 AT_ONCE_IN_A_ROW_MAX: Final = 32
 """Then one goes through the thread: the event loop gets its turn, and the log its checkpoint."""
 LOOK_AT_FILE_S: Final = 0.2
@@ -83,7 +85,7 @@ class Writer:
         self._identity = identity_of(path)
         self._looked_at = 0.0
         self._log_pages = 0
-        self._commit_s = 1.0
+        self._commit_s = COMMIT_S_GUESS
         self._closed = False
         self._busy = threading.Lock()
         """Held by whoever uses the connection."""
