@@ -87,7 +87,7 @@ def test_nothing_is_left_for_later() -> None:
 @pytest.mark.parametrize(
     ("what", "pattern"),
     [
-        ("a numbered discussion", re.compile(r"\b(issue|PR|pull request)\s*#?\d+", re.IGNORECASE)),
+        ("a numbered discussion", re.compile(r"\b(issue|PR|pull request)\s*#\d+|/issues/\d+", re.IGNORECASE)),
         ("a path of one machine", re.compile(r"(?<![\w.])/(work|opt|home|root|Users)/\w|[A-Z]:\\\\?Users")),
         ("a package index", re.compile(r"files\.pythonhosted\.org|pypi\.org/simple|registry\.npmjs\.org|/simple/\w")),
         ("how the product came to be", re.compile(r"\bseeds? 00[0-4]\b|design document", re.IGNORECASE)),
