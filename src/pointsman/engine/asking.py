@@ -88,12 +88,12 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
     edits = _edits(desk, at, data) if action == EDIT else ()
     answer: JsonObject = {"response": action, "data": data}
     writes = list(edits)
-    writes += written(desk, scope, node, answer)
     said: JsonObject = {"branch": action, "action": action, "response": action, "data": data}
     if comment:
         said["comment"] = comment
     if by:
         said["by"] = by
+    writes += written(desk, scope, node, answer, shown=said)
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
     desk.emit(GateClosed(step=at.step, action=action, data=data, comment=comment, by=by))

@@ -39,7 +39,7 @@ from pointsman.engine.events import (
     TimerRang,
 )
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import begin_row, held_step
+from pointsman.engine.fold import begin_row, held_step, show
 from pointsman.engine.outputs import check_conflicts, check_size, written
 from pointsman.engine.outstanding import start_child
 from pointsman.engine.plan import Call, Gather, Plan, Work
@@ -216,7 +216,8 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         limits.trip(desk, stuck)
         return
     try:
-        writes = written(desk, at.scope, node, report.result)
+        said = _said(report, decides=does.decides)
+        writes = written(desk, at.scope, node, report.result, shown=show(report.result, said))
         check_conflicts(at.scope, writes, at.left.thread)
         check_size(desk, at.scope, writes, report.result)
     except PointsmanError as why:
@@ -229,7 +230,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             result=report.result,
             keeps=does.decides,
             next=report.next,
-            said=_said(report, decides=does.decides),
+            said=said,
             writes=writes,
             messages=report.messages if desk.plan.messages else (),
             pending=report.pending,

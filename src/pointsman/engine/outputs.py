@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import ChainMap
+from typing import Final, cast
 
 import msgspec
 
@@ -41,14 +42,22 @@ def failure_from(why: PointsmanError) -> Failure:
 
 
 def written(
-    desk: Desk, scope: ScopeState, node: PlanNode, result: Json, *, env_state: JsonObject | None = None
+    desk: Desk,
+    scope: ScopeState,
+    node: PlanNode,
+    result: Json,
+    *,
+    shown: Json = None,
+    env_state: JsonObject | None = None,
 ) -> tuple[Write, ...]:
-    """Evaluate `outputs` over `result`. Values that are the result itself are not stored twice."""
+    """Evaluate `outputs` over `result`; `shown` is what `nodes.<id>` will be. The result itself is not stored twice."""
     if not node.outputs:
         return ()
     env = desk.environment(scope, node, result)
     if env_state is not None:
         env.state = env_state
+    if shown is not None:
+        env.nodes = ChainMap({node.id: shown}, cast(dict[str, Json], env.nodes))
     writes: list[Write] = []
     for output in node.outputs:
         path = output.path.resolve(env)
