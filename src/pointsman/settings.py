@@ -61,6 +61,8 @@ class Settings(BaseModel):
     model: str = ""
     """Model of agents that name none; empty: the scripted model where no provider is configured."""
     language: str = "en"
+    delays: bool = True
+    """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])
     variables: dict[str, str] = Field(default_factory=dict[str, str])
     """What `${NAME}` in definitions stands for."""
@@ -121,7 +123,7 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
     for path in (config_directory() / FILE, Path.cwd() / FILE):
         for key, value in _file(path).items():
             values[key], sources[key] = value, str(path)
-    for key in ("store", "model", "language"):
+    for key in ("store", "model", "language", "delays"):
         if (value := env.get(PREFIX + key.upper())) is not None:
             values[key], sources[key] = value, PREFIX + key.upper()
     for key, value in (flags or {}).items():

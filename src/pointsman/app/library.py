@@ -60,7 +60,12 @@ class Library:
         return self._settings.agents
 
     def resolved(self, workflow: Workflow) -> Workflow:
-        """The workflow with its variables replaced. Raises `VariableUnresolved` naming those that nobody grants."""
+        """What runs: the variables replaced, and pauses left out where the settings say so.
+
+        Raises `VariableUnresolved` naming those that nobody grants.
+        """
+        if not self._settings.delays:
+            workflow = without_delays(workflow)
         document: JsonObject = workflow.to_document()
         named = list(variables_in(document))
         if not named:
@@ -148,6 +153,17 @@ class Library:
         definition = str(pin["definition"])
         plan = await self.pinned(definition, options)
         return plan, Start(input={}, config={}, definition=definition, options=options)
+
+
+def without_delays(workflow: Workflow) -> Workflow:
+    """The workflow, no step of which is paused before it starts."""
+    nodes = tuple(
+        node.model_copy(update={"execution": node.execution.model_copy(update={"delay": None})})
+        if node.execution is not None and node.execution.delay is not None
+        else node
+        for node in workflow.nodes
+    )
+    return workflow.model_copy(update={"nodes": nodes})
 
 
 def encoded(workflow: Workflow) -> bytes:
