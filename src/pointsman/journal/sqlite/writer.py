@@ -160,8 +160,9 @@ class Writer:
                 with self._busy:
                     self._commit(batch)
                     self._answered += len(batch)
-                    tell(batch)
-                    self._checkpoint()
+                # Not before the connection is free: who is told may want to use it at once.
+                tell(batch)
+                self._checkpoint()
         with self._busy:
             self._connection.close()
 
@@ -266,9 +267,10 @@ class Writer:
         """Fold the log into the file, as far as no reader needs it. Nobody waits for this."""
         if self._log_pages < LOG_PAGES_MAX:
             return
-        self._log_pages = 0
         try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            with self._busy:
+                self._log_pages = 0
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         except sqlite3.Error:
             # The log holds everything; the next checkpoint will find it. What is wrong shows at the next commit.
             return
