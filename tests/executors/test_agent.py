@@ -146,7 +146,7 @@ async def test_calls_are_left_pending_where_a_tool_executor_runs_them() -> None:
     report = await stage.done(execute(prompt="x"), spec, run)
     assert calls_of(report) == [("web_search", {"q": "port"}), ("weather", {})]
     assert report.next is None
-    assert report.warnings[0].startswith("decided-while-calling")
+    assert report.warnings[0].startswith("the model decided and called tools in one answer")
     (message,) = cast("list[JsonObject]", list(report.messages))
     assert [one["name"] for one in cast("list[JsonObject]", message["toolCalls"])] == ["web_search", "weather"]
     assert run.effects.paid == [(1, "model")]
@@ -253,6 +253,7 @@ async def test_a_failing_tool_is_told_to_the_model_and_does_not_fail_the_step() 
     assert (await stage.done(execute(prompt="x"), agent(tools=["down"]))).result == "I go on without."
 
 
+@pytest.mark.requirement("S0-46")
 async def test_calls_of_client_tools_are_handed_out_with_the_conversation() -> None:
     @tool(side="client")
     async def pick_file() -> None:

@@ -80,7 +80,9 @@ class AgentLoop:
                 continue
             rounds += 1
             if found.next is not None or found.final is not None:
-                self._kept.warnings.append("decided-while-calling: the model called tools too, so it decides again")
+                self._kept.warnings.append(
+                    "the model decided and called tools in one answer: it decides again once it knows their results"
+                )
             done = await self._called(reply, found.others, is_last=rounds >= self._settings.iterations_max)
             if done is not None:
                 return done
