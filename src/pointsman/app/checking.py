@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from pointsman.app.sources import Workflow
-from pointsman.app.variables import variables_in
+from pointsman.app.variables import substituted, variables_in
+from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check import check
 from pointsman.definition.check.subject import Known, ToolFacts
-from pointsman.definition.problems import Problem, did_you_mean, error, sort_problems
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems, warning
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
@@ -59,6 +60,7 @@ def check_workflow(
         workflow, dropped = repaired(workflow)
         found = [softened(problem) for problem in (*dropped, *check(workflow, known=known))]
     found += _variables(workflow, settings)
+    found += _granted_agents(workflow, settings)
     placed = (source.read.placed(problem) for problem in found)
     return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)
 
@@ -92,3 +94,18 @@ def _variables(workflow: Definition, settings: Settings) -> list[Problem]:
         for pointer, name in variables_in(workflow.to_document())
         if name not in granted
     ]
+
+
+def _granted_agents(workflow: Definition, settings: Settings) -> list[Problem]:
+    """Agents named by a variable, whose value is no agent that is known: they have a model and no role."""
+    granted = settings.granted()
+    known = {*settings.agents, *(workflow.agents or {})}
+    found: list[Problem] = []
+    for position, node in enumerate(workflow.nodes):
+        named = node.config.agent if isinstance(node.config, AgentConfig) else None
+        meant = substituted(named, granted)
+        if named is not None and isinstance(meant, str) and meant != named and meant not in known:
+            message = f"{named} is {meant!r}, and there is no such agent here: the model plays it without a role"
+            hint = f"Describe it under [agents.{meant}] in pointsman.toml."
+            found.append(warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint))
+    return found
