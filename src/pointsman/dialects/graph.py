@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from pointsman.definition.workflow import Workflow
-from pointsman.dialects.foreign import Reading, Record, agents_of, key_of, object_of, records, workflow_id
+from pointsman.dialects.foreign import Reading, Record, agents_of, key_of, list_of, object_of, records, workflow_id
 from pointsman.dialects.graph_data import DataFlow, data_flow, state_of
 from pointsman.dialects.graph_links import EdgeReader, Shape, shape_of
 from pointsman.dialects.graph_nodes import NodeReader
@@ -104,8 +104,10 @@ def _input(head: Record, shape: Shape, flow: DataFlow, reading: Reading, *, entr
 
 def _output(shape: Shape) -> str:
     """A graph that ends in merges gives back what they made; any other what it wrote last of final, drafts, latest."""
-    sources = {key_of(link.source) for link in shape.links}
-    ends = [record.value.get("type") for record in shape.nodes if key_of(record.value.get("id")) not in sources]
+    going_on = {key_of(link.source) for link in shape.links}
+    for record in shape.nodes:
+        going_on.update(key_of(branch) for branch in list_of(record.value.get("branches")))
+    ends = [record.value.get("type") for record in shape.nodes if key_of(record.value.get("id")) not in going_on]
     return "latest" if ends and all(kind == "merge" for kind in ends) else OUTPUT
 
 

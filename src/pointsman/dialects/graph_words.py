@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.dialects.foreign import Words, is_name, member
+from pointsman.dialects.foreign import Words, member
 from pointsman.values import Json
 
 WORDS: Final[Words] = {}
@@ -96,14 +96,14 @@ def outputs_path(node_id: str) -> str:
 
 
 def template_expression(template: str) -> str:
-    """A `custom_template` ({items}, {count}, {items[key]}) as an expression over `items`."""
+    """A `custom_template` ({items}, {count}, {items[key]}) as an expression over what the branches brought."""
     parts: list[str] = []
     at = 0
     for found in _TEMPLATE_NAME.finditer(template):
         value = "len(items)" if found[1] == "count" else found[1]
         if found[2] is not None:
-            key = found[2].strip("\"'")
-            value = member(value, key) if is_name(key) else f"{value}[{json.dumps(key)}]"
+            key = json.dumps(found[2].strip("\"'"), ensure_ascii=False)
+            value = f"find(branches, b => b.key == {key}).result"
         parts += [json.dumps(template[at : found.start()], ensure_ascii=False), f"str({value})"]
         at = found.end()
     parts.append(json.dumps(template[at:], ensure_ascii=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from pointsman.definition.control import ParallelConfig
 from pointsman.definition.edges import Edge, OnLabel, Otherwise
 from pointsman.definition.nodes import Node
 from pointsman.definition.problems import Problem
@@ -99,7 +100,9 @@ class _Writing:
 
     def _check_output(self) -> None:
         output = self.workflow.output
-        ends = [node.type for node in self.workflow.nodes if not self.out[node.id]]
+        configs = [node.config for node in self.workflow.nodes]
+        branches = {name for config in configs if isinstance(config, ParallelConfig) for name in config.branches or ()}
+        ends = [node.type for node in self.workflow.nodes if not self.out[node.id] and node.id not in branches]
         implied = "latest" if ends and all(kind == "join" for kind in ends) else OUTPUT
         if output is not None and output != implied:
             hint = "The graph gives back final, drafts or latest."

@@ -51,6 +51,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     reader = NodeReader(edge_reader.checkpoints, nodes, edges, reading)
     made: list[Json] = [reader.read(index, key, record) for index, (key, record) in enumerate(nodes.items())]
     native["input"] = _input(head, reader, reading)
+    native["output"] = reader.output()
     native["nodes"] = made
     native["edges"] = edge_reader.read()
     if (mixed := mixed_spellings((*nodes.values(), *edges))) is not None:

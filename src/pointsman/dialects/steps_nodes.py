@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pointsman.definition.problems import did_you_mean
 from pointsman.dialects.foreign import (
@@ -17,6 +17,7 @@ from pointsman.dialects.foreign import (
     text_of,
 )
 from pointsman.dialects.steps_edges import is_checkpoint
+from pointsman.dialects.steps_output import fields_before, output_field
 from pointsman.dialects.steps_words import AGENT_WORDS, NODE_TYPES, STEP_TYPES, fields_in, native_template
 from pointsman.values import Json, JsonObject
 
@@ -34,12 +35,19 @@ class NodeReader:
         self.checkpoints = checkpoints
         self.nodes = nodes
         self.reading = reading
-        self.before: dict[str, list[str]] = {}
-        for edge in edges:
-            target = key_of(edge.value.get(edge.said("to")))
-            self.before.setdefault(target, []).append(key_of(edge.value.get(edge.said("from"))))
+        self.ways = [
+            (
+                key_of(edge.value.get(edge.said("from"))),
+                key_of(edge.value.get(edge.said("to"))),
+                edge.value.get(edge.said("condition")) in (None, "", True),
+            )
+            for edge in edges
+        ]
+        self.fields = {
+            key: None if is_checkpoint(record) else _output_field(record) or "" for key, record in nodes.items()
+        }
         self.fields_read: dict[str, None] = {}
-        self.fields_made: set[str] = {field for record in nodes.values() if (field := _output_field(record))}
+        self.fields_made: set[str] = {field for field in self.fields.values() if field}
 
     def read(self, index: int, key: str, record: Record) -> JsonObject:
         at = f"/nodes/{index}"
@@ -181,7 +189,7 @@ class NodeReader:
         text = literal_text(message) if isinstance(message, str) else message
         self.reading.put(config, inside, "message", text, gate.at("description"))
         self._actions(config, inside, key, gate)
-        near = list(dict.fromkeys(self._made_before(key)))
+        near = [field for field in fields_before(key, self.fields, self.ways) if field]
         editable = gate.take("editable_fields")
         if list_of(editable) or (editable is not None and not isinstance(editable, list)):
             self.reading.put(config, inside, "editable", editable, gate.at("editable_fields"))
@@ -210,19 +218,10 @@ class NodeReader:
         self.reading.put(config, inside, "timeout", f"{seconds:g}s", gate.at("auto_proceed_timeout_seconds"))
         self.reading.put(config, inside, "onTimeout", first, gate.at("auto_proceed"))
 
-    def _made_before(self, key: str) -> Iterator[str]:
-        """What the steps just before a gate wrote; gates in between are looked through."""
-        seen, waiting = {key}, [*self.before.get(key, ())]
-        while waiting:
-            node = waiting.pop(0)
-            record = self.nodes.get(node)
-            if record is None or node in seen:
-                continue
-            seen.add(node)
-            if is_checkpoint(record):
-                waiting.extend(self.before.get(node, ()))
-            elif field := _output_field(record):
-                yield field
+    def output(self) -> str | None:
+        """The expression of the workflow's output, where the shape says which field it is."""
+        field = output_field(self.fields, self.ways)
+        return field_path(field) if field else None
 
 
 def _output_field(record: Record) -> str | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import HumanConfig
-from pointsman.definition.edges import Edge, OnLabel, Otherwise
+from pointsman.definition.edges import Always, Edge, OnLabel, Otherwise
 from pointsman.definition.nodes import Node
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.definition.work import ToolConfig
@@ -15,11 +15,12 @@ from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.foreign import field_path, list_of, object_of
 from pointsman.dialects.kept import Rendered, edge_keys, node_keys
 from pointsman.dialects.losses import NEVER_LOST, document_of, extension_of, loss, lost_fields, outgoing, type_of
+from pointsman.dialects.steps_output import output_field
 from pointsman.dialects.steps_words import ACTIONS, AGENT_WORDS
 from pointsman.values import Json, JsonObject
 
 _SAME: Final = ("name", "description", "version", "tags", "config", "agents")
-_HEAD: Final = NEVER_LOST | {*_SAME, "entry", "input"}
+_HEAD: Final = NEVER_LOST | {*_SAME, "entry", "input", "output"}
 _NODE: Final = frozenset(("id", "type", "name", "description", "position", "inputs", "outputs", "routing", "config"))
 _EDGE: Final = frozenset(("id", "source", "target", "condition", "label"))
 
@@ -52,7 +53,17 @@ class _Writing:
             head["entry_node"] = entry
         if "input" in said:
             head["input_schema"] = said["input"]
+        self._check_output()
         return {**head, **extension_of(self.workflow, "steps")}
+
+    def _check_output(self) -> None:
+        """The output must be the one the shape implies: there is no word for it."""
+        output = self.workflow.output
+        fields = {str(node.id): None if node.type == "human" else _field(node) for node in self.workflow.nodes}
+        ways = [(edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges]
+        implied = output_field(fields, ways)
+        if output is not None and output != (field_path(implied) if implied else None):
+            self.losses.append(loss("/output", "this output", "steps", hint="Steps give back what they left last."))
 
     def node(self, index: int) -> JsonObject:
         node, at = self.workflow.nodes[index], f"/nodes/{index}"
@@ -124,12 +135,12 @@ class _Writing:
         return fields
 
     def _output_field(self, node: Node, at: str) -> JsonObject:
-        whole = [path for path, expression in (node.outputs or {}).items() if expression == "result"]
+        field = _field(node)
         for path, expression in (node.outputs or {}).items():
-            if expression != "result" or path != whole[0]:
+            if expression != "result" or path != field:
                 hint = "A step writes its whole result into one field."
                 self.losses.append(loss(f"{at}/outputs{pointer_to(path)}", f"{path!r}", "steps", hint=hint))
-        return {"output_field": whole[0]} if whole else {}
+        return {"output_field": field} if field else {}
 
     def _tool(self, node: Node, config: ToolConfig, at: str) -> JsonObject:
         step: JsonObject = {**self._named(node), "step_type": "tool_call", "tool": config.tool}
@@ -187,3 +198,8 @@ class _Writing:
     def _is_last(self, edge: Edge) -> bool:
         """A default that comes last is what an edge without condition means there."""
         return self.out[edge.source][-1] is edge
+
+
+def _field(node: Node) -> str:
+    """Where a step leaves its whole result; empty where nowhere."""
+    return next((path for path, expression in (node.outputs or {}).items() if expression == "result"), "")
