@@ -210,6 +210,7 @@ class NodeCompiler:
             name=node.name.in_(self.formulas.language) if node.name is not None else node.id,
             settings={
                 "defaultModel": self.model or (said.default_model if said is not None else None),
+                "workflow": self.workflow.id,
                 "language": self.formulas.language,
                 "callTimeout": work.node_time(said),
                 "auto": self.workflow.dialect in ("graph", "steps", "plan"),

@@ -91,6 +91,8 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
             found["inputs"] = env.names.get("input")
         if messages is not None:
             found["messages"] = messages(env)
+        if env.item_key is not None:
+            found["item"] = env.item_key
         return found
 
     return resolve
@@ -137,6 +139,8 @@ def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
 
     def resolve(env: Environment) -> Json:
         found: JsonObject = {"scope": config.scope, "operation": config.operation}
+        if env.names.get("session") is not None:
+            found["session"] = env.names["session"]
         found["key"] = key(env) if key is not None else ""
         if config.operation in ("set", "append"):
             found["value"] = value(env) if value is not None else env.names.get("result")
