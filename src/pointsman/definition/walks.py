@@ -11,6 +11,9 @@ from typing import Final, TypeAlias
 
 Neighbours: TypeAlias = Sequence[Sequence[int]]
 
+Part: TypeAlias = list[int]
+"""Nodes in ascending order."""
+
 NOWHERE: Final = -1
 """The dominator of the root and of nodes that no root reaches."""
 
@@ -28,13 +31,13 @@ def reach(neighbours: Callable[[int], Iterable[int]], roots: Iterable[int], *, a
     return seen
 
 
-def components(neighbours: Neighbours) -> tuple[tuple[int, ...], ...]:
+def components(neighbours: Neighbours) -> list[Part]:
     """Strongly connected parts (Tarjan), each sorted. A part comes after all the parts it leads to."""
     count = len(neighbours)
     order, low = [0] * count, [0] * count
     on_stack = bytearray(count)
     stack: list[int] = []
-    found: list[tuple[int, ...]] = []
+    found: list[Part] = []
     clock = 0
     for root in range(count):
         if order[root]:
@@ -61,17 +64,22 @@ def components(neighbours: Neighbours) -> tuple[tuple[int, ...], ...]:
             else:
                 if low[node] == order[node]:
                     found.append(_unwind(stack, on_stack, node))
-    return tuple(found)
+    return found
 
 
-def _unwind(stack: list[int], on_stack: bytearray, root: int) -> tuple[int, ...]:
+def cycles(neighbours: Neighbours) -> list[Part]:
+    """The connected parts one can go round in."""
+    return [part for part in components(neighbours) if len(part) > 1 or part[0] in neighbours[part[0]]]
+
+
+def _unwind(stack: list[int], on_stack: bytearray, root: int) -> Part:
     part: list[int] = []
     while True:
         node = stack.pop()
         on_stack[node] = 0
         part.append(node)
         if node == root:
-            return tuple(sorted(part))
+            return sorted(part)
 
 
 @dataclass(frozen=True, slots=True)

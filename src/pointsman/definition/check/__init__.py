@@ -1,0 +1,50 @@
+"""Everything that can be said about a workflow before it runs. One file per family of problems.
+
+    workflow ── analyse ──▶ graph ──┐
+             ── compile ──▶ formulas ┴─▶ families ──▶ problems, with native pointers, in no particular order
+
+Never stops at the first problem, never raises on a workflow it was given.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from pointsman.definition.check.agents import check_agents
+from pointsman.definition.check.conflicts import check_conflicts
+from pointsman.definition.check.dataflow import check_dataflow
+from pointsman.definition.check.endings import check_endings
+from pointsman.definition.check.expression_types import check_types_of
+from pointsman.definition.check.formulas import read_formulas
+from pointsman.definition.check.joining import check_joining
+from pointsman.definition.check.references import check_references
+from pointsman.definition.check.routing import check_routing
+from pointsman.definition.check.schemas import check_schemas
+from pointsman.definition.check.scoping import check_scoping
+from pointsman.definition.check.settings import check_settings
+from pointsman.definition.check.subject import NOTHING_ASKED, Known, Subject
+from pointsman.definition.graph import analyse
+from pointsman.definition.problems import Problem, sort_problems
+from pointsman.definition.workflow import Workflow
+
+
+def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem, ...]:
+    """All problems, sorted by pointer. Pointers and fixes are about the native document."""
+    subject = Subject(workflow, analyse(workflow), known)
+    formulas = read_formulas(subject)
+    return sort_problems(
+        chain(
+            check_references(subject),
+            check_endings(subject),
+            check_scoping(subject),
+            check_routing(subject),
+            check_agents(subject),
+            check_settings(subject),
+            check_schemas(subject),
+            formulas.problems,
+            check_types_of(subject, formulas),
+            check_dataflow(subject, formulas),
+            check_joining(subject, formulas),
+            check_conflicts(subject, formulas),
+        )
+    )

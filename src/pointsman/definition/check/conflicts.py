@@ -1,0 +1,178 @@
+"""Writes that may meet: steps that may run at once and write one path, or read what the other writes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Final
+
+from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
+from pointsman.definition.check.subject import Subject
+from pointsman.definition.check.ways import always_taken, taken_together
+from pointsman.definition.concurrency import MANY, Region, concurrent
+from pointsman.definition.control import ParallelConfig
+from pointsman.definition.problems import Problem, error, note, warning
+from pointsman.definition.walks import reach
+
+PAIRS_MAX: Final = 200
+"""Pairs of steps compared for one field in one region; further ones would only repeat the finding."""
+
+
+def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    graph = subject.graph
+    found = concurrent(
+        graph,
+        always=lambda edge: always_taken(subject, graph.edges[edge]),
+        together=lambda one, other: taken_together(subject, one, other),
+        repeated=lambda node: _over_items(subject, node),
+    )
+    if not found.complete:
+        hint = "Move parts of it into sub-workflows to have them checked."
+        yield note("too-large-to-check", "/nodes", "not every split was checked for write conflicts", hint=hint)
+    if not found.regions:
+        return
+    data = _Data(subject, formulas)
+    seen: set[tuple[str, int, int]] = set()
+    for region in found.regions:
+        yield from data.conflicts(region, seen)
+        if not region.scoped:
+            yield from data.races(region, seen)
+
+
+def _over_items(subject: Subject, node: int) -> bool:
+    config = subject.nodes[node].config
+    return isinstance(config, ParallelConfig) and config.items is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Two writes that may meet; of one node with itself where it runs several times at once."""
+
+    one: Writing
+    other: Writing
+    certain: bool
+
+
+class _Data:
+    """Who writes and reads what, by field."""
+
+    def __init__(self, subject: Subject, formulas: Formulas) -> None:
+        self.subject = subject
+        self.reducers = _reducers(subject)
+        self.writings: dict[int, list[Writing]] = defaultdict(list)
+        for writing in formulas.writings:
+            if not self.reduced(writing.keys):
+                self.writings[writing.node].append(writing)
+        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        for reading in formulas.readings:
+            if reading.place.node is not None and reading.read.root == "state" and reading.read.path:
+                self.readings[reading.place.node].append(reading)
+
+    def reduced(self, keys: Keys) -> bool:
+        """Whether the path has a reducer, which makes one value of all writes."""
+        for pattern in self.reducers:
+            if len(pattern) == len(keys) and all(
+                p in ("*", str(k)) or k is None for p, k in zip(pattern, keys, strict=True)
+            ):
+                return True
+        return False
+
+    def conflicts(self, region: Region, seen: set[tuple[str, int, int]]) -> Iterator[Problem]:
+        by_field: dict[str, list[Writing]] = defaultdict(list)
+        for node in sorted(region.branch):
+            for writing in self.writings.get(node, ()):
+                by_field[str(writing.keys[0])].append(writing)
+        for writings in by_field.values():
+            for meeting in self.meetings(region, writings):
+                key = ("write", meeting.one.node, meeting.other.node)
+                if key not in seen:
+                    seen.add(key)
+                    yield self.conflict(region, meeting)
+
+    def meetings(self, region: Region, writings: list[Writing]) -> Iterator[_Meeting]:
+        for one in writings if region.scoped else ():
+            # Items have keys of their own to write under; copies of one node in several branches do not.
+            if region.branch[one.node] == MANY or (region.repeated and not one.by_item):
+                yield _Meeting(one, one, one.node in region.certain and one.certain)
+        for one, other in islice(combinations(writings, 2), PAIRS_MAX):
+            if one.node == other.node or not self.at_once(region, one.node, other.node):
+                continue
+            if not overlap(one.keys, other.keys):
+                continue
+            certain = {one.node, other.node} <= region.certain and one.certain and other.certain
+            yield _Meeting(one, other, certain)
+
+    def at_once(self, region: Region, one: int, other: int) -> bool:
+        if region.branch[one] == region.branch[other]:
+            return False
+        if region.scoped:
+            return True
+        # What leads to the other comes before it: where ways meet, the later node waits.
+        return not self.leads(region, one, other) and not self.leads(region, other, one)
+
+    def leads(self, region: Region, one: int, other: int) -> bool:
+        links = self.subject.graph.links
+        return other in reach(lambda node: (n for n in links.targets(node) if n in region.branch), (one,))
+
+    def conflict(self, region: Region, meeting: _Meeting) -> Problem:
+        one, other = meeting.one, meeting.other
+        path = dotted(one.keys if len(one.keys) <= len(other.keys) else other.keys)
+        subject, opener = self.subject, self.subject.node(region.opener)
+        where = f"behind {opener}" if not region.scoped else f"in the branches of {opener}"
+        if one is other:
+            message = f"{subject.node(one.node)} runs several times at once {where}, and writes {path!r} each time"
+        else:
+            who = f"{subject.node(one.node)} and {subject.node(other.node)}"
+            message = f"{who} may run at once {where}, and both write {path!r}"
+        hint = f"Give it a reducer (`state: {{{path}: {{reduce: append}}}}`), or write to different paths."
+        if region.scoped and region.repeated:
+            hint = f"Write to `{path}.current_fanout_item`, or give it a reducer."
+        make = error if meeting.certain and not subject.imported else warning
+        return make("write-conflict", other.pointer, message, hint=hint)
+
+    def races(self, region: Region, seen: set[tuple[str, int, int]]) -> Iterator[Problem]:
+        by_field: dict[str, list[Writing]] = defaultdict(list)
+        for node in region.branch:
+            for writing in self.writings.get(node, ()):
+                by_field[str(writing.keys[0])].append(writing)
+        for node in sorted(region.branch) if by_field else ():
+            for reading in self.readings.get(node, ()):
+                for writing in by_field.get(str(reading.read.path[0]), ()):
+                    key = ("read", node, writing.node)
+                    if key in seen or node == writing.node or not overlap(reading.read.path, writing.keys):
+                        continue
+                    if self.at_once(region, node, writing.node):
+                        seen.add(key)
+                        yield self.race(region, reading, node, writing)
+
+    def race(self, region: Region, reading: Reading, node: int, writing: Writing) -> Problem:
+        subject = self.subject
+        message = (
+            f"{subject.node(node)} reads {dotted(reading.read.path)!r} "
+            f"while {subject.node(writing.node)} may write it: both run behind {subject.node(region.opener)}"
+        )
+        certain = {node, writing.node} <= region.certain and writing.certain
+        make = error if certain and not subject.imported else warning
+        return make(
+            "read-race", reading.place.pointer, message, hint="Read it before the split, or after the ways meet."
+        )
+
+
+def _reducers(subject: Subject) -> list[tuple[str, ...]]:
+    declared = [
+        tuple(pattern.split("."))
+        for pattern, about in (subject.workflow.state or {}).items()
+        if about.reduce not in (None, "set")
+    ]
+    return [("messages",), *declared]
+
+
+def overlap(one: Keys, other: Keys) -> bool:
+    """Whether one path is, or is inside, the other. None is any key."""
+    return all(a is None or b is None or str(a) == str(b) for a, b in zip(one, other, strict=False))
+
+
+def dotted(keys: Keys) -> str:
+    return ".".join("current_fanout_item" if key is None else str(key) for key in keys)

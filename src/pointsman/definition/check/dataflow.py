@@ -1,0 +1,222 @@
+"""Reads and the writes that feed them: what no path writes, what is written only later, what may be missing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from pointsman.definition.check.conflicts import dotted, overlap
+from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
+from pointsman.definition.check.order import Order
+from pointsman.definition.check.repairs import add, nearest, question, replace
+from pointsman.definition.check.subject import Subject
+from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
+from pointsman.definition.problems import JsonPatchOp, Problem, error, warning
+from pointsman.definition.work import UnboundConfig
+from pointsman.values import JsonObject
+
+BUILT_IN: Final = frozenset({"messages", "next"})
+GRAPH_FIELDS: Final = frozenset(
+    {"goal", "triage", "selected_search", "database_id", "targets", "latest", "drafts", "final", "verdicts", "logs"}
+    | {"execution_trace", "fanout_items"}
+)
+"""Fields that every state of the graph dialect has."""
+
+ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
+
+
+def check_dataflow(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    flow = _Flow(subject, formulas)
+    for reading in formulas.readings:
+        yield from flow.check(reading)
+    yield from flow.undeclared()
+    for position, node in enumerate(subject.nodes):
+        if isinstance(node.config, LoopConfig):
+            yield from flow.loop(position, node.config)
+
+
+class _Flow:
+    """Who writes what, and what is there from the start."""
+
+    def __init__(self, subject: Subject, formulas: Formulas) -> None:
+        self.subject = subject
+        self.order = Order(subject)
+        self.writings: dict[str, list[Writing]] = defaultdict(list)
+        for writing in formulas.writings:
+            self.writings[str(writing.keys[0])].append(writing)
+        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        for reading in formulas.readings:
+            if reading.place.node is not None:
+                self.readings[reading.place.node].append(reading)
+        self._undeclared: dict[str, Reading] = {}
+        self._writers: dict[Keys, frozenset[int]] = {}
+        self.given, self.is_open = self._given()
+
+    def _given(self) -> tuple[frozenset[str], bool]:
+        """Fields that are there at the start; and whether callers may give others."""
+        workflow = self.subject.workflow
+        schema = workflow.input_schema
+        properties = (schema or {}).get("properties")
+        found = set(properties) if isinstance(properties, dict) else set[str]()
+        found |= {
+            pattern.split(".")[0] for pattern, about in (workflow.state or {}).items() if about.default is not None
+        }
+        found |= (workflow.config.settings or {}).keys() if workflow.config else set[str]()
+        for node in workflow.nodes:
+            if isinstance(node.config, StartConfig):
+                found |= (node.config.defaults or {}).keys()
+            if isinstance(node.config, HumanConfig):
+                found.add(f"humanResponse_{node.id.replace('-', '_')}")
+        for trigger in workflow.triggers or ():
+            found |= (trigger.initial_data or {}).keys()
+        if workflow.dialect == "graph":
+            found |= GRAPH_FIELDS
+        plugins = any(isinstance(node.config, UnboundConfig) for node in workflow.nodes)
+        additional = (schema or {"additionalProperties": True}).get("additionalProperties", False)
+        return frozenset(found) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)
+
+    def check(self, reading: Reading) -> Iterator[Problem]:
+        read, node = reading.read, reading.place.node
+        if node is not None and not self.subject.reached(node):
+            return
+        match read.root:
+            case "state":
+                if read.path and isinstance(read.path[0], str):
+                    yield from self.field(reading, read.path[0])
+            case "nodes":
+                if read.path and isinstance(read.path[0], str):
+                    yield from self.node_result(reading, read.path[0])
+            case root if root in ITEM_ROOTS or root == "loop":
+                if node is not None and not self.has_items(node, root):
+                    message = f"{self.where(reading)} reads `{root}`, and there is no {self.around(root)} around it"
+                    hint = "Move it inside, or read something else."
+                    yield warning("outside-of-items", reading.place.pointer, message, hint=hint)
+            case _:
+                pass
+
+    def around(self, root: str) -> str:
+        return "loop" if root == "loop" else "parallel or loop"
+
+    def has_items(self, node: int, root: str) -> bool:
+        graph, one = self.subject.graph, self.subject.nodes[node]
+        if one.type in ("loop", "join", "parallel"):
+            return True
+        return node in self.loop_bodies or (root != "loop" and bool(graph.scopes[node]))
+
+    @cached_property
+    def loop_bodies(self) -> frozenset[int]:
+        return frozenset(node for shape in self.subject.graph.loops.values() for node in shape.body)
+
+    def where(self, reading: Reading) -> str:
+        place = reading.place
+        if place.edge is not None:
+            return self.subject.edge(place.edge)
+        return self.subject.node(place.node) if place.node is not None else "the workflow"
+
+    def field(self, reading: Reading, name: str) -> Iterator[Problem]:
+        if name in self.given or name.startswith("_"):
+            return
+        writers = self.writers(reading.read.path)
+        if not writers:
+            yield from self.never_written(reading, name)
+            return
+        place, path = reading.place, dotted(reading.read.path)
+        if place.node is None:
+            return
+        own = place.edge is not None
+        if not self.order.may_precede(writers, place.node, own=own):
+            who = self.subject.listed(writers)
+            message = f"{self.where(reading)} reads {path!r}, which only {who} writes, and never before it"
+            lax = self.subject.imported or self.is_open or reading.read.guarded
+            make = warning if lax else error
+            yield make("read-before-written", place.pointer, message, hint="Move the write before the read.")
+        elif reading.demands and not self.order.must_precede(writers, place.node, own=own):
+            message = f"{self.where(reading)} needs {path!r}, and not every way to it writes it"
+            hint = f"It is written by {self.subject.listed(writers)}. Write {{{path}?}} if it may be missing."
+            yield warning("maybe-missing", place.pointer, message, hint=hint)
+
+    def writers(self, path: Keys) -> frozenset[int]:
+        """The nodes that write this path, or something around or inside it."""
+        found = self._writers.get(path)
+        if found is None:
+            writings = self.writings.get(str(path[0]), ())
+            found = self._writers[path] = frozenset(one.node for one in writings if overlap(one.keys, path))
+        return found
+
+    def never_written(self, reading: Reading, name: str) -> Iterator[Problem]:
+        if reading.read.guarded:
+            return
+        path = dotted(reading.read.path)
+        near = nearest(name, {*self.given, *self.writings} - BUILT_IN)
+        partly = self.writings.get(name, [])
+        if self.is_open and near is None and not partly and not self.subject.imported:
+            self._undeclared.setdefault(name, reading)
+            return
+        if partly:
+            hint = f"Only {', '.join(sorted({repr(dotted(one.keys)) for one in partly}))} is written."
+        else:
+            hint = question(near, "Declare it in `input` if callers give it, or write it before.")
+        make = warning if self.subject.imported or self.is_open or partly else error
+        message = f"{self.where(reading)} reads {path!r}, which nothing writes"
+        fix = self.renamed(reading, name, near) if near is not None and not partly else None
+        yield make("never-written", reading.place.pointer, message, hint=hint, fix=fix)
+
+    def undeclared(self) -> Iterator[Problem]:
+        """Fields that only callers can give, in a workflow that does not say what callers give."""
+        names = sorted(self._undeclared)
+        schema: JsonObject = {"type": "object", "properties": {name: {} for name in names}}
+        fix = add("/input", schema) if names and self.subject.workflow.input_schema is None else None
+        for name, reading in self._undeclared.items():
+            message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
+            hint = "Declare it in `input`: it is then asked for, and checked."
+            yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=fix)
+
+    def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
+        """The whole text with the right name in it, where the name stands as it was read."""
+        text, at = reading.place.text, text_at(reading, name)
+        if at is None:
+            return None
+        return replace(reading.place.pointer, text[:at] + near + text[at + len(name) :])
+
+    def node_result(self, reading: Reading, name: str) -> Iterator[Problem]:
+        graph, place = self.subject.graph, reading.place
+        if name not in graph.index:
+            if reading.read.guarded:
+                return
+            near = nearest(name, graph.index)
+            hint = question(near, "Name a node of this workflow.")
+            make = warning if self.subject.imported else error
+            fix = self.renamed(reading, name, near) if near else None
+            message = f"{self.where(reading)} reads the result of node {name!r}, which does not exist"
+            yield make("unknown-node-read", place.pointer, message, hint=hint, fix=fix)
+        elif place.node is not None:
+            writer = frozenset({graph.index[name]})
+            if not self.order.may_precede(writer, place.node, own=place.edge is not None):
+                message = f"{self.where(reading)} reads the result of node {name!r}, which never comes before it"
+                make = warning if self.subject.imported or reading.read.guarded else error
+                yield make("read-before-written", place.pointer, message, hint="Move it behind that node.")
+
+    def loop(self, position: int, config: LoopConfig) -> Iterator[Problem]:
+        """Rounds in which nothing can change: the same inputs, the same answers, until the bound stops them."""
+        shape = self.subject.graph.loops.get(position)
+        if shape is None or not shape.body or config.over is not None or not self.subject.reached(position):
+            return
+        written = [one for some in self.writings.values() for one in some if one.node in shape.body]
+        inside = (reading for node in shape.body for reading in self.readings.get(node, ()))
+        reads = [one.read for one in inside if one.place.edge is None and "/outputs/" not in one.place.pointer]
+        works = any(self.subject.nodes[node].type in ("agent", "tool", "code", "http") for node in shape.body)
+        if not works or not reads or any(read.root not in ("state", "input", "config") for read in reads):
+            return
+        if not any(overlap(one.keys, read.path) for one in written for read in reads if read.root == "state"):
+            what = ", ".join(sorted({repr(dotted(read.path)) for read in reads})[:4])
+            message = f"the body of {self.subject.node(position)} writes nothing that it reads ({what})"
+            hint = "Every round sees the same data. Add a step that writes one of its inputs, or remove the loop."
+            yield warning("loop-changes-nothing", self.subject.at_node(position), message, hint=hint)
+
+
+def text_at(reading: Reading, name: str) -> int | None:
+    """Where the name stands in the formula's text."""
+    at = reading.place.text.find(name, reading.read.offset, reading.read.offset + reading.read.length)
+    return at if at >= 0 else None

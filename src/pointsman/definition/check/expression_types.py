@@ -1,0 +1,44 @@
+"""Types of expressions: comparisons that never hold, conditions that are no yes or no, fields no schema has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pointsman.definition.check.formulas import Formulas, Place
+from pointsman.definition.check.subject import Subject
+from pointsman.definition.problems import Problem, note, warning
+from pointsman.expressions.types import check_types
+from pointsman.values import JsonObject
+
+NOTES: Final = frozenset({"order-may-miss"})
+"""Findings that say what happens rather than what is wrong."""
+
+CONDITIONS: Final = frozenset({"while", "until", "when"})
+
+
+def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    schemas = _schemas(subject)
+    for place, expression in formulas.expressions:
+        for finding in check_types(expression, schemas, condition=_is_condition(place)):
+            make = note if finding.code in NOTES else warning
+            message = f"{finding.message} (column {finding.offset + 1})"
+            yield make(finding.code, place.pointer, message, hint=finding.hint)
+
+
+def _is_condition(place: Place) -> bool:
+    return place.pointer.endswith("/condition/expression") or place.pointer.rpartition("/")[2] in CONDITIONS
+
+
+def _schemas(subject: Subject) -> dict[str, JsonObject]:
+    """What is declared of the data. The state is open: nodes write what nobody declared."""
+    fields: JsonObject = {}
+    schema = subject.workflow.input_schema
+    properties = (schema or {}).get("properties")
+    if isinstance(properties, dict):
+        fields.update(properties)
+    for pattern, about in (subject.workflow.state or {}).items():
+        if about.schema_ is not None and "." not in pattern and "*" not in pattern:
+            fields[pattern] = about.schema_
+    found: dict[str, JsonObject] = {"state": {"type": "object", "properties": fields}} if fields else {}
+    return found if schema is None else {**found, "input": schema}

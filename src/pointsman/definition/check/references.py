@@ -1,0 +1,145 @@
+"""Names that must lead somewhere: of nodes, agents, tools, models, workflows, node types; and ids given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from pointsman.definition.check.repairs import meant, nearest, question, remove
+from pointsman.definition.check.subject import Subject, listed
+from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
+from pointsman.definition.problems import Problem, error, warning
+from pointsman.definition.sites import Kind, Site
+from pointsman.definition.work import UnboundConfig
+from pointsman.values import END
+
+
+def check_references(subject: Subject) -> Iterator[Problem]:
+    yield from _duplicates(subject)
+    yield from _dangling_edges(subject)
+    yield from _dangling_names(subject)
+    yield from _unknown_things(subject)
+    yield from _unbound_types(subject)
+
+
+def _duplicates(subject: Subject) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for position, node in enumerate(subject.nodes):
+        first = seen.setdefault(node.id, position)
+        if first != position:
+            message = f"the id {node.id!r} is taken: {subject.node(first)} has it"
+            hint = "Give each node an id of its own."
+            yield error("duplicate-id", subject.at_node(position, "id"), message, hint=hint)
+        if node.id == END:
+            message = f"{END!r} cannot be the id of a node: as a target it ends the execution"
+            yield error("reserved-id", subject.at_node(position, "id"), message, hint="Choose another id.")
+    edges: dict[str, int] = {}
+    for position, edge in enumerate(subject.workflow.edges):
+        if edge.id is not None and edges.setdefault(edge.id, position) != position:
+            message = f"the id {edge.id!r} is taken by the edge at position {edges[edge.id]}"
+            hint = "Give each edge an id of its own."
+            yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
+
+
+def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
+    """Ids that edges name and no node has -> those edges."""
+    missing: dict[str, dict[int, None]] = {}
+    known = subject.graph.index
+    for position, edge in enumerate(subject.workflow.edges):
+        for end in (edge.source, edge.target):
+            if end not in known and not (end == END and end is edge.target):
+                missing.setdefault(end, {})[position] = None
+    return {name: tuple(edges) for name, edges in missing.items()}
+
+
+def _dangling_edges(subject: Subject) -> Iterator[Problem]:
+    missing = missing_nodes(subject)
+    for name, edges in missing.items():
+        near = nearest(name, subject.graph.index)
+        named = listed(subject.graph.edges[edge].id for edge in edges)
+        together = f"{len(edges)} edges name it: {named}. " if len(edges) > 1 else ""
+        without = remove(*(subject.at_edge(edge) for edge in sorted(edges, reverse=True)))
+        for position in edges:
+            edge = subject.workflow.edges[position]
+            for key, end, verb in (("source", edge.source, "starts at"), ("target", edge.target, "leads to")):
+                if end != name or (key == "target" and end == END):
+                    continue
+                at = subject.at_edge(position, key)
+                yield error(
+                    "dangling-edge",
+                    at,
+                    f"{subject.edge(position)} {verb} node {name!r}, which does not exist",
+                    hint=together + question(near, "Add the node, or remove what names it."),
+                    fix=meant(at, near) or without,
+                )
+
+
+_EDGE_ENDS: Final = frozenset({"source", "target"})
+
+
+def _dangling_names(subject: Subject) -> Iterator[Problem]:
+    """Node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
+    known = subject.graph.index
+    for site in subject.sites:
+        if site.kind != "node" or site.text in known or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS):
+            continue
+        near = nearest(site.text, known)
+        yield error(
+            "unknown-node",
+            site.pointer,
+            f"{site.parts[-1] if isinstance(site.parts[-1], str) else site.parts[-2]!s} names node {site.text!r}, "
+            "which does not exist",
+            hint=question(near, "Name a node of this workflow."),
+            fix=meant(site.pointer, near),
+        )
+
+
+def _unknown_things(subject: Subject) -> Iterator[Problem]:
+    known = subject.known
+    own = subject.workflow.agents
+    agents = None if known.agents is None else {*known.agents, *(own or {})}
+    for site in subject.sites:
+        match site.kind:
+            case "agent":
+                yield from _unknown(site, "agent", site.text, agents, "Add it under `agents`, or register it.")
+                if agents is None and own and site.text not in own and (near := nearest(site.text, own)):
+                    message = f"no agent {site.text!r} is defined here"
+                    hint, fix = question(near, ""), meant(site.pointer, near)
+                    yield warning("unknown-agent", site.pointer, message, hint=hint, fix=fix)
+            case "tool":
+                yield from _unknown(site, "tool", site.text, known.tools, "Register it, or remove it.")
+            case "model":
+                yield from _unknown(site, "model", site.text, known.models, "Configure its provider, or name another.")
+            case "workflow":
+                name = site.text.partition("@")[0]
+                mine = None if known.workflows is None else {*known.workflows, str(subject.workflow.id)}
+                yield from _unknown(site, "workflow", name, mine, "Save it first, or name another.")
+            case _:
+                pass
+
+
+def _unknown(site: Site, kind: Kind, name: str, known: Collection[str] | None, hint: str) -> Iterator[Problem]:
+    # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
+    if known is None or name in known or "{" in site.text:
+        return
+    near = nearest(name, known)
+    fix = meant(site.pointer, near) if name == site.text else None
+    message = f"there is no {kind} {name!r} here"
+    code = {"agent": "unknown-agent", "tool": "unknown-tool", "model": "unknown-model", "workflow": "unknown-workflow"}
+    yield error(code[kind], site.pointer, message, hint=question(near, hint), fix=fix)
+
+
+def _unbound_types(subject: Subject) -> Iterator[Problem]:
+    for position, node in enumerate(subject.nodes):
+        if not isinstance(node.config, UnboundConfig) or node.type in subject.known.node_types:
+            continue
+        types = (*CONFIG_OF, *TYPE_ALIASES, *subject.known.node_types)
+        near = nearest(node.type, types)
+        at = subject.at_node(position, "type")
+        yield error(
+            "unbound-node-type",
+            at,
+            f"node {node.id!r} is of type {node.type!r}, which nothing here performs",
+            hint=question(near, "It is kept as it is. Install a plug-in that performs it, or use another type."),
+            fix=meant(at, near),
+        )

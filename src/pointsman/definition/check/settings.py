@@ -1,0 +1,152 @@
+"""What a workflow asks for as a whole: limits, persistence, people, triggers; and settings at odds with each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pointsman.definition.check.repairs import remove
+from pointsman.definition.check.subject import Subject
+from pointsman.definition.check.ways import actions_of
+from pointsman.definition.control import HumanConfig, WaitConfig
+from pointsman.definition.policies import Config
+from pointsman.definition.problems import Problem, error, note, pointer_to, warning
+from pointsman.definition.workflow import Trigger
+from pointsman.expressions.names import ROOTS
+
+WEBHOOK_SECRET_CHARS_MIN: Final = 16
+_CRON: Final = re.compile(r"\S+(\s+\S+){4}")
+
+
+def check_settings(subject: Subject) -> Iterator[Problem]:
+    workflow = subject.workflow
+    if workflow.enabled is False:
+        yield note("disabled", "/enabled", "the workflow is switched off: it is hidden and cannot be executed")
+    if workflow.status == "draft":
+        yield note("draft", "/status", "the workflow is a draft: it can be executed as a test only")
+    yield from _limits(subject, workflow.config or Config())
+    yield from _people(subject, workflow.config or Config())
+    yield from _durability(subject, workflow.config or Config())
+    yield from _reserved_fields(subject)
+    for position, trigger in enumerate(workflow.triggers or ()):
+        yield from _trigger(position, trigger)
+
+
+def _limits(subject: Subject, config: Config) -> Iterator[Problem]:
+    limits = config.limits
+    if limits is None:
+        return
+    count = sum(node.type != "note" for node in subject.nodes)
+    if limits.nodes is not None and count > limits.nodes:
+        message = f"the workflow has {count} nodes, and its limit is {limits.nodes}"
+        yield error("too-many-nodes", "/config/limits/nodes", message, hint="Raise the limit, or use sub-workflows.")
+    if limits.execution_time is None:
+        return
+    whole = limits.execution_time.seconds
+    if limits.node_time is not None and limits.node_time.seconds > whole:
+        message = "one node may take longer than the whole execution"
+        yield warning("timeout-beyond-limit", "/config/limits/nodeTime", message, hint="Raise `executionTime`.")
+    for position, node in enumerate(subject.nodes):
+        timeout = node.execution.timeout if node.execution is not None else None
+        if timeout is not None and timeout.seconds > whole:
+            message = f"{subject.node(position)} may take longer than the whole execution"
+            at = subject.at_node(position, "execution", "timeout")
+            yield warning("timeout-beyond-limit", at, message, hint="Lower it, or raise `limits.executionTime`.")
+
+
+def _people(subject: Subject, config: Config) -> Iterator[Problem]:
+    gates = [position for position, node in enumerate(subject.nodes) if node.type == "human" or node.requires_approval]
+    for position in gates:
+        if config.persistence == "none":
+            message = f"{subject.node(position)} waits for a person, and `persistence: none` keeps nothing to wait with"
+            hint = "Set `persistence: session`."
+            yield error("gate-without-persistence", subject.at_node(position), message, hint=hint)
+        if config.human_in_loop == "none":
+            message = f"{subject.node(position)} waits for a person, and `humanInLoop` is none"
+            hint = "Set `humanInLoop: approval_gates`, or remove the gate."
+            yield error("gate-without-people", subject.at_node(position), message, hint=hint)
+    if subject.conversational and config.persistence == "none":
+        message = "a conversation needs its earlier messages, and `persistence: none` keeps none"
+        yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
+    for position, node in enumerate(subject.nodes):
+        match node.config:
+            case HumanConfig():
+                yield from _gate(subject, position, node.config)
+            case WaitConfig(duration=None, until=None, event=None):
+                message = f"{subject.node(position)} waits for nothing"
+                hint = "Set `duration`, `until` or `event`."
+                yield error("wait-without-end", subject.at_node(position), message, hint=hint)
+            case _:
+                pass
+
+
+def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Problem]:
+    actions, at = actions_of(config), subject.at_node(position, "config")
+    for index, action in enumerate(actions):
+        if action in actions[:index]:
+            key = "options" if config.options else "actions"
+            message = f"{subject.node(position)} offers {action!r} twice"
+            where = f"{at}{pointer_to(key, index)}"
+            yield error("duplicate-action", where, message, hint="Remove one of them.", fix=remove(where))
+    chosen = config.on_timeout
+    if chosen is not None and chosen != "fail" and chosen not in actions and chosen not in subject.graph.index:
+        message = f"`onTimeout` is {chosen!r}: neither `fail`, nor an action, nor a node"
+        hint = f"Its actions are {', '.join(actions)}."
+        yield error("unknown-action", f"{at}/onTimeout", message, hint=hint)
+    if chosen is not None and config.timeout is None:
+        message = f"{subject.node(position)} says what happens on time-out, and has no `timeout`"
+        yield warning("timeout-missing", f"{at}/onTimeout", message, hint="Set `timeout`.")
+    quorum = config.approvers.quorum if config.approvers is not None else None
+    users = config.approvers.users if config.approvers is not None else None
+    groups = config.approvers.groups if config.approvers is not None else None
+    if quorum is not None and users is not None and not groups and quorum > len(users):
+        message = f"{quorum} answers are needed, and only {len(users)} may answer"
+        yield error("quorum-unmet", f"{at}/approvers/quorum", message, hint="Lower the quorum, or add people.")
+
+
+def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
+    tools = subject.known.tools
+    if config.durability not in ("async", "exit") or tools is None:
+        return
+    for site in subject.sites:
+        if site.kind == "tool" and site.text in tools and not tools[site.text].idempotent:
+            message = (
+                f"tool {site.text!r} may be called again after a crash: "
+                f"`durability: {config.durability}` does not wait until a step is on disk"
+            )
+            hint = "Use `durability: step`, or a tool that can be called twice."
+            yield warning("not-idempotent", site.pointer, message, hint=hint)
+
+
+def _reserved_fields(subject: Subject) -> Iterator[Problem]:
+    """State fields named like something expressions already mean. In steps and graph fields go first."""
+    if subject.workflow.dialect in ("steps", "graph"):
+        return
+    named: dict[str, str] = {}
+    properties = (subject.workflow.input_schema or {}).get("properties")
+    for name in properties if isinstance(properties, dict) else ():
+        named.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
+    for site in subject.sites:
+        if site.kind == "path" and site.writes:
+            named.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
+    for name, pointer in named.items():
+        if name in ROOTS and name not in ("state", "data"):
+            message = f"a field is called {name!r}, and in expressions a bare {name!r} means something else"
+            yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")
+
+
+def _trigger(position: int, trigger: Trigger) -> Iterator[Problem]:
+    at = pointer_to("triggers", position)
+    missing = {"schedule": "cron", "webhook": "path", "event": "event"}[trigger.type]
+    if not getattr(trigger, missing):
+        message = f"trigger {trigger.id!r} is a {trigger.type} without `{missing}`"
+        yield error("trigger-incomplete", at, message, hint=f"Set `{missing}`.")
+    elif trigger.cron is not None and not _CRON.fullmatch(trigger.cron.strip()):
+        message = f"{trigger.cron!r} is no schedule: it needs five fields"
+        hint = "Minute, hour, day of month, month, day of week: `0 7 * * 1-5`."
+        yield error("trigger-incomplete", f"{at}/cron", message, hint=hint)
+    secret = trigger.secret
+    if secret is not None and not secret.startswith("secret.") and len(secret) < WEBHOOK_SECRET_CHARS_MIN:
+        message = f"the secret of trigger {trigger.id!r} is shorter than {WEBHOOK_SECRET_CHARS_MIN} characters"
+        yield warning("weak-secret", f"{at}/secret", message, hint="Use a longer one, best as a handle: `secret.NAME`.")

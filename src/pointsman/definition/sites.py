@@ -1,0 +1,189 @@
+"""Finds every text of a workflow that is written in something: an expression, a path, a template, a name of a thing.
+
+The models say what their fields are written in (`Spelled`); this walks them, so a new field or node type is found
+without a word here. Only what authors may write as a whole JSON tree (parameters, bodies) is listed by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
+
+from pointsman.definition.control import (
+    AGGREGATES,
+    EmitConfig,
+    HumanConfig,
+    JoinConfig,
+    LoopConfig,
+    StartConfig,
+    WaitRule,
+)
+from pointsman.definition.nodes import Node
+from pointsman.definition.operations import (
+    Append,
+    ArrayGet,
+    Choose,
+    CopyValue,
+    Evaluate,
+    Increment,
+    LengthOf,
+    Merge,
+    Push,
+    ReadMemorySection,
+    SetValue,
+)
+from pointsman.definition.problems import pointer_to
+from pointsman.definition.shape import Shape, Spelled
+from pointsman.definition.text import Text
+from pointsman.definition.work import HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
+from pointsman.definition.workflow import Workflow
+from pointsman.values import Json
+
+Kind: TypeAlias = Literal[
+    "expression", "path", "template", "jsonpath", "node", "agent", "tool", "workflow", "model", "parameters"
+]
+
+TREES: Final[Mapping[type[Shape], frozenset[str]]] = {
+    ToolConfig: frozenset({"parameters"}),
+    EmitConfig: frozenset({"data"}),
+    HttpConfig: frozenset({"query", "body"}),
+    SetValue: frozenset({"value"}),
+    Choose: frozenset({"then", "else_"}),
+}
+"""Fields that hold a JSON tree whose texts are templates."""
+
+
+WRITES: Final[Mapping[type[Shape], frozenset[str]]] = {
+    Node: frozenset({"outputs"}),
+    StartConfig: frozenset({"set"}),
+    TransformConfig: frozenset({"set"}),
+    SetValue: frozenset({"set"}),
+    **{kind: frozenset({"to"}) for kind in (CopyValue, LengthOf, ArrayGet, Push, Append, Choose, Evaluate)},
+    ReadMemorySection: frozenset({"to"}),
+    Merge: frozenset({"into"}),
+    Increment: frozenset({"increment"}),
+    LoopConfig: frozenset({"collect", "count_into", "failures_into"}),
+    StructuredRecordConfig: frozenset({"records"}),
+    HumanConfig: frozenset({"editable"}),
+}
+"""Fields that say where something is written. In an object it is the keys that do."""
+
+
+class Site(NamedTuple):
+    """One text and what it is written in. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
+
+    kind: Kind
+    text: str
+    parts: tuple[str | int, ...]
+    tree: Json = None
+    writes: bool = False
+    """A path that is written, not read."""
+
+    @property
+    def pointer(self) -> str:
+        return pointer_to(*self.parts)
+
+
+class _Field(NamedTuple):
+    """A field worth looking at: `spelled` says what its own text is in; None if only what is inside it matters."""
+
+    name: str
+    key: str
+    spelled: Kind | None
+    inner: Kind | None
+    """What the texts inside its list or object are in."""
+    writes: bool
+
+
+def sites_of(workflow: Workflow) -> Iterator[Site]:
+    """Every site, in document order of each model's fields."""
+    yield from sites_in(workflow, ())
+
+
+def sites_in(model: Shape, parts: tuple[str | int, ...]) -> Iterator[Site]:
+    """The sites of one model and of all inside it. `parts` is where the model stands."""
+    for field in _fields_of(type(model)):
+        value: object = getattr(model, field.name)
+        if value is None:
+            continue
+        at = (*parts, field.key)
+        if field.spelled == "parameters":
+            yield Site("parameters", "", at, cast(Json, value))
+            continue
+        if field.writes and isinstance(value, dict):
+            for path in cast(Mapping[str, object], value):
+                yield Site("path", path, (*at, path), writes=True)
+        if isinstance(model, JoinConfig) and field.name == "aggregate" and value in AGGREGATES:
+            continue
+        for site in _inside(cast(object, value), at, field.spelled, field.inner):
+            yield site._replace(writes=True) if field.writes and site.kind == "path" else site
+
+
+def _inside(value: object, at: tuple[str | int, ...], spelled: Kind | None, inner: Kind | None) -> Iterator[Site]:
+    match value:
+        case Shape():
+            yield from sites_in(value, at)
+        case Text():
+            if spelled is not None:
+                for language, text in value.languages().items():
+                    yield Site(spelled, text, (*at, language) if language else at)
+        case WaitRule(kind="expression"):
+            yield Site("expression", value.expression, at)
+        case str():
+            if spelled is not None:
+                yield Site(spelled, value, at)
+        case tuple() | list():
+            for index, one in enumerate(cast(Sequence[object], value)):
+                yield from _inside(one, (*at, index), inner, None)
+        case dict():
+            for key, one in cast(Mapping[str, object], value).items():
+                yield from _inside(one, (*at, key), inner, None)
+        case _:
+            pass
+
+
+@cache
+def _fields_of(model: type[Shape]) -> tuple[_Field, ...]:
+    found: list[_Field] = []
+    for name, field in model.model_fields.items():
+        key, writes = field.alias or name, name in WRITES.get(model, ())
+        if name in TREES.get(model, ()):
+            found.append(_Field(name, key, "parameters", None, writes))
+            continue
+        if model is JoinConfig and name == "aggregate":
+            found.append(_Field(name, key, "expression", None, writes))
+            continue
+        own = _mark(field.metadata)
+        spelled, inner = _spelled(field.annotation)
+        shapes = _has_shapes(field.annotation) or WaitRule in get_args(field.annotation)
+        if own or spelled or inner or shapes:
+            found.append(_Field(name, key, own or spelled, inner, writes))
+    return tuple(found)
+
+
+def _mark(metadata: Sequence[object]) -> Kind | None:
+    return next((mark.kind for mark in metadata if isinstance(mark, Spelled)), None)
+
+
+def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
+    """What a text here is in, and what the texts of a list or object here are in."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        spelled, inner = _spelled(arguments[0])
+        return _mark(arguments[1:]) or spelled, inner
+    if origin in (Union, UnionType):
+        pairs = [_spelled(one) for one in arguments if one is not NoneType]
+        return next((own for own, _ in pairs if own), None), next((inner for _, inner in pairs if inner), None)
+    if origin in (tuple, list):
+        return None, _spelled(arguments[0])[0]
+    if origin is dict:
+        return None, _spelled(arguments[1])[0]
+    return None, None
+
+
+def _has_shapes(annotation: object) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        return True
+    return any(_has_shapes(one) for one in get_args(annotation))

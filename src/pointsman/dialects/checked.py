@@ -1,0 +1,100 @@
+"""From a document in any dialect to everything that can be said about it, in its author's own words and places.
+
+document ── read_workflow ──▶ workflow ── check ──▶ problems ── placed ──▶ author's pointers, line and column
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pointsman.definition.check import check
+from pointsman.definition.check.lenient import lenient
+from pointsman.definition.check.subject import NOTHING_ASKED, Known
+from pointsman.definition.documents import Document
+from pointsman.definition.problems import JsonPatchOp, Problem, pointer_parts, sort_problems
+from pointsman.definition.workflow import Workflow
+from pointsman.dialects.detect import Read, read_workflow, read_workflows
+from pointsman.dialects.imported import Imported
+from pointsman.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A document and what was found in it. `workflow` is None where its shape has errors."""
+
+    workflow: Workflow | None
+    problems: tuple[Problem, ...]
+    """Sorted by place."""
+    dialect: str | None
+    read: Read
+
+    @property
+    def ok(self) -> bool:
+        """Whether it may be executed: nothing found is an error."""
+        return self.workflow is not None and not any(problem.severity == "error" for problem in self.problems)
+
+
+def check_document(
+    document: Document,
+    *,
+    dialect: str | None = None,
+    name: str = "",
+    known: Known = NOTHING_ASKED,
+    drop_dangling: bool = False,
+) -> Checked:
+    """Read the one workflow of a document and check it. `drop_dangling` leaves out edges that lead nowhere."""
+    return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
+
+
+def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[Checked, ...]:
+    """The same for a document with several workflows."""
+    return tuple(checked(read) for read in read_workflows(document, dialect=dialect, name=name))
+
+
+def checked(read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False) -> Checked:
+    """Check what was read."""
+    workflow = read.workflow
+    if workflow is None:
+        return Checked(None, read.problems, read.dialect, read)
+    found = check(workflow, known=known)
+    if drop_dangling:
+        without = lenient(workflow, found)
+        workflow, found = without.workflow, without.problems
+    placed = [read.placed(_repaired(problem, read)) for problem in found]
+    return Checked(workflow, sort_problems((*read.problems, *placed)), read.dialect, read)
+
+
+def _repaired(problem: Problem, read: Read) -> Problem:
+    """The problem with its repair told about the author's document; without it where that would not be safe."""
+    if problem.fix is None or read.imported is None:
+        return problem
+    operations = [_translated(operation, read.imported, read.document.value) for operation in problem.fix]
+    safe = tuple(operation for operation in operations if operation is not None)
+    return replace(problem, fix=safe if len(safe) == len(operations) else None)
+
+
+def _translated(operation: JsonPatchOp, imported: Imported, author: Json) -> JsonPatchOp | None:
+    """One operation on the author's document, if the same thing stands there in the same words."""
+    native = str(operation["path"])
+    pointer = imported.sources.author_pointer(native)
+    if operation["op"] == "add":
+        return {**operation, "path": pointer} if imported.document.get("dialect") in (None, "native") else None
+    there = _value_at(author, pointer)
+    if operation["op"] == "replace" and there != _value_at(imported.document, native):
+        return None
+    here, holder = pointer_parts(native), pointer_parts(pointer)
+    if there is None or len(holder) < 2 or not holder[-2].endswith(here[-2]):
+        return None
+    return {**operation, "path": pointer}
+
+
+def _value_at(value: Json, pointer: str) -> Json:
+    """What a pointer leads to; None where that is nothing."""
+    for part in pointer_parts(pointer):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
