@@ -108,6 +108,17 @@ def data_directory() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "pointsman"
 
 
+def make_data_directory() -> None:
+    """Raises `SettingsInvalid` where it cannot be made."""
+    try:
+        data_directory().mkdir(parents=True, exist_ok=True)
+    except OSError as why:
+        raise SettingsInvalid(
+            f"the data directory {data_directory()} cannot be made: {why.strerror}",
+            hint="Say where executions are kept: --store sqlite:///file.db.",
+        ) from None
+
+
 def config_directory() -> Path:
     """Where this user's settings are."""
     if sys.platform == "darwin":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import jsonschema_rs
 
@@ -20,6 +20,7 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import NoSuchStep
 from pointsman.errors import CallerError, PointsmanError
+from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
@@ -40,10 +41,23 @@ class AnswerInvalid(CallerError):
     code: ClassVar[str] = "answer-invalid"
 
 
+class TakenOver(CallerError):
+    """Another process appended to the journal of this execution: it is driven there now, and not here any more."""
+
+    code: ClassVar[str] = "taken-over"
+
+
 class ExecutionFailed(PointsmanError):
     """The output of an execution was asked for, and it has none."""
 
     code: ClassVar[str] = "execution-failed"
+
+
+class OpenGate(NamedTuple):
+    """A gate that waits for an answer, and its node."""
+
+    id: str
+    node: str
 
 
 class Execution:
@@ -71,9 +85,23 @@ class Execution:
         """The open gates."""
         return waiting_view(self._driver.state)
 
+    @property
+    def gates(self) -> list[OpenGate]:
+        """The open gates, in the order of their steps."""
+        steps = sorted(self._driver.state.steps.values(), key=lambda at: at.step)
+        return [OpenGate(at.gate.id, at.step.node) for at in steps if at.gate is not None]
+
     async def settled(self) -> str:
-        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status."""
-        await self._driver.until(self._is_settled)
+        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status.
+
+        Raises `TakenOver` where another process went on with it.
+        """
+        try:
+            await self._driver.until(self._is_settled)
+        except JournalMoved as why:
+            raise TakenOver(
+                f"another process went on with {self.id!r}", hint="`pointsman show` tells how far it is."
+            ) from why
         return self.status
 
     def _is_settled(self) -> bool:

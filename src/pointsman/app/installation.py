@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from base64 import b32encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +13,11 @@ from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
+from pointsman.app.scripts import OPTION as SCRIPT_OPTION
+from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.sources import Workflow, invalid
+from pointsman.app.views import event_view, execution_view
+from pointsman.app.watching import See, watcher_for
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
@@ -25,7 +29,8 @@ from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
-from pointsman.settings import Settings, load_settings
+from pointsman.settings import Settings, load_settings, make_data_directory
+from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
@@ -59,8 +64,11 @@ class Pointsman:
         loaded = settings if settings is not None else load_settings().settings
         self.settings = loaded if store is None else loaded.model_copy(update={"store": store})
         self.model = model
-        self.script = script
         self.tools = ToolRegistry(tools)
+        self.script: Script | None = None
+        self._script_found = False
+        if script is not None:
+            self._learn(script)
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.feed = Feed()
         self._store: Store | None = None
@@ -69,15 +77,27 @@ class Pointsman:
         self._library: Library | None = None
 
     async def __aenter__(self) -> Self:
-        from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
-
+        if not self.settings.store:
+            make_data_directory()
         self._store = await open_store(self.settings.store_url)
         self._library = Library(self._store, self.settings)
-        self._hands = wire(self.settings, self.tools, self._store, model=self.model, script=self.script)
+        self._hands = self._wired(self._store)
         self._runtime = LocalRuntime(
             self._store, self._library, self._hands.executors, self.clock, self.feed, ended=self._turn_ended
         )
         return self
+
+    def _wired(self, store: Store) -> Hands:
+        from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
+
+        return wire(self.settings, self.tools, store, model=self.model, script=self.script)
+
+    def _learn(self, script: Script) -> None:
+        """Speak from a script, and know the tools it stands in for."""
+        self.script = script
+        for canned in canned_tools(script.tools):
+            if self.tools.find(canned.name) is None:
+                self.tools.add(canned, origin="scripted")
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -107,8 +127,8 @@ class Pointsman:
     # Definitions ---------------------------------------------------------------------------------------------------
 
     async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
-        """Everything that is wrong with a workflow, at once. Never raises."""
-        saved = [entry.id for entry in await self.store.workflows.list()]
+        """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved."""
+        saved = [] if self._store is None else [entry.id for entry in await self._store.workflows.list()]
         return check_workflow(
             workflow, settings=self.settings, tools=self.tools, workflows=saved, lenient=lenient, model=self.model
         )
@@ -198,6 +218,8 @@ class Pointsman:
         model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
         if model is not None:
             options["model"] = model
+        if self.script is not None:
+            options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
         pins = await self.library.pins(definition)
         if pins:
             options["pins"] = pins
@@ -206,13 +228,38 @@ class Pointsman:
         return options
 
     async def open(self, execution: str) -> Execution:
-        """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`."""
+        """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`.
+
+        An execution that began with a script goes on with it, unless another one was given to this installation.
+        """
+        await self._take_up_script(ExecutionId(execution))
         return Execution(self.runtime, await self.runtime.open(ExecutionId(execution)))
+
+    async def _take_up_script(self, execution: ExecutionId) -> None:
+        if self.script is not None and not self._script_found:
+            return
+        script = await script_of(self.store, execution)
+        if script is None or script == self.script:
+            return
+        if self.script is not None:
+            raise ScriptDiffers(
+                f"{execution!r} needs another script than the execution taken up before it",
+                hint="Take it up in a process of its own.",
+            )
+        assert self._hands is not None
+        await self._hands.close()
+        self._learn(script)
+        self._script_found = True
+        self._hands = self._wired(self.store)
+        self.runtime.executors = self._hands.executors
+
+    def watch(self, see: See) -> Callable[[], None]:
+        """Show every event (as JSON) once it is durable, and what happens live inside steps. The returned function
+        ends it. `see` is called on the event loop: it must neither block nor raise."""
+        return self.feed.watch(watcher_for(see))
 
     async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
         """The state of an execution and its events, without taking it up."""
-        from pointsman.app.views import event_view
-
         state = await self.runtime.load(ExecutionId(execution))
         seen = [
             event_view(row, number, event)
@@ -220,6 +267,11 @@ class Pointsman:
             for number, event in enumerate(row.events)
         ]
         return state, seen
+
+    async def view(self, execution: str) -> JsonObject:
+        """An execution as JSON, without taking it up."""
+        state = await self.runtime.load(ExecutionId(execution))
+        return execution_view(state, [row async for row in self.store.journal.read(ExecutionId(execution))])
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""

@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import msgspec
 
-from pointsman.definition.documents import Document, read_document
+from pointsman.definition.documents import BYTES_MAX, Document, read_document
 from pointsman.definition.problems import Problem
+from pointsman.definition.work import WorkflowCallConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.values import Json, JsonObject
-
-FILE_BYTES_MAX = 16_000_000
 
 
 class FileUnreadable(CallerError):
@@ -47,7 +46,7 @@ class Workflow:
         file = Path(path)
         try:
             with file.open("rb") as stream:
-                data = stream.read(FILE_BYTES_MAX + 1)
+                data = stream.read(BYTES_MAX + 1)
         except OSError as why:
             raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a file.") from None
         return cls.parse(data, name=file.name.split(".")[0], dialect=dialect)
@@ -79,6 +78,12 @@ class Workflow:
         if self.read.workflow is None:
             raise invalid(self.read.problems)
         return self.read.workflow
+
+    @property
+    def calls(self) -> bool:
+        """Whether it names sub-workflows, which only a store knows."""
+        workflow = self.read.workflow
+        return workflow is not None and any(isinstance(node.config, WorkflowCallConfig) for node in workflow.nodes)
 
     @property
     def original(self) -> Json:

@@ -25,6 +25,8 @@ def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
     if step is not None:
         found["step"] = str(step)
         found["node"] = step.node
+        if step.scope:
+            found["scope"] = msgspec.to_builtins(step.scope)
     after = getattr(event, "after", None)
     if after is not None:
         found["after"] = str(after)
@@ -119,6 +121,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "workflowId": state.workflow,
         "version": state.version,
         "status": status_of(state),
+        "model": state.options.get("model"),
         "output": state.output,
         "state": state.root.data.root if state.scopes else {},
         "path": path,

@@ -10,7 +10,6 @@ from pointsman.models.providers import Provider
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels
 from pointsman.settings import Settings
-from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
 
 
@@ -29,8 +28,4 @@ def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | 
     """Connect nothing yet: providers are opened by the first call."""
     providers = {name: Provider(base_url=one.base_url, keys=one.keys) for name, one in settings.providers.items()}
     models = PydanticModels(providers=providers, default=settings.model or "scripted", only=model, script=script)
-    if script is not None:
-        for canned in canned_tools(script.tools):
-            if tools.find(canned.name) is None:
-                tools.add(canned, origin="scripted")
     return Hands(Executors(models=models, tools=tools, memory=store.memory), models)

@@ -144,6 +144,8 @@ class Driver:
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
             self.failure = why
             self._wake()
+        elif self.state.stands_still and not self.busy:
+            self._wake()  # Whoever waits for it to stand still was told of the status while this still ran.
 
     async def _lane(self, command: Execute) -> None:
         """Perform a step, then whatever is ready, until nothing is."""

@@ -1,0 +1,8 @@
+"""`python -m pointsman` is the command line."""
+
+from __future__ import annotations
+
+from pointsman.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Conversion: a workflow written in another dialect, or drawn, and what the target cannot say."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.app.sources import Workflow
+from pointsman.definition.problems import Problem
+from pointsman.dialects.detect import write_workflow
+from pointsman.dialects.shapes import DIALECTS, unwrapped
+from pointsman.values import JsonObject
+
+PICTURES: Final = ("mermaid", "bpmn")
+TARGETS: Final = (*DIALECTS, *PICTURES)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The text, and what of the workflow is not in it, told about the author's document."""
+
+    text: str
+    losses: tuple[Problem, ...] = ()
+
+
+def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:
+    """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` where it cannot be read."""
+    workflow = source.definition
+    if target == "mermaid":
+        from pointsman.dialects.mermaid import draw
+
+        return Converted(draw(workflow))
+    if target == "bpmn":
+        from pointsman.dialects.bpmn import write
+
+        drawn = write(workflow)
+        return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))
+    written = write_workflow(workflow, dialect=target, original=_original(source, target))
+    text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
+    return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
+
+
+def _original(source: Workflow, target: str) -> JsonObject | None:
+    """What its author wrote, without the envelope around it; only its own dialect is written over it."""
+    if source.read.dialect != target or not isinstance(source.original, dict):
+        return None
+    return unwrapped(source.original)[0].document
+
+
+def yaml_text(value: JsonObject) -> str:
+    """As YAML, in the order of its keys."""
+    from ruamel.yaml import YAML  # Most commands never write YAML.
+
+    writer = YAML()
+    writer.default_flow_style = False
+    writer.width = 110
+    text = io.StringIO()
+    writer.dump(value, text)  # pyright: ignore[reportUnknownMemberType] - ruamel does not say what it takes
+    return text.getvalue().rstrip("\n")

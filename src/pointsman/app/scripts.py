@@ -1,0 +1,67 @@
+"""Scripts: what the scripted model says, read from a file, and kept with the executions that need it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+
+from pointsman.app.sources import FileUnreadable
+from pointsman.definition.documents import BYTES_MAX
+from pointsman.errors import CallerError, OperatorError
+from pointsman.models.script import Script
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.journal.store import Store
+
+OPTION = "script"
+"""The option of an execution that holds the digest of its script."""
+
+
+class ScriptGone(OperatorError):
+    """The store does not have the script an execution was started with."""
+
+    code: ClassVar[str] = "script-gone"
+
+
+class ScriptDiffers(CallerError):
+    """An execution needs another script than the one this process speaks from."""
+
+    code: ClassVar[str] = "script-differs"
+
+
+def load_script(path: str | Path) -> Script:
+    """Read a script. Raises `FileUnreadable`, and `ScriptRefused` listing its problems."""
+    from pointsman.models.script_reader import read_script
+
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(BYTES_MAX + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a script.") from None
+    except UnicodeDecodeError:
+        raise FileUnreadable(f"{str(path)!r} is not UTF-8", hint="A script is YAML or JSON in UTF-8.") from None
+    return read_script(text)
+
+
+async def keep_script(store: Store, script: Script) -> str:
+    """Store it; its digest."""
+    return await store.blobs.put(msgspec.json.encode(script))
+
+
+async def script_of(store: Store, execution: ExecutionId) -> Script | None:
+    """The script an execution was started with. Raises `ScriptGone`."""
+    digest: object = None
+    async for row in store.journal.read(execution):
+        started = row.events[0]
+        digest = getattr(started, "options", {}).get(OPTION)
+        break
+    if not isinstance(digest, str):
+        return None
+    data = await store.blobs.get(digest)
+    if data is None:
+        raise ScriptGone(f"the store has no script {digest[:12]}", hint="Give it again: --script FILE.")
+    return msgspec.json.decode(data, type=Script)

@@ -1,0 +1,138 @@
+"""Commands on workflow documents: check them, convert them, print the schema they follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.checking import Checked
+from pointsman.app.conversion import TARGETS, converted
+from pointsman.app.sources import FileUnreadable
+from pointsman.cli.opening import document, go, installation
+from pointsman.cli.options import (
+    Decorated,
+    dialect_option,
+    json_option,
+    lenient_option,
+    script_option,
+    store_option,
+    var_option,
+)
+from pointsman.cli.printing import harmless, print_json, problem_lines
+from pointsman.definition.problems import Problem, error
+from pointsman.values import JsonObject
+
+CLEAN: Final = 0
+ERRORS: Final = 1
+UNREADABLE: Final = 2
+
+
+def _how_it_reads(command: Decorated) -> Decorated:
+    for option in (script_option, var_option, lenient_option, dialect_option, store_option):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@json_option
+@_how_it_reads
+def check(
+    files: tuple[str, ...],
+    *,
+    as_json: bool,
+    store: str | None,
+    dialect: str | None,
+    lenient: bool,
+    variables: tuple[tuple[str, str], ...],
+    script: Path | None,
+) -> int:
+    """All problems of workflow files, with their places.
+
+    Exit code 0: no errors (warnings are none); 1: errors; 2: a file cannot be read at all. With several files, the
+    worst of them; --json then prints a list, one object per file, each with its "file".
+    """
+    app = installation(store, script=script, variables=variables)
+    results = [_checked(app, file, dialect=dialect, lenient=lenient) for file in files]
+    if as_json:
+        objects: list[JsonObject] = [result.to_json() for result, _, _ in results]
+        print_json(objects[0] if len(files) == 1 else [{"file": f, **o} for f, o in zip(files, objects, strict=True)])
+    else:
+        for file, (result, text, _) in zip(files, results, strict=True):
+            _print_checked(result, file=file, text=text)
+    return max(code for _, _, code in results)
+
+
+def _checked(app: Pointsman, file: str, *, dialect: str | None, lenient: bool) -> tuple[Checked, str, int]:
+    try:
+        source = document(file, dialect=dialect)
+    except FileUnreadable as why:
+        problem = error(why.code, "", str(why), hint=why.hint)
+        return Checked((problem,), None, None), "", UNREADABLE
+    result = go(_check(app, source, lenient=lenient))
+    unread = source.original is None and not source.document.is_readable
+    code = UNREADABLE if unread else CLEAN if result.ok else ERRORS
+    return result, source.document.text, code
+
+
+async def _check(app: Pointsman, source: Workflow, *, lenient: bool) -> Checked:
+    """Only a workflow that calls others needs the store."""
+    if not source.calls:
+        return await app.check(source, lenient=lenient)
+    async with app:
+        return await app.check(source, lenient=lenient)
+
+
+def _print_checked(result: Checked, *, file: str, text: str) -> None:
+    for problem in result.problems:
+        click.echo("\n".join(problem_lines(problem, file=file, text=text)))
+    click.echo(f"{harmless(file)}: {_summary(result)}")
+
+
+def _summary(result: Checked) -> str:
+    dialect = f"{result.dialect}, " if result.dialect else ""
+    counts = {kind: sum(p.severity == kind for p in result.problems) for kind in ("error", "warning", "note")}
+    told = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
+    verdict = "may run" if result.ok else "must not run"
+    return f"{dialect}{told or 'no problems'}: {verdict}"
+
+
+@click.command()
+@click.argument("file")
+@click.option("--to", "target", required=True, metavar="NAME", type=click.Choice(TARGETS), help=", ".join(TARGETS))
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write there instead of standard output.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
+@dialect_option
+def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None) -> int:
+    """Write a workflow in another dialect (native, rows, graph, steps, plan), or draw it (mermaid, bpmn).
+
+    What the target cannot say is told on standard error, each with its place.
+    """
+    source = document(file, dialect=dialect)
+    made = converted(source, target, as_yaml=as_yaml)
+    _tell(made.losses, file=file, text=source.document.text)
+    if out is None:
+        click.echo(made.text)
+        return CLEAN
+    try:
+        out.write_text(made.text + "\n", encoding="utf-8", errors="backslashreplace")
+    except OSError as why:
+        raise click.FileError(str(out), why.strerror or "cannot be written") from None
+    return CLEAN
+
+
+def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
+    for loss in losses:
+        click.echo("\n".join(problem_lines(loss, file=file, text=text)), err=True)
+
+
+@click.command()
+def schema() -> int:
+    """The JSON Schema of the native format, for editors and generators."""
+    from pointsman.definition.schema import native_schema
+
+    print_json(native_schema())
+    return CLEAN

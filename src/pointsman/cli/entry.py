@@ -1,0 +1,88 @@
+"""The commands and where they are: a module is loaded when one of its commands is used, so that help costs nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final, NamedTuple, cast
+
+import click
+
+from pointsman import __version__
+
+
+class Place(NamedTuple):
+    """Where a command is, and its line in the list."""
+
+    module: str
+    name: str
+    says: str
+
+
+COMMANDS: Final[dict[str, Place]] = {
+    "demo": Place("demo", "demo", "Real workflows, offline, in a few seconds."),
+    "check": Place("documents", "check", "All problems of workflow files, with their places."),
+    "run": Place("running", "run", "Run a workflow to its end, or to a gate without an answer."),
+    "chat": Place("chat", "chat", "Talk to a conversational workflow."),
+    "test": Place("testing", "test", "Run workflow tests: files that end in .test.yaml."),
+    "list": Place("looking", "list_", "Executions, newest first."),
+    "show": Place("looking", "show", "The state of an execution."),
+    "events": Place("looking", "events", "The journal of an execution."),
+    "timeline": Place("looking", "timeline", "What ran when, as bars."),
+    "answer": Place("running", "answer", "Answer a gate, and go on."),
+    "resume": Place("running", "resume", "Go on after a crash, a pause or a limit."),
+    "retry": Place("running", "retry", "Try a failed execution's step again."),
+    "signal": Place("running", "signal", "Deliver an event to the steps that wait for it, and go on."),
+    "pause": Place("steering", "pause", "Let no further step start."),
+    "cancel": Place("steering", "cancel", "Stop an execution for good."),
+    "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
+    "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
+    "schema": Place("documents", "schema", "The JSON Schema of the native format."),
+    "tools": Place("installation", "tools", "The tools that workflows can use here."),
+    "models": Place("installation", "models", "The models that workflows can use here."),
+    "settings": Place("installation", "settings", "The settings in effect, and where each comes from."),
+    "verify": Place("installation", "verify", "Look for damage in the store."),
+    "doctor": Place("installation", "doctor", "What an operator should know about this installation."),
+    "completion": Place("completion", "completion", "Print the script that makes a shell complete commands."),
+}
+
+
+class Root(click.Group):
+    """All commands, listed in the order of `COMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        return cast(click.Command, getattr(import_module(f"pointsman.cli.{place.module}"), place.name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from pointsman.definition.problems import did_you_mean
+
+            near = did_you_mean(args[0], COMMANDS) or "`pointsman --help` lists them."
+            ctx.fail(f"there is no command {args[0]!r}. {near}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, place.says) for name, place in COMMANDS.items()])
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="pointsman")
+def root() -> None:
+    """A durable engine for declarative agentic workflows.
+
+    \b
+    pointsman demo                          see it work
+    pointsman check flow.yaml               what is wrong with a workflow
+    pointsman run flow.yaml -i goal=ships   run it
+
+    Exit codes: 0 completed, 1 failed or errors found, 2 wrong usage or unreadable input, 3 waiting at a gate or
+    paused, 4 interrupted by a limit, 130 cancelled, or left by Ctrl-C (and resumable).
+    """

@@ -1,0 +1,146 @@
+"""The guard around every command: whatever happens becomes one line and an exit code, never a traceback.
+
+0 done · 1 failed or errors found · 2 wrong usage or unreadable · 3 waiting · 4 interrupted by a limit · 130 cancelled
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO, cast
+
+import click
+
+from pointsman import __version__
+from pointsman.cli.entry import root
+from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
+from pointsman.definition.problems import Problem
+from pointsman.errors import CallerError, EngineBug, PointsmanError
+
+FAILED: Final = 1
+MISUSED: Final = 2
+CANCELLED: Final = 130
+
+
+@dataclass(slots=True)
+class Face:
+    """What the guard must know of the command it guards."""
+
+    json: bool = False
+    """Standard output is one JSON object, also when nothing could be done."""
+    text: str = ""
+    """The document that problems speak about, and its name."""
+    file: str = ""
+
+
+def face() -> Face:
+    """The face of the running command."""
+    return cast(Face, click.get_current_context().find_root().obj)
+
+
+def run_guarded(arguments: Sequence[str]) -> int:
+    """Run a command; its exit code."""
+    _survive_odd_terminals()
+    seen = Face()
+    try:
+        code = _run(arguments, seen)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_pipe()
+        return 0  # Who read the output had enough of it.
+    return code
+
+
+def _run(arguments: Sequence[str], seen: Face) -> int:
+    try:
+        code: object = root.main([*arguments], prog_name="pointsman", standalone_mode=False, obj=seen)
+    except click.exceptions.NoArgsIsHelpError as why:
+        click.echo(why.format_message(), err=True)
+        return MISUSED
+    except click.ClickException as why:
+        return _misused(why, seen)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        return CANCELLED
+    except BrokenPipeError:
+        raise
+    except EngineBug as why:
+        return _unexpected(why, arguments, seen)
+    except PointsmanError as why:
+        return _refused(why, seen)
+    except Exception as why:
+        return _unexpected(why, arguments, seen)
+    return code if isinstance(code, int) else 0
+
+
+def _misused(why: click.ClickException, seen: Face) -> int:
+    if seen.json:
+        print_json(error_object("usage", why.format_message()))
+    usage = why.ctx.get_usage() + "\n" if isinstance(why, click.UsageError) and why.ctx is not None else ""
+    click.echo(f"{usage}{click.style('error', fg='red', bold=True)}: {harmless(why.format_message())}", err=True)
+    return MISUSED
+
+
+def _refused(why: PointsmanError, seen: Face) -> int:
+    problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
+    if seen.json:
+        print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
+    for problem in problems:
+        click.echo("\n".join(problem_lines(problem, file=seen.file, text=seen.text)), err=True)
+    if not problems:
+        click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {harmless(str(why))}", err=True)
+        if why.hint:
+            click.echo(f"  → {harmless(why.hint)}", err=True)
+    if os.environ.get("POINTSMAN_DEBUG"):
+        traceback.print_exception(why)
+    return MISUSED if isinstance(why, CallerError) else FAILED
+
+
+def _unexpected(why: Exception, arguments: Sequence[str], seen: Face) -> int:
+    """A bug of ours: its traceback goes to a file, for a report."""
+    code = why.code if isinstance(why, PointsmanError) else "engine-bug"
+    message = f"{type(why).__name__}: {str(why)[:300]}"
+    if seen.json:
+        print_json(error_object(code, message))
+    report = _written(why, arguments)
+    click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {harmless(message)}", err=True)
+    click.echo(f"  → This is a mistake in Pointsman, not in your document. Please report it with {report}.", err=True)
+    if os.environ.get("POINTSMAN_DEBUG"):
+        traceback.print_exception(why)
+    return FAILED
+
+
+def _written(why: Exception, arguments: Sequence[str]) -> str:
+    command = arguments[0] if arguments else ""
+    told = [f"pointsman {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="pointsman-bug-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write("\n".join(told) + "".join(traceback.format_exception(why)))
+    except OSError:
+        return "the output of POINTSMAN_DEBUG=1"
+    return str(Path(file.name))
+
+
+def _survive_odd_terminals() -> None:
+    """Characters the terminal does not have are shown as escapes: printing never fails for them."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            cast("_Reconfigurable", stream).reconfigure(errors="backslashreplace")
+
+
+class _Reconfigurable(TextIO):
+    def reconfigure(self, *, errors: str) -> None: ...
+
+
+def _close_pipe() -> None:
+    """Let the interpreter's last flush go nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,78 @@
+"""Opens the app as the flags of a command say, and the file or the saved workflow that it names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.scripts import load_script
+from pointsman.cli.guard import face
+from pointsman.definition.problems import did_you_mean
+from pointsman.errors import CallerError
+from pointsman.settings import Loaded, load_settings
+
+T = TypeVar("T")
+
+ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
+
+
+class NothingNamed(CallerError):
+    """What was named is neither a file nor a saved workflow."""
+
+    code = "nothing-named"
+
+
+def installation(
+    store: str | None = None,
+    *,
+    model: str | None = None,
+    script: Path | None = None,
+    variables: Sequence[tuple[str, str]] = (),
+    delays: bool | None = None,
+) -> Pointsman:
+    """The app, its settings read: file, environment, flags."""
+    settings = loaded(store, delays=delays).settings
+    if variables:
+        settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
+    return Pointsman(settings=settings, model=model, script=None if script is None else load_script(script))
+
+
+def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
+    return load_settings(flags={"store": store, "delays": delays})
+
+
+def document(file: str, *, dialect: str | None = None) -> Workflow:
+    """The workflow in a file; problems that are told later are told about this file."""
+    source = Workflow.load(file, dialect=dialect)
+    speak_of(source, file)
+    return source
+
+
+def speak_of(source: Workflow, file: str) -> None:
+    seen = face()
+    seen.file, seen.text = file, source.document.text
+
+
+def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
+    """FILE or ID: what looks like a file, or is one, is read; everything else is the id of a saved workflow."""
+    if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
+        return document(reference, dialect=dialect)
+    return reference
+
+
+async def known(app: Pointsman, found: Workflow | str) -> Workflow | str:
+    """The same, once it is sure that the store has it. Raises `NothingNamed`."""
+    if isinstance(found, str):
+        saved = [entry.id for entry in await app.workflows()]
+        if found.partition("@")[0] not in saved:
+            hint = did_you_mean(found.partition("@")[0], saved) or "`pointsman workflows list` shows the saved ones."
+            raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
+    return found
+
+
+def go(work: Coroutine[Any, Any, T]) -> T:
+    """Run one command to its end."""
+    return asyncio.run(work)

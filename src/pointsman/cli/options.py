@@ -1,0 +1,165 @@
+"""What several commands take: the store, the model, a script, variables, input, answers, `--json`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+import click
+
+from pointsman.app.driving import Answer
+from pointsman.cli.guard import Face
+from pointsman.definition.documents import read_document
+from pointsman.values import Json, JsonObject
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+Decorator: TypeAlias = Callable[[Decorated], Decorated]
+
+INPUT_BYTES_MAX: Final = 64_000_000
+
+
+def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature
+    face = ctx.find_root().obj
+    if isinstance(face, Face) and value:
+        face.json = True
+    return value
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    is_eager=True,
+    callback=_remember_json,
+    help="Print one JSON object and nothing else on standard output.",
+)
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="Where executions and workflows are kept: sqlite:///file.db, memory: … (default: a file of yours).",
+)
+model_option = click.option(
+    "--model", metavar="MODEL", help="The model of every agent: provider:name, or scripted (offline, deterministic)."
+)
+script_option = click.option(
+    "--script", metavar="FILE", type=click.Path(path_type=Path), help="What the scripted model and its tools answer."
+)
+dialect_option = click.option(
+    "--dialect", metavar="NAME", help="native, rows, graph, steps or plan (default: what it looks like)."
+)
+lenient_option = click.option(
+    "--lenient", is_flag=True, help="Drop edges that lead nowhere, with a warning, instead of refusing."
+)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
+
+class Pair(click.ParamType[tuple[str, str]]):
+    """NAME=VALUE, VALUE as it is."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        name, equals, text = str(value).partition("=")
+        if not equals or not name:
+            self.fail(f"{str(value)[:60]!r} is not NAME=VALUE.", param, ctx)
+        return name, text
+
+
+class AnswerPair(click.ParamType[Answer]):
+    """NODE=JSON, where JSON is an action or {"action", "data", "comment"}."""
+
+    name = "NODE=JSON"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Answer:
+        if isinstance(value, Answer):
+            return value
+        node, text = Pair().convert(value, param, ctx)
+        return said_at(node, text, param, ctx)
+
+
+var_option = click.option(
+    "--var", "variables", type=Pair(), multiple=True, metavar="NAME=VALUE", help="What ${NAME} stands for. Repeatable."
+)
+
+
+def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Answer:
+    """What was said at a gate. A word alone is an action."""
+    value = value_of(text, what="the answer", param=param, ctx=ctx)
+    if isinstance(value, str) and value:
+        return Answer(node, value)
+    if isinstance(value, dict):
+        action, comment = value.get("action"), value.get("comment", "")
+        unknown = set(value) - {"action", "data", "comment"}
+        if isinstance(action, str) and isinstance(comment, str) and not unknown:
+            return Answer(node, action, value.get("data"), comment)
+    raise click.BadParameter(
+        f'the answer for {node!r} must be an action such as approve, or {{"action": …, "data": …, "comment": …}}.',
+        ctx,
+        param,
+    )
+
+
+def value_of(text: str, *, what: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Json:
+    """JSON where it begins like JSON, else a number or word of JSON, else the text itself."""
+    stripped = text.strip()
+    if stripped[:1] in ("{", "[", '"'):
+        document = read_document(stripped)
+        if not document.is_readable:
+            first = next(problem for problem in document.problems if problem.severity == "error")
+            place = f"line {first.line}, column {first.column}: " if first.line else ""
+            raise click.BadParameter(f"{what} is not JSON: {place}{first.message}. {first.hint}".strip(), ctx, param)
+        return document.value
+    return scalar_of(text)
+
+
+def scalar_of(text: str) -> Json:
+    """true, false, null and numbers as JSON means them; everything else is a text."""
+    import json
+
+    try:
+        value = json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
+
+
+def lenient_value(text: str) -> Json:
+    """JSON where it parses, else the text."""
+    if text.strip()[:1] in ("{", "[", '"'):
+        document = read_document(text.strip())
+        return document.value if document.is_readable else text
+    return scalar_of(text)
+
+
+def input_of(given: str | None, fields: tuple[tuple[str, str], ...]) -> Json:
+    """`--input` and the `-i` over it."""
+    base = None if given is None else _input(given)
+    if not fields:
+        return base
+    if base is not None and not isinstance(base, dict):
+        raise click.UsageError("-i adds fields to an object; --input is none")
+    found: JsonObject = dict(base or {})
+    found.update((name, lenient_value(text)) for name, text in fields)
+    return found
+
+
+def _input(given: str) -> Json:
+    if given != "-" and not given.startswith("@"):
+        return value_of(given, what="--input")
+    name = "standard input" if given == "-" else given[1:]
+    try:
+        if given == "-":
+            data = sys.stdin.buffer.read(INPUT_BYTES_MAX + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(INPUT_BYTES_MAX + 1)
+    except OSError as why:
+        raise click.BadParameter(f"{name!r} cannot be read: {why.strerror}.", param_hint="--input") from None
+    document = read_document(data, name=name)
+    if not document.is_readable:
+        first = next(problem for problem in document.problems if problem.severity == "error")
+        message = f"{name}:{first.line}:{first.column}: {first.message}. {first.hint}".strip()
+        raise click.BadParameter(message, param_hint="--input")
+    return document.value

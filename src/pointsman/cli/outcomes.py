@@ -1,0 +1,113 @@
+"""What became of an execution: its output for pipes, its story for people, its exit code for scripts."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, cast
+
+import click
+
+from pointsman.cli.guard import CANCELLED, FAILED
+from pointsman.cli.printing import harmless, print_json, shown
+from pointsman.values import Json, JsonObject
+
+WAITING: Final = 3
+INTERRUPTED: Final = 4
+CODES: Final = {
+    "completed": 0,
+    "failed": FAILED,
+    "waiting": WAITING,
+    "paused": WAITING,
+    "interrupted": INTERRUPTED,
+    "cancelled": CANCELLED,
+}
+COLOURS: Final = {"completed": "green", "failed": "red", "cancelled": "red", "running": "blue"}
+
+
+def code_of(status: str, *, stopped: bool = False) -> int:
+    """The exit code for a status; one that still runs goes on in another process."""
+    return CANCELLED if stopped else CODES.get(status, 0)
+
+
+def print_outcome(view: JsonObject, *, as_json: bool, stopped: bool, store: str | None, lasting: bool) -> int:
+    """Print an execution as `run` leaves it; the exit code."""
+    status = str(view["status"])
+    if as_json:
+        print_json(view)
+    else:
+        if status == "completed" and view["output"] is not None:
+            click.echo(output_text(view["output"]))
+        for line in story(view, stopped=stopped, store=store, lasting=lasting):
+            click.echo(line, err=True)
+    return code_of(status, stopped=stopped)
+
+
+def output_text(output: Json) -> str:
+    """A text as it is, the rest as JSON."""
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
+
+
+def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
+    """What happened and what to do next, line by line."""
+    execution, status = str(view["executionId"]), str(view["status"])
+    at_store = f" --store {store}" if store is not None else ""
+    lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted")]
+    lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
+    lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, execution, at_store)]
+    lines.append(_summary(view, stopped=stopped))
+    if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
+        lines.append("  → The store was memory: this execution is gone. Give --store, or --answer NODE=…")
+    elif stopped:
+        lines.append(f"  → Go on with it: pointsman resume {execution}{at_store}")
+    elif status in NEXT:
+        lines.append(f"  → {NEXT[status].format(execution=execution)}{at_store}")
+    return lines
+
+
+NEXT: Final = {
+    "failed": "Once its cause is mended: pointsman retry {execution}",
+    "paused": "Go on with it: pointsman resume {execution}",
+    "interrupted": "Go on with a higher limit: pointsman resume {execution} --limit NAME=NUMBER",
+}
+
+
+def _summary(view: JsonObject, *, stopped: bool) -> str:
+    status = "stopped" if stopped else str(view["status"])
+    usage = cast(JsonObject, view["usage"])
+    duration = cast(float, view["durationMs"]) / 1000
+    parts = [f"{view['steps']} steps", f"{duration:.1f} s"]
+    if usage["modelCalls"]:
+        tokens = f"{usage['inputTokens']} → {usage['outputTokens']} tokens"
+        parts.append(f"{usage['modelCalls']} model calls, {tokens}, {cost_text(usage['costUsd'])}")
+    if view["model"]:
+        parts.append(f"model: {shown(view['model'])}")
+    styled = click.style(status, fg=COLOURS.get(status, "yellow"), bold=True)
+    return f"{styled} {view['executionId']} ({'; '.join(parts)})"
+
+
+def cost_text(cost: Json) -> str:
+    """Unknown is not zero."""
+    return f"${cost:.4f}" if isinstance(cost, int | float) else "no price known"
+
+
+def _failure(failure: JsonObject) -> str:
+    node = f" in {shown(failure['nodeId'])!r}" if failure.get("nodeId") else ""
+    hint = f"\n  → {shown(failure['hint'])}" if failure.get("hint") else ""
+    return f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}"
+
+
+def _gate(gate: JsonObject, execution: str, at_store: str) -> list[str]:
+    node = shown(gate["nodeId"])
+    lines = [f"{click.style('waiting', fg='yellow', bold=True)} at {node!r}: {shown(gate['message'])}"]
+    if gate["shown"] is not None:
+        lines.append(f"  {shown(gate['shown'], chars_max=600)}")
+    options = [str(option.get("value", option.get("action"))) for option in _objects(gate["options"])]
+    if gate["form"] is not None:
+        lines.append(f"  data by this schema: {shown(gate['form'], chars_max=600)}")
+    choice = "|".join(harmless(option) for option in options) or "ACTION"
+    lines.append(f"  → pointsman answer {execution} {node} {choice}{at_store}")
+    return lines
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return cast("list[JsonObject]", value)

@@ -1,0 +1,89 @@
+"""What commands print: JSON for programs on standard output, lines for people, nothing that could steer a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Final
+
+import click
+
+from pointsman.definition.problems import Problem
+from pointsman.values import Json, JsonObject
+
+LINE_CHARS_MAX: Final = 110
+"""Of a source line, around the place that is meant."""
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
+
+
+def harmless(text: str) -> str:
+    """The text with control characters shown instead of obeyed: documents and models are strangers."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def print_json(value: Json) -> None:
+    """One JSON value on standard output; on one line where no person reads it."""
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    click.echo(json.dumps(value, ensure_ascii=plain, indent=2 if sys.stdout.isatty() else None))
+
+
+def say(text: str) -> None:
+    """A line for people, beside the output."""
+    click.echo(harmless(text), err=True)
+
+
+def shown(value: Json, *, chars_max: int = 0) -> str:
+    """A value for people: texts as they are, the rest as JSON; cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if chars_max and len(text) > chars_max:
+        text = text[: chars_max - 1] + "…"
+    return harmless(text)
+
+
+def problem_lines(problem: Problem, *, file: str, text: str) -> list[str]:
+    """What, where, the line with a caret under the place, and the next step."""
+    place = f"{file}:{problem.line}:{problem.column}" if problem.line is not None else file
+    severity = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
+    lines = [f"{harmless(place)}: {severity} [{problem.code}] {harmless(problem.message)}"]
+    if problem.line is not None and problem.column is not None:
+        lines += _quoted(text, problem.line, problem.column)
+    if problem.hint:
+        lines.append(f"  → {harmless(problem.hint)}")
+    if problem.fix is not None:
+        lines.append("  → `check --json` offers a repair of this as a JSON Patch.")
+    return lines
+
+
+def _quoted(text: str, line: int, column: int) -> list[str]:
+    every = re.split(r"\r\n|\r|\n", text)
+    if line > len(every) or not every[line - 1].strip():
+        return []
+    source = every[line - 1].replace("\t", " ")
+    cut = max(0, column - 1 - LINE_CHARS_MAX // 2) if len(source) > LINE_CHARS_MAX else 0
+    visible = source[cut : cut + LINE_CHARS_MAX]
+    before = len(harmless(visible[: column - 1 - cut]))
+    return [
+        f"{line:6} │ {harmless(visible)}",
+        f"       │ {' ' * before}{click.style('^', fg='green', bold=True)}",
+    ]
+
+
+def error_object(code: str, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> JsonObject:
+    """What `--json` prints where nothing could be done: an execution that never was."""
+    return {
+        "executionId": None,
+        "workflowId": None,
+        "status": "refused",
+        "output": None,
+        "state": {},
+        "path": [],
+        "steps": 0,
+        "waiting": [],
+        "errors": [{"code": code, "message": message, "nodeId": None, "hint": hint}],
+        "usage": {"inputTokens": 0, "outputTokens": 0, "costUsd": None, "modelCalls": 0},
+        "durationMs": 0,
+        "problems": [problem.to_json() for problem in problems],
+    }

@@ -1,0 +1,196 @@
+"""Live progress on a terminal: finished steps scroll by, what runs is shown below them, with counters and text.
+
+The board is made of the journal's events alone; where standard error is no terminal, nothing is shown and nothing paid.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from pointsman.app import Pointsman
+from pointsman.cli.printing import harmless
+from pointsman.values import JsonObject
+
+RUNNING_SHOWN_MAX: Final = 8
+TAIL_CHARS: Final = 60
+REFRESHES_PER_S: Final = 8
+
+
+@dataclass(slots=True)
+class Line:
+    """A step that has begun and not ended."""
+
+    node: str
+    began: float
+    depth: int
+    note: str = ""
+    tail: str = ""
+
+
+@dataclass(slots=True)
+class Fan:
+    """An open parallel: how many of its branches are over."""
+
+    node: str
+    total: int
+    settled: int = 0
+    failed: int = 0
+
+
+@dataclass(slots=True)
+class Board:
+    """What is known of the executions of this process, from their events."""
+
+    console: Console
+    root: str = ""
+    running: dict[str, Line] = field(default_factory=dict[str, Line])
+    fans: dict[str, Fan] = field(default_factory=dict[str, Fan])
+    rounds: dict[str, int] = field(default_factory=dict[str, int])
+    steps: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    spinner: Spinner = field(default_factory=lambda: Spinner("dots"))
+
+    def follow(self, execution: str) -> None:
+        """Say which execution this is about."""
+        self.root = execution
+
+    def see(self, event: JsonObject) -> None:
+        """Take an event, or a live delta."""
+        kind = str(event["kind"])
+        step = f"{event['execution']}/{event.get('step', '')}"
+        match kind:
+            case "delta":
+                self._delta(step, cast(JsonObject, event["delta"]))
+            case "step_started" | "gate_opened":
+                self._begin(step, event)
+            case "attempt_started":
+                self._note(step, f"{event.get('reason', 'retry')}, attempt {event['attempt']}")
+            case "step_succeeded" | "step_passed" | "step_cancelled" | "step_failed" | "gate_closed" | "scopes_closed":
+                self._end(step, kind, event)
+            case "scopes_opened":
+                items = cast("list[object] | None", event.get("items"))
+                starts = cast("list[str]", event["starts"])
+                total = len(starts) * (1 if items is None else len(items))
+                self.fans[step] = Fan(str(event["node"]), total)
+            case "branch_settled" if step in self.fans:
+                self.fans[step].settled += 1
+                self.fans[step].failed += event["outcome"] == "failed"
+            case "loop_round":
+                self.rounds[str(event["node"])] = cast(int, event["round"])
+            case "loop_left":
+                self.rounds.pop(str(event["node"]), None)
+            case "warned":
+                self._print("!", "yellow", str(event.get("node", "")), str(event["message"]))
+            case _:
+                pass
+
+    def _begin(self, step: str, event: JsonObject) -> None:
+        depth = len(cast("list[object]", event.get("scope", []))) + (event.get("parent") is not None)
+        line = self.running.setdefault(step, Line(str(event["node"]), time.monotonic(), depth))
+        if event["kind"] == "gate_opened":
+            line.note = "waits for a person"
+
+    def _note(self, step: str, note: str) -> None:
+        if step in self.running:
+            self.running[step].note, self.running[step].tail = note, ""
+
+    def _delta(self, step: str, delta: JsonObject) -> None:
+        line = self.running.get(step)
+        if line is None:
+            return
+        if delta.get("kind") == "text":
+            line.tail = (line.tail + str(delta.get("text", "")))[-4 * TAIL_CHARS :]
+        elif delta.get("kind") == "tool_call":
+            line.note = f"calls {delta.get('tool')}"
+
+    def _end(self, step: str, kind: str, event: JsonObject) -> None:
+        self._count(event)
+        if kind == "step_failed" and not event.get("final", True):
+            failure = cast(JsonObject, event["failure"])
+            self._note(step, f"{failure['code']}: will be tried again")
+            return
+        if kind == "gate_closed":
+            self._note(step, str(event["action"]))
+            return
+        line = self.running.pop(step, None)
+        fan = self.fans.pop(step, None) if kind == "scopes_closed" else None
+        self.steps += kind != "scopes_closed"
+        if fan is not None:
+            failed = f", {fan.failed} failed" if fan.failed else ""
+            self._print("✓", "green", fan.node, f"{fan.total} branches{failed}")
+        elif line is not None and not line.depth:
+            self._print_end(line, kind, event)
+
+    def _print_end(self, line: Line, kind: str, event: JsonObject) -> None:
+        took = f"{time.monotonic() - line.began:.1f} s"
+        if kind == "step_failed":
+            failure = cast(JsonObject, event["failure"])
+            self._print("✗", "red", line.node, f"{took}  {failure['code']}: {failure['message']}")
+        elif kind == "step_cancelled":
+            self._print("–", "dim", line.node, "cancelled")
+        else:
+            led = event.get("next") or cast(JsonObject, event.get("said") or {}).get("action") or line.note
+            self._print("✓", "green", line.node, f"{took}  {f'→ {led}' if led else ''}")
+
+    def _count(self, event: JsonObject) -> None:
+        usage = event.get("usage")
+        if isinstance(usage, dict):
+            self.calls += cast(int, usage.get("model_calls", 0))
+            self.tokens += cast(int, usage.get("input_tokens", 0)) + cast(int, usage.get("output_tokens", 0))
+            self.cost += cast(float, usage.get("cost_usd") or 0.0)
+
+    def _print(self, mark: str, style: str, node: str, rest: str) -> None:
+        self.console.print(
+            Text.assemble((f"{mark} ", style), (harmless(node), "bold"), "  ", (harmless(rest), "dim")),
+            soft_wrap=False,
+            overflow="ellipsis",
+            no_wrap=True,
+        )
+
+    def __rich__(self) -> RenderableType:
+        """What is going on now."""
+        table = Table.grid(padding=(0, 1))
+        now = time.monotonic()
+        for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
+            tail = " ".join(line.tail.split())[-TAIL_CHARS:]
+            told = harmless("  ".join(part for part in (line.note, tail) if part))
+            name = Text("  " * line.depth + harmless(line.node), style="bold", overflow="ellipsis", no_wrap=True)
+            table.add_row(self.spinner, name, f"{now - line.began:5.1f} s", Text(told, style="dim", no_wrap=True))
+        more = len(self.running) - RUNNING_SHOWN_MAX
+        if more > 0:
+            table.add_row("", f"and {more} more", "", "")
+        for fan in self.fans.values():
+            table.add_row("", Text(f"{harmless(fan.node)} {fan.settled}/{fan.total}", style="cyan"), "", "branches")
+        for node, number in self.rounds.items():
+            table.add_row("", Text(f"{harmless(node)} round {number}", style="cyan"), "", "")
+        cost = f", ${self.cost:.4f}" if self.cost else ""
+        total = f"{self.steps} steps, {self.calls} model calls, {self.tokens} tokens{cost}"
+        return Group(table, Text(total, style="dim"))
+
+
+@contextmanager
+def watched(app: Pointsman, *, quiet: bool) -> Generator[Board, None, None]:
+    """Show what the app does while inside, on a terminal; else show nothing."""
+    board = Board(Console(stderr=True, highlight=False))
+    if quiet or not sys.stderr.isatty() or not board.console.is_terminal or board.console.is_dumb_terminal:
+        yield board
+        return
+    leave = app.watch(board.see)
+    try:
+        with Live(board, console=board.console, refresh_per_second=REFRESHES_PER_S, transient=True):
+            yield board
+    finally:
+        leave()

@@ -1,0 +1,243 @@
+"""Commands that drive executions: run, answer, resume, retry, signal. All go on to the end or to an open gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias, TypedDict, Unpack
+
+import click
+
+from pointsman.app import Execution, Pointsman
+from pointsman.app.driving import Answer, drive
+from pointsman.app.executions import TakenOver
+from pointsman.cli.opening import go, installation, known, named
+from pointsman.cli.options import (
+    AnswerPair,
+    Decorated,
+    Pair,
+    dialect_option,
+    input_of,
+    json_option,
+    lenient_option,
+    model_option,
+    quiet_option,
+    said_at,
+    script_option,
+    store_option,
+    value_of,
+    var_option,
+)
+from pointsman.cli.outcomes import print_outcome
+from pointsman.cli.printing import say
+from pointsman.cli.progress import watched
+
+DURABILITIES: Final = ("step", "async", "exit")
+
+Begin: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
+"""Starts an execution, or takes one up."""
+
+
+class Driving(TypedDict):
+    """What `driving_options` gives a command."""
+
+    answers: tuple[Answer, ...]
+    model: str | None
+    store: str | None
+    script: Path | None
+    as_json: bool
+    quiet: bool
+
+
+def driving_options(command: Decorated) -> Decorated:
+    """What every command takes that goes on with an execution."""
+    answers = click.option(
+        "--answer",
+        "answers",
+        type=AnswerPair(),
+        multiple=True,
+        metavar="NODE=JSON",
+        help='Said at the next gate of a node: approve, or {"action": …, "data": …}. Repeatable; each is said once.',
+    )
+    for option in (quiet_option, json_option, script_option, store_option, model_option, answers):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("workflow", metavar="FILE|ID")
+@click.option("--input", "given", metavar="JSON|@FILE|-", help="The input: JSON, a text, a file, or standard input.")
+@click.option(
+    "-i", "fields", type=Pair(), multiple=True, metavar="NAME=VALUE", help="One field of the input. Repeatable."
+)
+@driving_options
+@var_option
+@click.option("--session", metavar="ID", help="The conversation this is a turn of.")
+@click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
+@dialect_option
+@lenient_option
+def run(
+    workflow: str,
+    *,
+    given: str | None,
+    fields: tuple[tuple[str, str], ...],
+    answers: tuple[Answer, ...],
+    model: str | None,
+    store: str | None,
+    script: Path | None,
+    variables: tuple[tuple[str, str], ...],
+    session: str | None,
+    durability: str | None,
+    dialect: str | None,
+    lenient: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Run a workflow to its end, or to the first gate without an answer.
+
+    The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
+    `pointsman resume` goes on with it.
+    """
+    data = input_of(given, fields)
+    found = named(workflow, dialect=dialect)
+    app = installation(store, model=model, script=script, variables=variables)
+
+    async def begin(app: Pointsman) -> Execution:
+        return await app.start(await known(app, found), data, session=session, durability=durability, lenient=lenient)
+
+    return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
+
+
+async def follow(
+    app: Pointsman, begin: Begin, answers: Sequence[Answer], *, as_json: bool, quiet: bool, store: str | None
+) -> int:
+    """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
+    async with app:
+        with watched(app, quiet=quiet) as board:
+            execution = await begin(app)
+            board.follow(execution.id)
+            stopped = False
+            unused: tuple[Answer, ...] = ()
+            try:
+                unused = await drive(execution, answers)
+            except TakenOver as why:
+                say(f"note: {why}")
+            except asyncio.CancelledError:
+                stopped = True
+                _carry_on()
+        view = await app.view(execution.id)
+        lasting = not app.settings.store_url.startswith("memory:")
+    for answer in unused:
+        say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
+    return print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
+
+
+def _carry_on() -> None:
+    """Ctrl-C cancelled this task to tell us; there is an outcome to print still."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
+@click.command()
+@click.argument("execution")
+@click.argument("node")
+@click.argument("json_", metavar="JSON")
+@click.option("--by", default="", metavar="NAME", help="Who answers; kept in the journal.")
+@driving_options
+def answer(execution: str, node: str, json_: str, *, by: str, **options: Unpack[Driving]) -> int:
+    """Answer the open gate of a node (or a gate by its id), and go on.
+
+    JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
+    """
+    said = said_at(node, json_)
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by)
+        return taken
+
+    return _take_up(begin, options)
+
+
+@click.command()
+@click.argument("execution")
+@click.option(
+    "--limit",
+    "limits",
+    type=Pair(),
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Raise a limit that stopped it: steps=2000, executionTime=600 (seconds), costUsd=5. Repeatable.",
+)
+@driving_options
+def resume(execution: str, *, limits: tuple[tuple[str, str], ...], **options: Unpack[Driving]) -> int:
+    """Go on with an execution whose process ended, that was paused, or that a limit stopped.
+
+    Finished steps are not repeated. One that waits at a gate goes on with `answer`.
+    """
+    raised = {name: _number(name, text) for name, text in limits}
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        await taken.resume(limits=raised)
+        return taken
+
+    return _take_up(begin, options)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < float("inf"):
+        raise click.BadParameter(f"{name}={text!r} is not a number above 0.", param_hint="--limit")
+    return number
+
+
+@click.command()
+@click.argument("execution")
+@driving_options
+def retry(execution: str, **options: Unpack[Driving]) -> int:
+    """Try the step again that failed an execution, and go on from there."""
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        await taken.retry()
+        return taken
+
+    return _take_up(begin, options)
+
+
+@click.command()
+@click.argument("execution")
+@click.argument("name")
+@click.argument("json_", metavar="JSON", default="null")
+@driving_options
+def signal(execution: str, name: str, json_: str, **options: Unpack[Driving]) -> int:
+    """Deliver an event to the steps of an execution that wait for it, and go on."""
+    data = value_of(json_, what="the event's data")
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        if not await taken.signal(name, data):
+            say(f"note: no step waits for the event {name!r}")
+        return taken
+
+    return _take_up(begin, options)
+
+
+def _take_up(begin: Begin, options: Driving) -> int:
+    app = installation(options["store"], model=options["model"], script=options["script"])
+    return go(
+        follow(
+            app,
+            begin,
+            options["answers"],
+            as_json=options["as_json"],
+            quiet=options["quiet"],
+            store=options["store"],
+        )
+    )
