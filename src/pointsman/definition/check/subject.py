@@ -89,12 +89,12 @@ class Subject:
         return f"edge {ref.id!r}"
 
     def tools_of(self, config: AgentConfig) -> frozenset[str] | None:
-        """The tools an agent may call; None where the agent is defined elsewhere and nobody was asked."""
+        """The tools an agent may call; None where it is not known here what the agent is."""
         if config.tools is not None or config.agent is None:
             return frozenset(config.tools or ())
         if self.workflow.agents is not None and config.agent in self.workflow.agents:
             return frozenset(self.workflow.agents[config.agent].tools or ())
-        return None if self.known.agents is None else self.known.agents.get(config.agent, frozenset())
+        return None if self.known.agents is None else self.known.agents.get(config.agent)
 
     def server_tools(self, config: AgentConfig) -> list[str]:
         """Those of its tools that a tool executor would run."""
