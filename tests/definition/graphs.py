@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hypothesis import strategies as st
 
 from pointsman.definition.graph import Graph, analyse
@@ -29,11 +31,15 @@ CONFIG_OF_TYPE: dict[str, JsonObject] = {"tool": {"tool": "look_up"}, "agent": {
 """What a type cannot do without."""
 
 
+NODE_KEYS = {"inputs", "outputs", "routing", "trigger", "execution", "name", "requiresApproval", "compensate"}
+"""Keys of a drawn node's configuration that are the node's own."""
+
+
 def type_of(node: str) -> str:
     return next((kind for prefix, kind in TYPE_OF_PREFIX.items() if node.startswith(prefix)), "transform")
 
 
-def document(drawing: str, *, configs: dict[str, JsonObject] | None = None, **keys: Json) -> JsonObject:
+def document(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = None, **keys: Json) -> JsonObject:
     """The native document of a drawing. Edges may be conditional: `loop -body-> a`, `a -x == 1-> b`, `a -#yes-> b`."""
     nodes: dict[str, JsonObject] = {}
     edges: list[Json] = []
@@ -41,8 +47,11 @@ def document(drawing: str, *, configs: dict[str, JsonObject] | None = None, **ke
     def node(name: str) -> str:
         if name != "END":
             kind = type_of(name)
-            config = {**CONFIG_OF_TYPE.get(kind, {}), **(configs or {}).get(name, {})}
-            nodes.setdefault(name, {"id": name, "type": kind, "config": config})
+            said = dict((configs or {}).get(name, {}))
+            own = {key: said.pop(key) for key in NODE_KEYS & said.keys()}
+            nodes.setdefault(
+                name, {"id": name, "type": kind, **own, "config": {**CONFIG_OF_TYPE.get(kind, {}), **said}}
+            )
         return name
 
     for line in filter(None, (part.strip() for part in drawing.replace(";", "\n").splitlines())):
@@ -69,13 +78,13 @@ def _said(words: str) -> JsonObject:
     return {"condition": {"type": "expression", "expression": words}}
 
 
-def draw(drawing: str, *, configs: dict[str, JsonObject] | None = None, **keys: Json) -> Workflow:
+def draw(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = None, **keys: Json) -> Workflow:
     workflow, problems = Workflow.from_document(document(drawing, configs=configs, **keys))
     assert workflow is not None, problems
     return workflow
 
 
-def graph(drawing: str, *, configs: dict[str, JsonObject] | None = None, **keys: Json) -> Graph:
+def graph(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = None, **keys: Json) -> Graph:
     return analyse(draw(drawing, configs=configs, **keys))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pointsman.definition.check import check
-from pointsman.definition.check.lenient import lenient
+from pointsman.definition.check.lenience import lenient
 from pointsman.definition.check.subject import NOTHING_ASKED, Known
 from pointsman.definition.documents import Document
 from pointsman.definition.problems import JsonPatchOp, Problem, pointer_parts, sort_problems
@@ -56,15 +56,15 @@ def checked(read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = F
     workflow = read.workflow
     if workflow is None:
         return Checked(None, read.problems, read.dialect, read)
-    found = check(workflow, known=known)
+    dropped: tuple[Problem, ...] = ()
     if drop_dangling:
-        without = lenient(workflow, found)
-        workflow, found = without.workflow, without.problems
-    placed = [read.placed(_repaired(problem, read)) for problem in found]
+        workflow, dropped = lenient(workflow)
+    found = (*dropped, *check(workflow, known=known))
+    placed = [read.placed(repaired(problem, read)) for problem in found]
     return Checked(workflow, sort_problems((*read.problems, *placed)), read.dialect, read)
 
 
-def _repaired(problem: Problem, read: Read) -> Problem:
+def repaired(problem: Problem, read: Read) -> Problem:
     """The problem with its repair told about the author's document; without it where that would not be safe."""
     if problem.fix is None or read.imported is None:
         return problem

@@ -7,16 +7,19 @@ from typing import Final
 
 from pointsman.definition.check.repairs import meant, nearest, question, remove
 from pointsman.definition.check.subject import Subject, listed
+from pointsman.definition.edges import Never
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
-from pointsman.definition.problems import Problem, error, warning
+from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.definition.sites import Kind, Site
 from pointsman.definition.work import UnboundConfig
+from pointsman.definition.workflow import Workflow
 from pointsman.values import END
 
 
 def check_references(subject: Subject) -> Iterator[Problem]:
     yield from _duplicates(subject)
     yield from _dangling_edges(subject)
+    yield from dropped_edges(subject.workflow)
     yield from _dangling_names(subject)
     yield from _unknown_things(subject)
     yield from _unbound_types(subject)
@@ -41,37 +44,54 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
             yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
 
 
+def ends_missing(workflow: Workflow) -> Iterator[tuple[int, str, str]]:
+    """(edge, `source` or `target`, the name) for each end that no node has."""
+    known = {node.id for node in workflow.nodes}
+    for position, edge in enumerate(workflow.edges):
+        if edge.source not in known:
+            yield position, "source", edge.source
+        if edge.target not in known and edge.target != END:
+            yield position, "target", edge.target
+
+
 def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
-    """Ids that edges name and no node has -> those edges."""
+    """Names that edges use and no node has -> those edges, without the ones that are switched off."""
     missing: dict[str, dict[int, None]] = {}
-    known = subject.graph.index
-    for position, edge in enumerate(subject.workflow.edges):
-        for end in (edge.source, edge.target):
-            if end not in known and not (end == END and end is edge.target):
-                missing.setdefault(end, {})[position] = None
+    for position, _, name in ends_missing(subject.workflow):
+        if subject.graph.edges[position].kind != "never":
+            missing.setdefault(name, {})[position] = None
     return {name: tuple(edges) for name, edges in missing.items()}
+
+
+def dropped_edges(workflow: Workflow) -> Iterator[Problem]:
+    """Edges that lead nowhere and are switched off: no error, nobody takes them."""
+    for position, key, name in ends_missing(workflow):
+        edge = workflow.edges[position]
+        if isinstance(edge.condition, Never):
+            what = repr(edge.id) if edge.id is not None else f"from {edge.source!r} to {edge.target!r}"
+            message = f"edge {what} is left out: its {key} {name!r} does not exist"
+            yield warning("dropped-edge", pointer_to("edges", position, key), message, hint="Add the node.")
 
 
 def _dangling_edges(subject: Subject) -> Iterator[Problem]:
     missing = missing_nodes(subject)
-    for name, edges in missing.items():
+    for position, key, name in ends_missing(subject.workflow):
+        edges = missing.get(name, ())
+        if position not in edges:
+            continue
         near = nearest(name, subject.graph.index)
         named = listed(subject.graph.edges[edge].id for edge in edges)
         together = f"{len(edges)} edges name it: {named}. " if len(edges) > 1 else ""
         without = remove(*(subject.at_edge(edge) for edge in sorted(edges, reverse=True)))
-        for position in edges:
-            edge = subject.workflow.edges[position]
-            for key, end, verb in (("source", edge.source, "starts at"), ("target", edge.target, "leads to")):
-                if end != name or (key == "target" and end == END):
-                    continue
-                at = subject.at_edge(position, key)
-                yield error(
-                    "dangling-edge",
-                    at,
-                    f"{subject.edge(position)} {verb} node {name!r}, which does not exist",
-                    hint=together + question(near, "Add the node, or remove what names it."),
-                    fix=meant(at, near) or without,
-                )
+        at = subject.at_edge(position, key)
+        verb = "starts at" if key == "source" else "leads to"
+        yield error(
+            "dangling-edge",
+            at,
+            f"{subject.edge(position)} {verb} node {name!r}, which does not exist",
+            hint=together + question(near, "Add the node, or remove what names it."),
+            fix=meant(at, near) or without,
+        )
 
 
 _EDGE_ENDS: Final = frozenset({"source", "target"})

@@ -1,0 +1,45 @@
+"""Short words for tests of checks: check a drawing, look at what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from pointsman.definition.check import check
+from pointsman.definition.check.subject import NOTHING_ASKED, Known
+from pointsman.definition.problems import Problem
+from pointsman.definition.workflow import Workflow
+from pointsman.values import Json, JsonObject
+from tests.definition.graphs import document
+
+Configs: TypeAlias = Mapping[str, Mapping[str, Json]]
+
+
+def workflow_of(native: JsonObject) -> Workflow:
+    workflow, problems = Workflow.from_document(native)
+    assert workflow is not None, problems
+    return workflow
+
+
+def found(native: JsonObject, *, known: Known = NOTHING_ASKED) -> tuple[Problem, ...]:
+    return check(workflow_of(native), known=known)
+
+
+def drawn(
+    drawing: str, *, configs: Configs | None = None, known: Known = NOTHING_ASKED, **keys: Json
+) -> tuple[Problem, ...]:
+    """What is wrong with a drawing. Callers give `x`, `y`, `z`, unless `input` says otherwise."""
+    given: JsonObject = {"type": "object", "properties": {"x": {}, "y": {}, "z": {}}}
+    native = document(drawing, configs=configs, **{"input": given, **keys})
+    return found(native, known=known)
+
+
+def codes(problems: tuple[Problem, ...]) -> list[str]:
+    """Errors and warnings, sorted; notes are left out."""
+    return sorted(problem.code for problem in problems if problem.severity != "note")
+
+
+def the(problems: tuple[Problem, ...], code: str) -> Problem:
+    """The one problem of this code."""
+    (problem,) = (one for one in problems if one.code == code)
+    return problem
