@@ -9,7 +9,7 @@ from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check import check
-from pointsman.definition.check.lenient import lenient as without_dangling_edges
+from pointsman.definition.check.lenience import lenient as without_dangling_edges
 from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems, warning
 from pointsman.definition.workflow import Workflow as Definition
@@ -54,10 +54,13 @@ def check_workflow(
     if workflow is None:
         return Checked(source.read.problems, source.read.dialect, None)
     known = known_of(settings, tools, workflows)
-    found = [*check(workflow, known=known), *_variables(workflow, settings), *_granted_agents(workflow, settings)]
+    dropped: tuple[Problem, ...] = ()
     if lenient:
-        left = without_dangling_edges(workflow, found)
-        workflow, found = left.workflow, [softened(problem) for problem in left.problems]
+        workflow, dropped = without_dangling_edges(workflow)
+    found = [*dropped, *check(workflow, known=known)]
+    if lenient:
+        found = [softened(problem) for problem in found]
+    found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
     placed = (source.read.placed(problem) for problem in found)
     return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)
 
