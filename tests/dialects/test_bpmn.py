@@ -65,36 +65,37 @@ def test_no_activity_has_several_ways_in_or_out(file: str) -> None:
             seen.add(flow.attrib[end])
 
 
+NODES: list[JsonObject] = [
+    {"id": "s", "type": "start"},
+    {"id": "a", "type": "agent"},
+    {"id": "h", "type": "human"},
+    {"id": "p", "type": "parallel"},
+    {"id": "x", "type": "tool", "config": {"tool": "t"}},
+    {"id": "y", "type": "workflow", "config": {"workflow": "other@2"}},
+    {"id": "j", "type": "join"},
+    {"id": "w", "type": "wait", "config": {"duration": "90s"}},
+    {"id": "v", "type": "wait", "config": {"event": "paid"}},
+    {"id": "e", "type": "end", "config": {"terminate": True}},
+    {"id": "n", "type": "note", "config": {"text": "Why"}},
+]
+EDGES: list[JsonObject] = [
+    {"source": "s", "target": "a"},
+    {"source": "a", "target": "h"},
+    {"source": "a", "target": "e", "condition": {"type": "error"}},
+    {"source": "h", "target": "p", "condition": {"type": "label", "label": "approve"}},
+    {"source": "h", "target": "e", "condition": {"type": "default"}},
+    {"source": "p", "target": "x"},
+    {"source": "p", "target": "y"},
+    {"source": "x", "target": "j"},
+    {"source": "y", "target": "j"},
+    {"source": "j", "target": "w"},
+    {"source": "w", "target": "v"},
+    {"source": "v", "target": "e"},
+]
+
+
 def test_types_and_routing_become_elements_and_gateways() -> None:
-    root = made(
-        [
-            {"id": "s", "type": "start"},
-            {"id": "a", "type": "agent"},
-            {"id": "h", "type": "human"},
-            {"id": "p", "type": "parallel"},
-            {"id": "x", "type": "tool", "config": {"tool": "t"}},
-            {"id": "y", "type": "workflow", "config": {"workflow": "other@2"}},
-            {"id": "j", "type": "join"},
-            {"id": "w", "type": "wait", "config": {"duration": "90s"}},
-            {"id": "v", "type": "wait", "config": {"event": "paid"}},
-            {"id": "e", "type": "end", "config": {"terminate": True}},
-            {"id": "n", "type": "note", "config": {"text": "Why"}},
-        ],
-        [
-            {"source": "s", "target": "a"},
-            {"source": "a", "target": "h"},
-            {"source": "a", "target": "e", "condition": {"type": "error"}},
-            {"source": "h", "target": "p", "condition": {"type": "label", "label": "approve"}},
-            {"source": "h", "target": "e", "condition": {"type": "default"}},
-            {"source": "p", "target": "x"},
-            {"source": "p", "target": "y"},
-            {"source": "x", "target": "j"},
-            {"source": "y", "target": "j"},
-            {"source": "j", "target": "w"},
-            {"source": "w", "target": "v"},
-            {"source": "v", "target": "e"},
-        ],
-    )
+    root = made(NODES, EDGES)
     own = {
         element.attrib[f"{OWN}id"]: element.tag.removeprefix(NS)
         for element in root.iter()

@@ -129,12 +129,11 @@ def test_any_workflow_can_be_spelled_in_any_dialect_or_says_what_is_lost(file: s
 
 
 def test_unknown_fields_survive_an_edit_beside_them() -> None:
-    original = document("rows/snake-case")
-    workflow = changed(
-        workflow_of(imported("rows/snake-case")),
-        lambda native: cast(list[JsonObject], native["nodes"])[0]["config"].update(agent="a-new"),  # type: ignore[union-attr]
-    )
-    written = MODULES["rows"].write(workflow, original).document
+    def edit(native: JsonObject) -> None:
+        cast(list[JsonObject], native["nodes"])[0]["config"] = {"agent": "a-new"}
+
+    workflow = changed(workflow_of(imported("rows/snake-case")), edit)
+    written = MODULES["rows"].write(workflow, document("rows/snake-case")).document
     assert written["workspace"] == "acme"
     first = cast(list[JsonObject], written["nodes"])[0]
     assert (first["created_at"], first["agent_id"]) == ("2026-01-01", "a-new")

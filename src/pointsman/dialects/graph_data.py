@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
-from pointsman.dialects.foreign import Record, list_of, object_of
+from pointsman.dialects.foreign import Record, key_of, list_of, object_of
 from pointsman.dialects.graph_links import Shape
 from pointsman.dialects.graph_words import ITEM, expression_of, state_path
 from pointsman.expressions.failures import ExpressionError
@@ -19,26 +20,30 @@ _LISTS: Final = ("verdicts", "logs", "execution_trace")
 _OBJECTS: Final = ("drafts", "final")
 
 
-@dataclass(slots=True)
+@dataclass
 class DataFlow:
-    """Paths as tuples of keys; `*` stands for the item's key and for computed ones."""
+    """Paths as tuples of keys; `*` stands for the item's key and for computed ones. Filled first, then asked."""
 
     written: dict[str, list[tuple[str, ...]]] = field(default_factory=dict[str, "list[tuple[str, ...]]"])
     """By node."""
     reads: list[Read] = field(default_factory=list[Read])
 
-    @property
+    @cached_property
     def all_written(self) -> set[tuple[str, ...]]:
         return {path for paths in self.written.values() for path in paths}
 
-    @property
+    @cached_property
     def roots(self) -> set[str]:
         """Names that are state: written somewhere, or there from the start."""
         return {"goal", "latest", *(path[0] for path in self.all_written)}
 
+    @cached_property
+    def beginnings(self) -> set[tuple[str, ...]]:
+        """Every written path and all that lead to it."""
+        return {path[:length] for path in self.all_written for length in range(1, len(path) + 1)}
+
     def writes_under(self, path: str) -> bool:
-        keys = keys_of(path)
-        return any(own[: len(keys)] == keys for own in self.all_written)
+        return keys_of(path) in self.beginnings
 
     def reads_state(self, name: str) -> bool:
         return any(read.root in ("state", "input") and read.path[:1] == (name,) for read in self.reads)
@@ -49,7 +54,7 @@ def data_flow(shape: Shape) -> DataFlow:
     for record in shape.nodes:
         outputs = object_of(record.value.get("outputs")).values()
         paths = [keys_of(path) for path in outputs if isinstance(path, str) and path]
-        flow.written.setdefault(str(record.value.get("id")), []).extend(paths)
+        flow.written.setdefault(key_of(record.value.get("id")), []).extend(paths)
     for source in {*_expressions(shape)}:
         try:
             flow.reads.extend(compile_expression(source).reads)
@@ -111,18 +116,16 @@ def merged_path(merge: Record, shape: Shape, flow: DataFlow, wanted: str) -> str
 
 def _branch_nodes(merge: Record, shape: Shape) -> Iterator[str]:
     """The branches of every fan-out from which the merge can be reached."""
-    reaching = {str(merge.value.get("id"))}
-    into: dict[str, list[str]] = {}
-    for link in shape.links:
-        into.setdefault(str(link.target), []).append(str(link.source))
-    open_nodes = list(reaching)
-    while open_nodes:
-        for source in into.get(open_nodes.pop(), ()):
+    reaching = {key_of(merge.value.get("id"))}
+    waiting = list(reaching)
+    while waiting:
+        for link in shape.by_target.get(waiting.pop(), ()):
+            source = key_of(link.source)
             if source not in reaching:
                 reaching.add(source)
-                open_nodes.append(source)
+                waiting.append(source)
     for record in shape.nodes:
         if record.value.get("type") == "fanout":
-            branches = [str(branch) for branch in list_of(record.value.get("branches"))]
-            if str(record.value.get("id")) in reaching or any(branch in reaching for branch in branches):
+            branches = [key_of(branch) for branch in list_of(record.value.get("branches"))]
+            if not reaching.isdisjoint((key_of(record.value.get("id")), *branches)):
                 yield from branches

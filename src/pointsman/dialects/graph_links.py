@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -47,10 +47,18 @@ class Shape:
 
     @cached_property
     def by_source(self) -> dict[str, tuple[Link, ...]]:
-        found: dict[str, list[Link]] = {}
-        for link in self.links:
-            found.setdefault(key_of(link.source), []).append(link)
-        return {source: tuple(links) for source, links in found.items()}
+        return _grouped(self.links, lambda link: link.source)
+
+    @cached_property
+    def by_target(self) -> dict[str, tuple[Link, ...]]:
+        return _grouped(self.links, lambda link: link.target)
+
+
+def _grouped(links: Iterable[Link], end: Callable[[Link], Json]) -> dict[str, tuple[Link, ...]]:
+    found: dict[str, list[Link]] = {}
+    for link in links:
+        found.setdefault(key_of(end(link)), []).append(link)
+    return {node: tuple(group) for node, group in found.items()}
 
 
 def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> Shape:

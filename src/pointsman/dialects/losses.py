@@ -27,8 +27,11 @@ def lost_fields(part: Shape, known: Collection[str], at: str, dialect: str) -> I
 
 
 def document_of(part: Shape | None) -> JsonObject:
-    """A part of a workflow as JSON, without what was left out."""
-    found = as_json(written(part))
+    """A part of a workflow as JSON, without what was left out; of the whole its head, without nodes and edges."""
+    if isinstance(part, Workflow):
+        found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
+    else:
+        found = as_json(written(part))
     return {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
 
 

@@ -139,7 +139,11 @@ class _Rows:
     def __init__(self, reading: Reading, workflow: JsonObject, nodes: list[Record], edges: list[Record]) -> None:
         self.reading = reading
         self.workflow = workflow
-        self.edges = edges
+        self.labels: dict[str, list[str]] = {}
+        for edge in edges:
+            source, label = edge.value.get(edge.said("sourceNodeId")), edge.value.get(edge.said("conditionValue"))
+            if isinstance(label, str) and label:
+                self.labels.setdefault(key_of(source), []).append(label)
         self.names = {key_of(row.value.get("id")): text_of(row.value.get(row.said("nodeName"))) for row in nodes}
         self.types = {key_of(row.value.get("id")): row.value.get(row.said("nodeType")) for row in nodes}
 
@@ -184,12 +188,8 @@ class _Rows:
 
     def _options(self, row: Record) -> list[Json]:
         """A person chooses among the labels that lead on; without any the ready-made actions are offered."""
-        labels = [
-            edge.value.get(edge.said("conditionValue"))
-            for edge in self.edges
-            if edge.value.get(edge.said("sourceNodeId")) == row.value.get("id")
-        ]
-        return [{"value": label} for label in labels if isinstance(label, str) and label]
+        labels = self.labels.get(key_of(row.value.get("id")), ())
+        return [{"value": label} for label in labels]
 
     def _workflow_id(self, row: Record) -> None:
         said, own = row.take("workflowId"), self.workflow.get("id")

@@ -16,6 +16,7 @@ class EdgeReader:
         self.checkpoints: dict[str, list[Json]] = {
             key: actions_of(record) for key, record in nodes.items() if is_checkpoint(record)
         }
+        self.plain = self._plain()
         self.made: list[Json] = []
 
     def read(self) -> list[Json]:
@@ -28,8 +29,10 @@ class EdgeReader:
                 self._warn_never(record)
             if plain:
                 always.add(source)
+        leaving = {key_of(object_of(edge).get("source")) for edge in self.made}
         for checkpoint in self.checkpoints:
-            self._completes(checkpoint, always)
+            if checkpoint in leaving and checkpoint not in always:
+                self._completes(checkpoint)
         return self.made
 
     def _edge(self, record: Record, source: str) -> JsonObject:
@@ -70,26 +73,30 @@ class EdgeReader:
 
     def _has_plain(self, record: Record) -> bool:
         """Whether the same checkpoint has another edge without condition and action."""
-        source = record.value.get(record.said("from"))
-        return any(
-            other is not record
-            and other.value.get(other.said("from")) == source
-            and other.value.get(other.said("condition")) in (None, "")
-            and action_of(other.value.get("label"), None, self.checkpoints[key_of(source)]) in (None, "approve")
-            for other in self.edges
-        )
+        source = key_of(record.value.get(record.said("from")))
+        return any(other is not record for other in self.plain.get(source, ()))
+
+    def _plain(self) -> dict[str, list[Record]]:
+        """Checkpoint -> its edges that wait for nothing, or for approval alone."""
+        found: dict[str, list[Record]] = {}
+        for edge in self.edges:
+            source = key_of(edge.value.get(edge.said("from")))
+            bare = edge.value.get(edge.said("condition")) in (None, "")
+            if source in self.checkpoints and bare:
+                action = action_of(edge.value.get("label"), None, self.checkpoints[source])
+                if action in (None, "approve"):
+                    found.setdefault(source, []).append(edge)
+        return found
 
     def _warn_never(self, record: Record) -> None:
         message = "is never taken: an edge before it has no condition, and the first that holds wins"
         self.reading.warning("edge-never-taken", record.pointer, message, "Move it up, or remove it.")
 
-    def _completes(self, checkpoint: str, always: set[str]) -> None:
+    def _completes(self, checkpoint: str) -> None:
         """Any action but reject goes on; where no edge says where to, the workflow is complete."""
-        leaves = any(key_of(object_of(edge).get("source")) == checkpoint for edge in self.made)
-        if leaves and checkpoint not in always:
-            self.made.append(
-                {"source": checkpoint, "target": END, "condition": {"type": "default"}, "x-steps": {"implied": True}}
-            )
+        implied: JsonObject = {"implied": True}
+        way: JsonObject = {"source": checkpoint, "target": END, "condition": {"type": "default"}}
+        self.made.append({**way, "x-steps": implied})
 
 
 def is_checkpoint(record: Record) -> bool:

@@ -17,7 +17,7 @@ from pointsman.dialects.foreign import (
     text_of,
 )
 from pointsman.dialects.steps_edges import is_checkpoint
-from pointsman.dialects.steps_output import fields_before, output_field
+from pointsman.dialects.steps_output import fields_before, output_field, predecessors
 from pointsman.dialects.steps_words import AGENT_WORDS, NODE_TYPES, STEP_TYPES, fields_in, native_template
 from pointsman.values import Json, JsonObject
 
@@ -43,6 +43,7 @@ class NodeReader:
             )
             for edge in edges
         ]
+        self.before = predecessors(self.ways)
         self.fields = {
             key: None if is_checkpoint(record) else _output_field(record) or "" for key, record in nodes.items()
         }
@@ -189,7 +190,7 @@ class NodeReader:
         text = literal_text(message) if isinstance(message, str) else message
         self.reading.put(config, inside, "message", text, gate.at("description"))
         self._actions(config, inside, key, gate)
-        near = [field for field in fields_before(key, self.fields, self.ways) if field]
+        near = [field for field in dict.fromkeys(fields_before(key, self.fields, self.before)) if field]
         editable = gate.take("editable_fields")
         if list_of(editable) or (editable is not None and not isinstance(editable, list)):
             self.reading.put(config, inside, "editable", editable, gate.at("editable_fields"))

@@ -11,18 +11,18 @@ Ways = Iterable[tuple[str, str, bool]]
 """(source, target, whether it is taken in any case)."""
 
 
-def fields_before(node: str, fields: Mapping[str, str | None], ways: Ways) -> list[str]:
-    """The fields written just before a gate; gates in between (nodes without a field of their own) are looked through.
-
-    `fields` has the output field of each step; None for gates.
-    """
+def predecessors(ways: Ways) -> dict[str, list[str]]:
     before: dict[str, list[str]] = {}
     for source, target, _ in ways:
         before.setdefault(target, []).append(source)
-    return list(dict.fromkeys(_made(node, fields, before)))
+    return before
 
 
-def _made(node: str, fields: Mapping[str, str | None], before: Mapping[str, list[str]]) -> Iterator[str]:
+def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[str, list[str]]) -> Iterator[str]:
+    """The fields written just before a gate; gates in between are looked through. Fields may come twice.
+
+    `fields` has the output field of each step; None for gates. `before` has the nodes just before each node.
+    """
     seen, waiting = {node}, [*before.get(node, ())]
     while waiting:
         here = waiting.pop(0)
@@ -39,9 +39,10 @@ def _made(node: str, fields: Mapping[str, str | None], before: Mapping[str, list
 def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
     """The one field of all steps (or gates) at which control may end; None where there are several, or none."""
     ways = list(ways)
+    before = predecessors(ways)
     going_on = {source for source, _, always in ways if always}
     found: set[str] = set()
     for node, field in fields.items():
         if node not in going_on:
-            found.update([field] if field is not None else fields_before(node, fields, ways))
+            found.update([field] if field is not None else fields_before(node, fields, before))
     return found.pop() if len(found) == 1 else None
