@@ -89,8 +89,12 @@ class Settings(BaseModel):
 
     def has_provider(self, environment: Mapping[str, str] | None = None) -> bool:
         """Whether any real model could be asked."""
+        return bool(self.providers or self.providers_by_key(environment))
+
+    def providers_by_key(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Provider -> the environment variable that configures it."""
         env = os.environ if environment is None else environment
-        return bool(self.providers) or any(env.get(name) for name in KEYS_OF_PROVIDERS)
+        return {name.partition("_")[0].lower(): name for name in KEYS_OF_PROVIDERS if env.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,12 @@ class Execution:
         raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {names}.")
 
     async def cancel(self, *, reason: str = "", by: str = "") -> None:
-        """Stop it for good. A second time does nothing."""
+        """Stop it for good, and its sub-workflows with it. A second time does nothing."""
         await self._driver.deliver(CancelRequested(reason=reason, by=by))
+
+    async def drained(self) -> None:
+        """Return when nothing of it is under way here any more: its last commands are carried out."""
+        await self._driver.drained()
 
     async def pause(self, *, by: str = "") -> None:
         """Let no further step start; running ones may finish."""
@@ -213,6 +217,7 @@ class Execution:
 def _check_form(form: JsonObject | None, data: Json) -> None:
     if form is None:
         return
-    errors = list(jsonschema_rs.validator_for(form).iter_errors(data))
+    # Pressing a button fills in nothing: that is an empty form, not a wrong one.
+    errors = list(jsonschema_rs.validator_for(form).iter_errors({} if data is None else data))
     if errors:
         raise AnswerInvalid("; ".join(error.message for error in errors[:5]), hint="See the gate's form.")

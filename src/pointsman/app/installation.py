@@ -235,6 +235,10 @@ class Pointsman:
         await self._take_up_script(ExecutionId(execution))
         return Execution(self.runtime, await self.runtime.open(ExecutionId(execution)))
 
+    async def reach(self, execution: str) -> Execution:
+        """An execution to be told something (cancel, pause) without taking it up: nothing of it runs here."""
+        return Execution(self.runtime, await self.runtime.open(ExecutionId(execution), recover=False))
+
     async def _take_up_script(self, execution: ExecutionId) -> None:
         if self.script is not None and not self._script_found:
             return

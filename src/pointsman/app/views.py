@@ -18,9 +18,11 @@ HIDDEN: str = "?"
 
 
 def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
-    """One event with its place in the journal: `seq` and `n` together are its id."""
-    found: JsonObject = {"seq": row.seq, "n": number, "at": row.at}
-    found.update(msgspec.to_builtins(event))
+    """One event with its place in the journal: `seq` and `n` together are its id. `due`: when a timer rings."""
+    facts: JsonObject = msgspec.to_builtins(event)
+    if "at" in facts:
+        facts["due"] = facts.pop("at")
+    found: JsonObject = {"seq": row.seq, "n": number, "at": row.at, **facts}
     step = getattr(event, "step", None)
     if step is not None:
         found["step"] = str(step)

@@ -26,8 +26,17 @@ def harmless(text: str) -> str:
 
 def print_json(value: Json) -> None:
     """One JSON value on standard output; on one line where no person reads it."""
-    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    click.echo(json.dumps(value, ensure_ascii=plain, indent=2 if sys.stdout.isatty() else None))
+    click.echo(json.dumps(value, ensure_ascii=_plain(), indent=2 if sys.stdout.isatty() else None))
+
+
+def print_line(value: Json) -> None:
+    """One JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=_plain()))
+
+
+def _plain() -> bool:
+    """Whether standard output has only ASCII for sure."""
+    return not (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def say(text: str) -> None:

@@ -12,6 +12,7 @@ import click
 from pointsman.app import Execution, Pointsman
 from pointsman.app.driving import Answer, drive
 from pointsman.app.executions import TakenOver
+from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.opening import go, installation, known, named
 from pointsman.cli.options import (
     AnswerPair,
@@ -66,7 +67,7 @@ def driving_options(command: Decorated) -> Decorated:
 
 
 @click.command()
-@click.argument("workflow", metavar="FILE|ID")
+@click.argument("workflow", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
 @click.option("--input", "given", metavar="JSON|@FILE|-", help="The input: JSON, a text, a file, or standard input.")
 @click.option(
     "-i", "fields", type=Pair(), multiple=True, metavar="NAME=VALUE", help="One field of the input. Repeatable."
@@ -141,8 +142,8 @@ def _carry_on() -> None:
 
 
 @click.command()
-@click.argument("execution")
-@click.argument("node")
+@click.argument("execution", shell_complete=complete_execution)
+@click.argument("node", shell_complete=complete_gate)
 @click.argument("json_", metavar="JSON")
 @click.option("--by", default="", metavar="NAME", help="Who answers; kept in the journal.")
 @driving_options
@@ -162,7 +163,7 @@ def answer(execution: str, node: str, json_: str, *, by: str, **options: Unpack[
 
 
 @click.command()
-@click.argument("execution")
+@click.argument("execution", shell_complete=complete_execution)
 @click.option(
     "--limit",
     "limits",
@@ -198,7 +199,7 @@ def _number(name: str, text: str) -> float:
 
 
 @click.command()
-@click.argument("execution")
+@click.argument("execution", shell_complete=complete_execution)
 @driving_options
 def retry(execution: str, **options: Unpack[Driving]) -> int:
     """Try the step again that failed an execution, and go on from there."""
@@ -212,7 +213,7 @@ def retry(execution: str, **options: Unpack[Driving]) -> int:
 
 
 @click.command()
-@click.argument("execution")
+@click.argument("execution", shell_complete=complete_execution)
 @click.argument("name")
 @click.argument("json_", metavar="JSON", default="null")
 @driving_options

@@ -248,6 +248,11 @@ class Driver:
             self._changed.append(future)
             await future
 
+    async def drained(self) -> None:
+        """Return when nothing is under way here any more; what waits for a timer is not under way."""
+        while self.tasks:
+            await asyncio.wait(self.tasks)
+
     async def close(self) -> None:
         """Let go without a word to the journal: as if the process had ended here."""
         self.timers.stop()

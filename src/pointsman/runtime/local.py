@@ -103,8 +103,11 @@ class LocalRuntime:
             raise
         return driver
 
-    async def open(self, execution: ExecutionId) -> Driver:
-        """The driver of an execution: the one that is here, or one made of its journal. Raises `UnknownExecution`."""
+    async def open(self, execution: ExecutionId, *, recover: bool = True) -> Driver:
+        """The driver of an execution: the one that is here, or one made of its journal. Raises `UnknownExecution`.
+
+        Without `recover` what was under way is not asked for again: for those who only have something to say to it.
+        """
         found = self.drivers.get(execution)
         if found is not None and found.failure is None:
             return found
@@ -116,7 +119,8 @@ class LocalRuntime:
                 plan = await self.plans.pinned(state.definition, state.options)
                 found = Driver(execution, plan, state, self)
                 self.drivers[execution] = found
-                found.recover()
+                if recover:
+                    found.recover()
         self._opening.pop(execution, None)
         return found
 
@@ -189,7 +193,7 @@ class LocalRuntime:
             name = child_id(parent, step, attempt)
             if name not in self.drivers and await self.journal.last(name) == 0:
                 return
-            driver = await self.open(name)
+            driver = await self.open(name, recover=False)
             if not driver.state.ended:
                 await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 

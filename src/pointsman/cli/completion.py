@@ -1,0 +1,93 @@
+"""Tab completion: the shell's script, and the ids that only the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+HOW = {
+    "bash": 'eval "$(pointsman completion bash)"',
+    "zsh": 'eval "$(pointsman completion zsh)"',
+    "fish": "pointsman completion fish | source",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that makes a shell complete commands, options, workflow and execution ids, and open gates.
+
+    \b
+    bash   eval "$(pointsman completion bash)"     in ~/.bashrc
+    zsh    eval "$(pointsman completion zsh)"      in ~/.zshrc
+    fish   pointsman completion fish | source      in ~/.config/fish/config.fish
+    """
+    made = get_completion_class(shell)
+    assert made is not None
+    root = click.get_current_context().find_root().command
+    click.echo(made(root, {}, "pointsman", "_POINTSMAN_COMPLETE").source())
+
+
+def complete_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Saved workflows."""
+    return _found(_workflows, ctx, incomplete)
+
+
+def complete_file_or_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Saved workflows and files."""
+    return [*_found(_workflows, ctx, incomplete), CompletionItem(incomplete, type="file")]
+
+
+def complete_execution(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The latest executions."""
+    return _found(_executions, ctx, incomplete)
+
+
+def complete_gate(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Nodes at whose gates the execution waits."""
+    return _found(_gates, ctx, incomplete)
+
+
+Find = Callable[[str | None, click.Context], Awaitable[list[tuple[str, str]]]]
+
+
+def _found(find: Find, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    from pointsman.cli.opening import go
+
+    async def search() -> list[tuple[str, str]]:
+        return await find(cast("str | None", ctx.params.get("store")), ctx)
+
+    try:
+        found = go(search())
+    except Exception:  # Whatever is wrong: a shell that completes must not be disturbed.
+        return []
+    return [CompletionItem(value, help=says) for value, says in found if value.startswith(incomplete)]
+
+
+async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
+    from pointsman.cli.opening import installation
+
+    async with installation(store) as app:
+        return [(entry.id, entry.name) for entry in await app.workflows()]
+
+
+async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
+    from pointsman.app.lists import list_executions
+    from pointsman.cli.opening import installation
+
+    async with installation(store) as app:
+        found = await list_executions(app)
+    return [(str(one["executionId"]), f"{one['workflowId']}, {one['status']}") for one in found]
+
+
+async def _gates(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
+    from pointsman.cli.opening import installation
+
+    async with installation(store) as app:
+        view = await app.view(str(ctx.params.get("execution")))
+    gates = cast("list[dict[str, object]]", view["waiting"])
+    return [(str(gate["nodeId"]), str(gate["message"])) for gate in gates]

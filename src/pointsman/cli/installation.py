@@ -1,0 +1,104 @@
+"""Commands about this installation: tools, models, settings, verify, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from pointsman.app.health import damage, warnings
+from pointsman.app.lists import list_models, list_tools
+from pointsman.cli.opening import go, installation, loaded
+from pointsman.cli.options import json_option, model_option, script_option, store_option
+from pointsman.cli.printing import print_json, shown
+from pointsman.settings import shown as settings_view
+from pointsman.values import Json, JsonObject
+
+
+@click.command()
+@json_option
+@script_option
+def tools(*, as_json: bool, script: Path | None) -> None:
+    """The tools that workflows can use here: from installed packages, and from a script."""
+    found = list_tools(installation(script=script))
+    if as_json:
+        print_json({"tools": cast("list[Json]", found)})
+        return
+    if not found:
+        click.echo("no tools: packages offer them by the entry points `pointsman.tools`, a --script can", err=True)
+    for one in found:
+        click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(one['description'], chars_max=80)}")
+
+
+@click.command()
+@json_option
+@model_option
+def models(*, as_json: bool, model: str | None) -> None:
+    """The models that workflows can use here: the default, and the providers that are configured."""
+    found = list_models(installation(model=model))
+    if as_json:
+        print_json(found)
+        return
+    default = found["default"] or "none: an agent must name its model"
+    click.echo(f"default: {shown(default)}{', for every agent' if found['forEveryAgent'] else ''}")
+    for one in cast("list[JsonObject]", found["providers"]):
+        click.echo(f"{one['name']:14} {one['keys']} keys, from {one['source']}  {one['baseUrl'] or ''}".rstrip())
+    click.echo("scripted       offline, deterministic: --model scripted [--script FILE]")
+
+
+@click.command()
+@json_option
+@store_option
+def settings(*, as_json: bool, store: str | None) -> None:
+    """The settings in effect and where each comes from; secrets are masked."""
+    found = settings_view(loaded(store))
+    if as_json:
+        print_json(found)
+        return
+    for name, one in cast("dict[str, JsonObject]", found).items():
+        click.echo(f"{name:20} {shown(one['value'], chars_max=80):50} {one['source']}")
+
+
+@click.command()
+@json_option
+@store_option
+def verify(*, as_json: bool, store: str | None) -> int:
+    """Look for damage in the store: pages, the hash chains of the journals, contents. Reads everything.
+
+    Exit code 1 where something is damaged.
+    """
+    found = go(_damage(store))
+    if as_json:
+        print_json({"ok": not found, "damage": cast("list[Json]", found)})
+    else:
+        for line in found:
+            click.echo(shown(line))
+        click.echo("damaged" if found else "no damage", err=True)
+    return 1 if found else 0
+
+
+async def _damage(store: str | None) -> list[str]:
+    async with installation(store) as app:
+        return await damage(app)
+
+
+@click.command()
+@json_option
+@store_option
+def doctor(*, as_json: bool, store: str | None) -> None:
+    """What an operator should know about this installation."""
+    url, found = go(_warnings(store))
+    if as_json:
+        print_json({"store": url, "warnings": cast("list[Json]", found)})
+        return
+    click.echo(f"store: {shown(url)}")
+    for line in found:
+        click.echo(f"warning: {shown(line)}")
+    if not found:
+        click.echo("nothing to warn of")
+
+
+async def _warnings(store: str | None) -> tuple[str, list[str]]:
+    async with installation(store) as app:
+        return app.settings.store_url, await warnings(app)

@@ -1,0 +1,132 @@
+"""Saved workflows: list, save, get, delete, diff, versions."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import click
+
+from pointsman.app import Workflow
+from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
+from pointsman.cli.completion import complete_workflow
+from pointsman.cli.looking import when
+from pointsman.cli.opening import document, go, installation
+from pointsman.cli.options import dialect_option, json_option, store_option, var_option
+from pointsman.cli.printing import print_json, shown
+from pointsman.values import Json, JsonObject
+
+
+@click.group()
+def workflows() -> None:
+    """Saved workflows: what `run ID` runs and what other workflows call."""
+
+
+@workflows.command("list")
+@json_option
+@store_option
+def list_(*, as_json: bool, store: str | None) -> None:
+    """The latest revision of each saved workflow."""
+    _print_entries(go(_entries(store, None)), as_json=as_json)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@json_option
+@store_option
+def versions(workflow: str, *, as_json: bool, store: str | None) -> None:
+    """All revisions of a workflow, newest first."""
+    _print_entries(go(_entries(store, workflow)), as_json=as_json)
+
+
+async def _entries(store: str | None, workflow: str | None) -> list[JsonObject]:
+    async with installation(store) as app:
+        return await list_workflows(app, workflow)
+
+
+def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"workflows": cast("list[Json]", entries)})
+        return
+    if not entries:
+        click.echo("no workflow is saved", err=True)
+    for one in entries:
+        version = f"  {one['version']}" if one["version"] else ""
+        head = f"{one['id']}@{one['revision']}"
+        click.echo(f"{shown(head):30}  {when(one['createdAt'])}  {one['dialect']:7} {shown(one['name'])}{version}")
+
+
+@workflows.command()
+@click.argument("file")
+@click.option("--draft", is_flag=True, help="Save it although it has errors; it cannot be run until they are mended.")
+@click.option("--author", default="", metavar="NAME", help="Kept with the revision.")
+@dialect_option
+@json_option
+@store_option
+@var_option
+def save(
+    file: str,
+    *,
+    draft: bool,
+    author: str,
+    dialect: str | None,
+    as_json: bool,
+    store: str | None,
+    variables: tuple[tuple[str, str], ...],
+) -> None:
+    """Save a workflow file as a new revision. The same document again is the same revision."""
+    source = document(file, dialect=dialect)
+    saved = go(_save(store, source, draft=draft, author=author, variables=variables))
+    if as_json:
+        print_json(saved)
+    else:
+        click.echo(f"{saved['id']}@{saved['revision']}")
+
+
+async def _save(
+    store: str | None, source: Workflow, *, draft: bool, author: str, variables: tuple[tuple[str, str], ...]
+) -> JsonObject:
+    async with installation(store, variables=variables) as app:
+        saved = await app.save(source, author=author, draft=draft)
+    return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID[@REVISION]", shell_complete=complete_workflow)
+@store_option
+def get(workflow: str, *, store: str | None) -> None:
+    """Print a saved workflow as its author wrote it."""
+    click.echo(go(_source(store, workflow)).document.text, nl=False)
+
+
+async def _source(store: str | None, workflow: str) -> Workflow:
+    async with installation(store) as app:
+        return await app.source(workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@store_option
+def delete(workflow: str, *, store: str | None) -> None:
+    """Delete a workflow. Executions keep the revision they run; saving it again brings it back."""
+    go(_delete(store, workflow))
+    click.echo(f"deleted {shown(workflow)}", err=True)
+
+
+async def _delete(store: str | None, workflow: str) -> None:
+    async with installation(store) as app:
+        await delete_workflow(app, workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.argument("old", type=int, required=False)
+@click.argument("new", type=int, required=False)
+@store_option
+def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) -> None:
+    """Compare two revisions line by line; the latest two where none is named."""
+    click.echo(go(_diff(store, workflow, old, new)), nl=False)
+
+
+async def _diff(store: str | None, workflow: str, old: int | None, new: int | None) -> str:
+    async with installation(store) as app:
+        return await diff_revisions(app, workflow, old, new)

@@ -1,0 +1,135 @@
+"""Commands that look at executions without touching them: list, show, events, timeline."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final, cast
+
+import click
+
+from pointsman.app.lists import list_executions
+from pointsman.app.timeline import timeline as timeline_of
+from pointsman.app.watching import follow_events
+from pointsman.cli.bars import account_lines, bar_lines
+from pointsman.cli.completion import complete_execution, complete_workflow
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.outcomes import COLOURS, output_text, story
+from pointsman.cli.printing import print_json, print_line, shown
+from pointsman.values import Json, JsonObject
+
+STATUSES: Final = ("running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
+
+
+@click.command("list")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
+@click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@json_option
+@store_option
+def list_(
+    *,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    session: str | None,
+    limit: int,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """Executions, newest first."""
+    found = go(_list(store, statuses, workflow, session, limit))
+    if as_json:
+        print_json({"executions": cast("list[Json]", found)})
+        return
+    if not found:
+        click.echo("no executions", err=True)
+    for one in found:
+        status = str(one["status"])
+        styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
+        inside = "  sub-workflow" if one["parent"] else ""
+        click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
+
+
+async def _list(
+    store: str | None, statuses: tuple[str, ...], workflow: str | None, session: str | None, limit: int
+) -> list[JsonObject]:
+    async with installation(store) as app:
+        return await list_executions(app, statuses=statuses, workflow=workflow, session=session, limit=limit)
+
+
+def when(at: Json) -> str:
+    """An instant in the local time of whoever reads it."""
+    return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@json_option
+@store_option
+def show(execution: str, *, as_json: bool, store: str | None) -> None:
+    """The state of an execution: what it did, what it waits for, what it produced."""
+    view = go(_view(store, execution))
+    if as_json:
+        print_json(view)
+        return
+    path = cast("list[str]", view["path"])
+    click.echo(f"{view['workflowId']} {view['version']}, started {when(view['startedAt'])}")
+    click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
+    for name, value in cast(JsonObject, view["state"]).items():
+        click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
+    if view["output"] is not None:
+        click.echo(f"output:\n{output_text(view['output'])}")
+    for line in story(view, stopped=False, store=store, lasting=True):
+        click.echo(line)
+
+
+async def _view(store: str | None, execution: str) -> JsonObject:
+    async with installation(store) as app:
+        return await app.view(execution)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--jsonl", is_flag=True, help="One JSON object per line.")
+@click.option("--follow", is_flag=True, help="Wait for more until nothing more happens by itself.")
+@click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
+@store_option
+def events(execution: str, *, jsonl: bool, follow: bool, after: int, store: str | None) -> None:
+    """The journal of an execution: everything that happened, in order."""
+    go(_events(store, execution, after=after, follow=follow, jsonl=jsonl))
+
+
+async def _events(store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool) -> None:
+    async with installation(store) as app:
+        async for event in follow_events(app, execution, after=after, follow=follow):
+            if jsonl:
+                print_line(event)
+                continue
+            facts = {key: value for key, value in event.items() if key not in HEAD and value not in (None, "", [], {})}
+            told = "  ".join(f"{key}={shown(value, chars_max=60)}" for key, value in facts.items())
+            place = click.style(f"{event['seq']:>5}.{event['n']}", dim=True)
+            kind = click.style(f"{event['kind']:17}", fg="cyan")
+            click.echo(f"{place}  {kind} {shown(event.get('step', ''))}  {told}".rstrip())
+
+
+HEAD: Final = frozenset({"seq", "n", "at", "kind", "step", "node", "scope"})
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@json_option
+@store_option
+def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
+    """What ran when, as bars: work, waits, retries, one lane per node and branch; and what each node consumed."""
+    found = go(_timeline(store, execution))
+    if as_json:
+        print_json(found)
+        return
+    for line in (*bar_lines(found), "", *account_lines(found)):
+        click.echo(line)
+
+
+async def _timeline(store: str | None, execution: str) -> JsonObject:
+    async with installation(store) as app:
+        return await timeline_of(app, execution)
