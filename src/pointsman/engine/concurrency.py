@@ -10,7 +10,7 @@ a conflict. Trails exist only while a scope holds several tokens.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 
 from pointsman.engine.state import ScopeState
 from pointsman.engine.steps import Thread
@@ -31,6 +31,15 @@ def place(scope: ScopeState, path: tuple[str | int, ...], thread: Thread) -> int
 def wrote(scope: ScopeState, path: tuple[str | int, ...], thread: Thread) -> None:
     """Remember whose the value at `path` is."""
     scope.trails[path] = [thread]
+
+
+def wins(scope: ScopeState, path: tuple[str | int, ...], thread: Thread) -> bool:
+    """Whether a `last` of `thread` is the last in thread order so far. Remembers it."""
+    trail = scope.trails.setdefault(path, [])
+    beaten = any(one > thread and at_once(thread, one) for one in trail)
+    if thread not in trail:
+        insort(trail, thread)
+    return not beaten
 
 
 def at_once(one: Thread, other: Thread) -> bool:

@@ -11,7 +11,7 @@ parallel. Tokens in the queue are settled first, so `release` looks at a state t
 
 from __future__ import annotations
 
-from pointsman.engine import branching, looping, starting
+from pointsman.engine import branching, joining, looping, starting
 from pointsman.engine.concurrency import common
 from pointsman.engine.desk import Arrive, Desk, in_order
 from pointsman.engine.events import Arrival, Held, Parked
@@ -37,7 +37,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
     if (
         move.after is None
         or node.enter in ("arrival", "each")
-        or branching.was_fired(node, scope, move)
+        or joining.was_fired(node, scope, move)
         or _starts_alone(desk, node, scope)
     ):
         starting.start(desk, node, scope, move)
@@ -45,14 +45,14 @@ def arrive(desk: Desk, move: Arrive) -> None:
     if isinstance(node.does, Repeat) and looping.starts_now(desk, node, scope, move):
         starting.start(desk, node, scope, move)
         return
-    if isinstance(node.does, Gather) and branching.closes(node, scope) and desk.alone(scope):
+    if isinstance(node.does, Gather) and joining.closes(node, scope) and desk.alone(scope):
         branching.branch_arrived(desk, node, scope, after=move.after)
         return
     park(desk, scope, move)
 
 
 def _starts_alone(desk: Desk, node: PlanNode, scope: ScopeState) -> bool:
-    if node.enter == "merge" or (isinstance(node.does, Gather) and not branching.closes(node, scope)):
+    if node.enter == "merge" or (isinstance(node.does, Gather) and not joining.closes(node, scope)):
         return desk.alone(scope)
     return False
 
@@ -133,7 +133,7 @@ def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode) -> None:
     waiting = scope.parked[node.id]
     keys = looping.side(node, scope, list(waiting)) if isinstance(node.does, Repeat) else list(waiting)
     merged = in_order(keys, desk.plan.edge_index)
-    if isinstance(node.does, Gather) and branching.closes(node, scope):
+    if isinstance(node.does, Gather) and joining.closes(node, scope):
         branching.branch_arrived(desk, node, scope, merged=merged)
         return
     starting.start(desk, node, scope, _merged_move(scope, node, merged), merged)

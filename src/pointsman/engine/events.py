@@ -348,25 +348,24 @@ class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
     by: str = ""
 
 
-Event: TypeAlias = (
-    ExecutionStarted
-    | StepStarted
-    | StepPassed
-    | StepSucceeded
-    | StepFailed
+StepEvent: TypeAlias = StepStarted | StepPassed | StepSucceeded | Parked | Held | TokenEnded | BranchSettled | LoopRound
+"""What most rows consist of."""
+
+CourseEvent: TypeAlias = (
+    StepFailed
     | AttemptStarted
     | LeavingFailed
     | StepCancelled
-    | Parked
-    | Held
-    | TokenEnded
     | ScopesOpened
-    | BranchSettled
     | ScopesClosed
     | LoopEntered
-    | LoopRound
     | LoopLeft
-    | GateOpened
+    | LimitsRaised
+)
+"""What changes the course of steps."""
+
+WaitEvent: TypeAlias = (
+    GateOpened
     | GateClosed
     | TimerSet
     | TimerRang
@@ -376,8 +375,12 @@ Event: TypeAlias = (
     | ChildAsked
     | Warned
     | LimitHit
+)
+"""What the world owes, gave, or was told."""
+
+LifeEvent: TypeAlias = (
+    ExecutionStarted
     | HandedOver
-    | LimitsRaised
     | ExecutionPaused
     | ExecutionResumed
     | ExecutionInterrupted
@@ -386,3 +389,6 @@ Event: TypeAlias = (
     | ExecutionCancelled
     | ExecutionRetried
 )
+"""What happens to the execution as a whole."""
+
+Event: TypeAlias = StepEvent | CourseEvent | WaitEvent | LifeEvent

@@ -13,8 +13,7 @@ from typing import assert_never
 
 from pointsman.engine import concurrency, events, scopes, tokens
 from pointsman.engine.data import Data
-from pointsman.engine.events import Event, Write
-from pointsman.engine.reports import Usage
+from pointsman.engine.events import CourseEvent, Event, LifeEvent, WaitEvent
 from pointsman.engine.state import (
     ExecutionState,
     Gate,
@@ -27,9 +26,8 @@ from pointsman.engine.state import (
     Waiting,
 )
 from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.writing import say, show, spend, write
 from pointsman.values import Json, JsonObject
-
-MESSAGES = ("messages",)
 
 
 def begin_row(state: ExecutionState, seq: int, at: float) -> None:
@@ -39,8 +37,8 @@ def begin_row(state: ExecutionState, seq: int, at: float) -> None:
     state.left = {}
 
 
-def fold(state: ExecutionState, event: Event) -> None:  # noqa: C901 - one flat list of all events is the clearest
-    """Apply one event."""
+def fold(state: ExecutionState, event: Event) -> None:
+    """Apply one event. The frequent ones come first."""
     match event:
         case events.StepSucceeded():
             _step_succeeded(state, event)
@@ -58,6 +56,12 @@ def fold(state: ExecutionState, event: Event) -> None:  # noqa: C901 - one flat 
             _parked(state, event)
         case events.Held():
             _held(state, event)
+        case _:
+            _fold_course(state, event)
+
+
+def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEvent) -> None:
+    match event:
         case events.StepFailed():
             _step_failed(state, event)
         case events.AttemptStarted():
@@ -65,8 +69,6 @@ def fold(state: ExecutionState, event: Event) -> None:  # noqa: C901 - one flat 
         case events.LeavingFailed():
             at = event.step
             state.failed = Waiting(at.node, at.scope, "", state.left[at])
-        case events.Warned() | events.Emitted() | events.EventTaken():
-            pass
         case events.StepCancelled():
             tokens.settle(state, event.step)
         case events.ScopesOpened():
@@ -77,6 +79,12 @@ def fold(state: ExecutionState, event: Event) -> None:  # noqa: C901 - one flat 
             state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
         case events.LoopLeft():
             state.scopes[event.scope].loops.pop(event.node, None)
+        case _:
+            _fold_waits(state, event)
+
+
+def _fold_waits(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
+    match event:
         case events.GateOpened():
             state.steps[event.step].gate = Gate(
                 event.gate, event.message, event.options, event.form, event.shown, event.editable, event.approvers
@@ -93,28 +101,16 @@ def fold(state: ExecutionState, event: Event) -> None:  # noqa: C901 - one flat 
             state.steps[event.step].child = True
         case events.LimitsRaised():
             state.limits.update(event.limits)
+        case events.Warned() | events.Emitted() | events.EventTaken() | events.LimitHit():
+            pass
         case _:
-            _life(state, event)
+            _fold_life(state, event)
 
 
-def _life(
-    state: ExecutionState,
-    event: events.ExecutionStarted
-    | events.LimitHit
-    | events.HandedOver
-    | events.ExecutionPaused
-    | events.ExecutionResumed
-    | events.ExecutionInterrupted
-    | events.ExecutionCompleted
-    | events.ExecutionFailed
-    | events.ExecutionCancelled
-    | events.ExecutionRetried,
-) -> None:
+def _fold_life(state: ExecutionState, event: LifeEvent) -> None:
     match event:
         case events.ExecutionStarted():
             _started(state, event)
-        case events.LimitHit():
-            pass
         case events.HandedOver():
             state.handed_off = True
             state.left[NOBODY] = Left(event.value)
@@ -208,38 +204,6 @@ def _step_started(state: ExecutionState, event: events.StepStarted) -> None:
     tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs))
 
 
-def write(state: ExecutionState, scope: ScopeState, writes: tuple[Write, ...], result: Json, thread: Thread) -> None:
-    """Apply the writes of a step to its scope, and keep them for the data around a branch."""
-    for one in writes:
-        value = result if one.whole else one.value
-        if scope.tokens > 1 and one.reduce == "append":
-            place = concurrency.place(scope, one.path, thread)
-            if place is not None:
-                scope.data.insert(one.path, place, value)
-            else:
-                scope.data.write(one, value)
-        else:
-            scope.data.write(one, value)
-            if scope.tokens > 1:
-                concurrency.wrote(scope, one.path, thread)
-        if scope.opening is not None:
-            scopes.remember(scope, one, value)
-
-
-def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:
-    """The writes that add to the conversation."""
-    return tuple(Write(MESSAGES, "append", message) for message in messages)
-
-
-def show(result: Json, said: JsonObject | None) -> Json:
-    """What `nodes.<id>` is: the result, and beside it what the engine says (`text`, `branch`, `action`, `round`)."""
-    if not said:
-        return result
-    if isinstance(result, dict):
-        return {**said, **result}
-    return said if result is None else {**said, "result": result} if "branch" in said or "action" in said else result
-
-
 def _step_passed(state: ExecutionState, event: events.StepPassed) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
@@ -274,17 +238,6 @@ def _step_succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
     value = at.left.value if event.keeps else event.result
     state.left[step] = at.left._replace(value=value, pending=event.pending)
     tokens.settle(state, step)
-
-
-def spend(state: ExecutionState, usage: Usage) -> None:
-    """Add what a piece of work consumed."""
-    total = state.usage
-    total.input_tokens += usage.input_tokens
-    total.output_tokens += usage.output_tokens
-    total.model_calls += usage.model_calls
-    total.tool_calls += usage.tool_calls
-    if usage.cost_usd is not None:
-        total.cost_usd = (total.cost_usd or 0.0) + usage.cost_usd
 
 
 def _step_failed(state: ExecutionState, event: events.StepFailed) -> None:

@@ -73,7 +73,7 @@ def check_conflicts(scope: ScopeState, writes: tuple[Write, ...], thread: Thread
     if not scope.trails:
         return
     for write in writes:
-        if write.reduce in ("set", "last"):
+        if write.reduce == "set":
             other = concurrency.conflict(scope, write.path, thread)
             if other is not None:
                 raise StepRefused(
@@ -114,10 +114,10 @@ def measured(state: ExecutionState) -> int:
     """The exact size of all data, in bytes: the state, and what open branches wrote. O(size)."""
     total = size_of(state.root.data.root)
     for scope in state.scopes.values():
-        total += sum(size_of(value) for _, value in scope.writes)
+        total += sum(size_of(value) for _, value, _ in scope.writes)
     for opening in state.openings.values():
         for branch in opening.settled.values():
-            total += sum(size_of(value) for _, value in branch.writes)
+            total += sum(size_of(value) for _, value, _ in branch.writes)
     return total
 
 

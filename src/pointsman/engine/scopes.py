@@ -11,11 +11,12 @@ Branches share the base tree; opening 10 000 of them copies nothing.
 from __future__ import annotations
 
 from pointsman.engine import events
+from pointsman.engine.concurrency import at_once
 from pointsman.engine.data import Data
 from pointsman.engine.events import Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
-from pointsman.engine.steps import Scope, Step
+from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState, Written
+from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.engine.tokens import settle
 from pointsman.values import Json
 
@@ -52,11 +53,23 @@ def begin(state: ExecutionState, key: Scope) -> ScopeState:
     return scope
 
 
-def remember(scope: ScopeState, write: Write, value: Json) -> None:
-    """Keep a write for the data around. A `set` of the same path replaces the one before it when nothing is between."""
-    if write.reduce in ("set", "last") and scope.writes and scope.writes[-1][0].path == write.path:
-        scope.writes.pop()
-    scope.writes.append((Write(write.path, write.reduce), value))
+def remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> None:
+    """Keep a write for the data around, in thread order among those that ran at once.
+
+    A `set` of the same path replaces the one before it when nothing is between.
+    """
+    writes = scope.writes
+    if (
+        write.reduce in ("set", "last")
+        and writes
+        and writes[-1].write.path == write.path
+        and writes[-1].thread == thread
+    ):
+        writes.pop()
+    at = len(writes)
+    while at and writes[at - 1].thread > thread and at_once(thread, writes[at - 1].thread):
+        at -= 1
+    writes.insert(at, Written(Write(write.path, write.reduce), value, thread))
 
 
 def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
@@ -107,12 +120,13 @@ def close(state: ExecutionState, event: events.ScopesClosed) -> None:
     opening = state.openings[event.step]
     around = opening.scope
     parent = around.opening
+    thread = state.steps[event.step].left.thread
     for branch in event.branches:
         settled = opening.settled[branch]
-        for write, value in settled.writes:
+        for write, value, _ in settled.writes:
             around.data.write(write, value)
             if parent is not None:
-                remember(around, write, value)
+                remember(around, write, value, thread)
         around.nodes.update(settled.nodes)
     value = event.result
     if event.brought is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, branching, ending, limits, looping, waiting
+from pointsman.engine import asking, branching, ending, joining, limits, looping, waiting
 from pointsman.engine.commands import Publish, StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
@@ -70,7 +70,7 @@ def _start(entry: Entry) -> None:
         case Fork():
             branching.open_branches(entry.desk, entry, does)
         case Gather():
-            branching.gather(entry, does)
+            joining.gather(entry, does)
         case Repeat():
             looping.next_round(entry, does)
         case Ask():

@@ -47,6 +47,14 @@ class Waiting(NamedTuple):
     left: Left
 
 
+class Written(NamedTuple):
+    """What a branch wrote, kept for the data around it."""
+
+    write: Write
+    value: Json
+    thread: Thread
+
+
 @dataclass(slots=True)
 class Gate:
     """An open gate: what a person is asked."""
@@ -92,7 +100,7 @@ class BranchState:
 
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     value: Json
-    writes: list[tuple[Write, Json]]
+    writes: list[Written]
     nodes: dict[str, Json]
     failure: Failure | None = None
 
@@ -152,7 +160,7 @@ class ScopeState:
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = field(default_factory=dict[str, Json])
-    writes: list[tuple[Write, Json]] = field(default_factory=list[tuple[Write, Json]])
+    writes: list[Written] = field(default_factory=list[Written])
     """What a branch wrote, for the data around it; empty in the outermost scope."""
     visits: dict[tuple[str, Thread], int] = field(default_factory=dict[tuple[str, Thread], int])
     parked: dict[str, dict[tuple[str, Thread], Waiting]] = field(
