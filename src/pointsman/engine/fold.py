@@ -79,6 +79,8 @@ def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEve
             state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
         case events.LoopLeft():
             state.scopes[event.scope].loops.pop(event.node, None)
+        case events.LimitsRaised():
+            state.limits.update(event.limits)
         case _:
             _fold_waits(state, event)
 
@@ -99,8 +101,6 @@ def _fold_waits(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             state.steps[event.step].event = event.name
         case events.ChildAsked():
             state.steps[event.step].child = True
-        case events.LimitsRaised():
-            state.limits.update(event.limits)
         case events.Warned() | events.Emitted() | events.EventTaken() | events.LimitHit():
             pass
         case _:
