@@ -77,6 +77,11 @@ class Settings(BaseModel):
     def store_url(self) -> str:
         return self.store or f"sqlite:///{data_directory() / 'pointsman.db'}"
 
+    @property
+    def model_in_effect(self) -> str:
+        """The model of agents that name none, or the scripted one where no other could be asked."""
+        return self.model or ("" if self.has_provider() else "scripted")
+
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """The variables definitions may use, with their values."""
         env = os.environ if environment is None else environment

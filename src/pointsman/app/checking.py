@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
@@ -13,9 +15,14 @@ from pointsman.definition.check.lenience import lenient as without_dangling_edge
 from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems, warning
 from pointsman.definition.workflow import Workflow as Definition
+from pointsman.dialects.checked import repaired
+from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import JsonObject
+
+OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
+"""Where an agent lists a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +65,22 @@ def check_workflow(
     if lenient:
         workflow, dropped = without_dangling_edges(workflow)
     found = [*dropped, *check(workflow, known=known)]
-    if lenient:
+    if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    placed = (source.read.placed(problem) for problem in found)
+    placed = (source.read.placed(repaired(problem, source.read)) for problem in found)
     return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)
 
 
 def softened(problem: Problem) -> Problem:
-    """Under leniency agents nobody knows are played by the model without a role of their own."""
-    return replace(problem, severity="warning") if problem.code == "unknown-agent" else problem
+    """Where the scripted model plays, and under leniency, agents and their tools need not be known.
+
+    A `tool` node has no model that could do without its tool: that stays an error.
+    """
+    played = problem.code == "unknown-agent" or (
+        problem.code == "unknown-tool" and OF_AN_AGENT.search(problem.pointer) is not None
+    )
+    return replace(problem, severity="warning") if played else problem
 
 
 def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]) -> Known:
