@@ -34,8 +34,6 @@ class ScriptDiffers(CallerError):
 
 def load_script(path: str | Path) -> Script:
     """Read a script. Raises `FileUnreadable`, and `ScriptRefused` listing its problems."""
-    from pointsman.models.script_reader import read_script
-
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(BYTES_MAX + 1)
@@ -44,6 +42,13 @@ def load_script(path: str | Path) -> Script:
         raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a script.") from None
     except UnicodeDecodeError:
         raise FileUnreadable(f"{str(path)!r} is not UTF-8", hint="A script is YAML or JSON in UTF-8.") from None
+    return parse_script(text)
+
+
+def parse_script(text: str) -> Script:
+    """Read the text of a script. Raises `ScriptRefused` listing its problems."""
+    from pointsman.models.script_reader import read_script
+
     return read_script(text)
 
 

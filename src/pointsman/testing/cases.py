@@ -1,0 +1,151 @@
+"""Runs workflow tests: offline, in memory, with the scripted model, in virtual time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import msgspec
+from pydantic import ValidationError
+
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.driving import Answer, drive
+from pointsman.app.scripts import load_script, parse_script
+from pointsman.errors import PointsmanError
+from pointsman.models.script import Script
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.testing.files import Case, Expect, TestRefused, read_tests
+from pointsman.testing.matching import differences, fits, missing_in_order, same, shown
+from pointsman.values import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one test. No failures: it passed."""
+
+    file: Path
+    name: str
+    failures: tuple[str, ...]
+    seconds: float
+    """Of real time."""
+
+
+def run_file(path: Path) -> Iterator[Outcome]:
+    """Run the tests of a file. A file that cannot be used is one failed test."""
+    try:
+        cases = read_tests(path)
+    except TestRefused as why:
+        told = [f"{path}:{p.line}:{p.column}: {p.message}" for p in why.problems] or [str(why)]
+        yield Outcome(path, path.name, tuple(told), 0.0)
+        return
+    for case in cases:
+        began = time.perf_counter()
+        failures = run_case(case, path.parent)
+        yield Outcome(path, case.name, failures, time.perf_counter() - began)
+
+
+def run_case(case: Case, directory: Path) -> tuple[str, ...]:
+    """Run one test; what was not as expected."""
+    try:
+        app = Pointsman(
+            settings=Settings.model_validate({**case.settings, "store": "memory:"}),
+            model="scripted",
+            script=_script(case, directory),
+            clock=VirtualClock(),
+        )
+        source = Workflow.load(directory / case.workflow, dialect=case.dialect)
+        saved = [Workflow.load(directory / one) for one in case.saved]
+        return tuple(run_virtually(_run(app, source, saved, case)))
+    except ValidationError as why:
+        first = why.errors()[0]
+        return (f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}",)
+    except PointsmanError as why:
+        return (f"{why.code}: {why} {why.hint}".rstrip(),)
+
+
+def _script(case: Case, directory: Path) -> Script | None:
+    if case.script is None:
+        return None
+    if isinstance(case.script, str):
+        return load_script(directory / case.script)
+    return parse_script(msgspec.json.encode(case.script).decode())
+
+
+async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Case) -> list[str]:
+    async with app:
+        for one in saved:
+            await app.save(one)
+        if case.expect.problems is not None:
+            checked = await app.check(source, lenient=case.lenient)
+            codes: list[Json] = [p.code for p in checked.problems if p.severity == "error"]
+            return _unlike("problems", [*case.expect.problems], codes)
+        execution = await app.start(source, case.input, session=case.session, lenient=case.lenient)
+        unused = await _drive(execution, case)
+        view = await execution.view()
+        events = [event async for event in execution.events(follow=False)]
+    found = [*_mismatches(case.expect, view, events)]
+    return [*found, *(f"answers: no gate of {one.node!r} opened for {one.action!r}" for one in unused)]
+
+
+async def _drive(execution: Execution, case: Case) -> tuple[Answer, ...]:
+    answers = tuple(_answer(node, one) for node, said in case.answers.items() for one in said)
+    answers = await drive(execution, answers)
+    for name, data in case.signals.items():
+        await execution.signal(name, data)
+        answers = await drive(execution, answers)
+    return answers
+
+
+def _answer(node: str, said: str | JsonObject) -> Answer:
+    if isinstance(said, str):
+        return Answer(node, said)
+    unknown = set(said) - {"action", "data", "comment"}
+    if unknown or not isinstance(said.get("action"), str):
+        raise TestRefused(f"answers.{node}: an answer is an action, or {{action, data, comment}}, not {shown(said)}")
+    return Answer(node, str(said["action"]), said.get("data"), str(said.get("comment", "")))
+
+
+def _mismatches(expect: Expect, view: JsonObject, events: list[JsonObject]) -> Iterator[str]:
+    status = expect.status or ("completed" if expect.errors is None and expect.waiting is None else None)
+    if status is not None and view["status"] != status:
+        yield f"status: expected {status}, was {view['status']}{_because(view)}"
+    named = expect.model_fields_set
+    if "output" in named:
+        yield from differences(expect.output, view["output"], "output")
+    if "output_exactly" in named and not same(expect.output_exactly, view["output"]):
+        yield f"output: expected exactly {shown(expect.output_exactly)}, was {shown(view['output'])}"
+    if expect.path is not None:
+        yield from _unlike("path", [*expect.path], cast("list[Json]", view["path"]))
+    if (lost := missing_in_order(expect.path_contains, cast("list[Json]", view["path"]))) is not None:
+        yield f"path: {shown(lost)} does not come in this order; was {shown(view['path'])}"
+    yield from differences(expect.state, view["state"], "state")
+    if (lost := missing_in_order(expect.events, events)) is not None:
+        yield f"events: {shown(lost)} does not come in this order"
+    if expect.errors is not None:
+        yield from _errors(expect.errors, cast("list[JsonObject]", view["errors"]))
+    if expect.waiting is not None:
+        waiting: list[Json] = [cast(JsonObject, gate)["nodeId"] for gate in cast("list[Json]", view["waiting"])]
+        yield from _unlike("waiting", [*expect.waiting], waiting)
+
+
+def _errors(expected: tuple[str | JsonObject, ...], found: list[JsonObject]) -> Iterator[str]:
+    wanted: list[JsonObject] = [{"code": one} if isinstance(one, str) else one for one in expected]
+    if len(wanted) != len(found) or not all(fits(one, came) for one, came in zip(wanted, found, strict=True)):
+        came: list[Json] = [{"code": one["code"], "nodeId": one["nodeId"], "message": one["message"]} for one in found]
+        yield f"errors: expected {shown([*expected])}, were {shown(came)}"
+
+
+def _because(view: JsonObject) -> str:
+    errors = cast("list[JsonObject]", view["errors"])
+    waiting = cast("list[JsonObject]", view["waiting"])
+    if errors:
+        return f": {errors[-1]['code']} in {errors[-1]['nodeId']}: {errors[-1]['message']}"
+    return f" at {', '.join(str(gate['nodeId']) for gate in waiting)}" if waiting else ""
+
+
+def _unlike(what: str, expected: list[Json], found: list[Json]) -> list[str]:
+    return [] if expected == found else [f"{what}: expected {shown(expected)}, was {shown(found)}"]

@@ -1,0 +1,104 @@
+"""Virtual time: an event loop on which waiting costs nothing. When nothing can happen now, the clock leaps ahead.
+
+loop idle ─▶ a thread works?  yes: wait for it, in real time
+                              no:  time := when the next timer rings
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, Final, TypeVar
+
+from pointsman.errors import EngineBug
+
+T = TypeVar("T")
+
+BEGIN: Final = 1_767_225_600.0
+"""2026-01-01T00:00:00Z: virtual time begins here, so that what it stamps is always the same."""
+STUCK_S: Final = 30.0
+"""Real seconds without anything that could happen."""
+
+
+class NothingCanHappen(EngineBug):
+    """Everything waits, and no timer, thread or connection is left that could end it."""
+
+    code = "nothing-can-happen"
+
+
+class VirtualClock:
+    """The clock of a `VirtualLoop`: unix seconds that begin at `BEGIN`."""
+
+    def now(self) -> float:
+        return BEGIN + asyncio.get_running_loop().time()
+
+    async def sleep_until(self, at: float) -> None:
+        """Takes no real time once nothing else can happen before."""
+        await asyncio.sleep(max(0.0, at - self.now()))
+
+
+class _Leaping(selectors.BaseSelector):
+    """Asks for what is ready now; what it would have to wait for, it skips."""
+
+    def __init__(self) -> None:
+        self._real = selectors.DefaultSelector()
+        self.now = 0.0
+        self.threads = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = self._real.select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if self.threads:
+            return self._real.select(None)
+        if timeout is not None:
+            self.now += timeout
+            return []
+        ready = self._real.select(STUCK_S)
+        if not ready:
+            raise NothingCanHappen("everything waits for something that cannot come")
+        return ready
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop with a time of its own, which begins at 0."""
+
+    def __init__(self) -> None:
+        self._leaping = _Leaping()
+        super().__init__(self._leaping)
+
+    def time(self) -> float:
+        return self._leaping.now
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Time stands still while threads work: nobody can tell how long they would have taken."""
+        future = super().run_in_executor(executor, func, *args)
+        self._leaping.threads += 1
+        future.add_done_callback(self._thread_ended)
+        return future
+
+    def _thread_ended(self, _: asyncio.Future[Any]) -> None:
+        self._leaping.threads -= 1
+
+
+def run_virtually(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(work)
