@@ -11,13 +11,14 @@ from typing import Final
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.entry import Entry, fail_open_step, set_timer
-from pointsman.engine.events import GateClosed, GateOpened, StepSucceeded, Write
+from pointsman.engine.events import GateClosed, GateOpened, StepSucceeded
+from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import written
+from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.plan import Ask
 from pointsman.engine.reports import GateAnswered
 from pointsman.engine.state import StepState
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
 
 EDIT: Final = "edit"
@@ -93,7 +94,14 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
         said["comment"] = comment
     if by:
         said["by"] = by
-    writes += written(desk, scope, node, answer, shown=said)
+    try:
+        writes += written(desk, scope, node, answer, shown=said)
+        accept(desk, scope, node, at.left.thread, tuple(writes), answer)
+    except CallerError:
+        raise
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
     desk.emit(GateClosed(step=at.step, action=action, data=data, comment=comment, by=by))
@@ -101,7 +109,7 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
         StepSucceeded(step=at.step, attempt=at.attempt, result=answer, keeps=True, said=said, writes=tuple(writes))
     )
     desk.touched[at.step.scope] = None
-    desk.queue.append(Leave(at.step, (action,)))
+    desk.go(Leave(at.step, (action,)))
 
 
 def _edits(desk: Desk, at: StepState, data: Json) -> tuple[Write, ...]:

@@ -1,54 +1,35 @@
 """Branching: a parallel opens one scope per branch, its join closes them.
 
     parallel ──┬─ branch 0 ─ … ─┐ arrived
-               ├─ branch 1 ─ … ─┤ ended / failed / cancelled      join: fires when `wait` is met,
-               └─ branch 2 ─ … ─┘                                 or when every branch is settled
+               ├─ branch 1 ─ … ─┤ ended / failed / cancelled      ─▶ joining
+               └─ branch 2 ─ … ─┘
 
-Branches begin in order, at most `parallel_max` at a time. What the join sees, and what is written around, comes in
-branch order, never in arrival order.
+Branches begin in order, at most `parallel_max` at a time.
 """
 
 from __future__ import annotations
 
-from pointsman.engine import cancelling
-from pointsman.engine.desk import Arrive, Desk, Fall, Leave, key_of
+from typing import Literal
+
+from pointsman.engine import cancelling, joining
+from pointsman.engine.desk import Arrive, Desk, key_of
 from pointsman.engine.entry import Entry, set_timer
-from pointsman.engine.events import Arrival, BranchSettled, ScopesClosed, ScopesOpened, StepFailed
+from pointsman.engine.events import BranchSettled, ScopesOpened
+from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
-from pointsman.engine.joining import aggregated, check_branches, check_expected, results, seen_by
-from pointsman.engine.outputs import StepRefused, failure_from
-from pointsman.engine.plan import Fork, Gather, PlanEdge, PlanNode
+from pointsman.engine.outputs import StepRefused
+from pointsman.engine.plan import Fork, Gather, PlanEdge
 from pointsman.engine.state import Opening, ScopeState
-from pointsman.engine.steps import Scope, Step
-from pointsman.errors import PointsmanError
+from pointsman.engine.steps import Step
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
-
-
-def open_for(desk: Desk, scope: Scope) -> bool:
-    """Whether a scope that does not exist yet may still begin: its opening is there and waits for it."""
-    opening = opening_of(desk, scope)
-    return opening is not None and not opening.detached
-
-
-def opening_of(desk: Desk, scope: Scope) -> Opening | None:
-    """The opening that a branch scope belongs to."""
-    held = desk.state.scopes.get(scope)
-    if held is not None:
-        return held.opening
-    last = scope[-1]
-    found = desk.state.openings.get(Step(last.parallel, scope[:-1], last.visit))
-    if found is not None:
-        return found
-    wanted = (last.parallel, scope[:-1], last.visit)
-    return next((o for s, o in desk.state.openings.items() if s[:3] == wanted), None)
 
 
 def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
     """Open one scope per (item × start)."""
     env = entry.environment()
     items = _items(entry, does, env)
-    starts = tuple(edge for edge in does.starts if edge.test is None or edge.test(env))
+    starts = _starts(does, env)
     keys = _keys(entry, does, items, starts)
     entry.began()
     desk.emit(
@@ -64,21 +45,38 @@ def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
     opening = desk.state.openings[entry.step]
     _set_join_timer(desk, opening, does)
     if opening.total == 0:
-        check(desk, opening)
+        joining.check(desk, opening)
     else:
         pump(desk, opening)
+
+
+def _starts(does: Fork, env: Environment) -> tuple[PlanEdge, ...]:
+    """The edges that hold, else the default ones."""
+    holds = tuple(e for e in does.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
+    return holds or tuple(edge for edge in does.starts if edge.kind == "default")
+
+
+def skip(entry: Entry, does: Fork) -> None:
+    """The parallel is passed over: what reached it goes on at its join."""
+    entry.passed(said={"skipped": True}, leaves=False)
+    if does.join is not None:
+        entry.desk.go(Arrive(does.join, entry.scope.key, None, entry.step, entry.move.thread))
+    else:
+        entry.desk.end_token(entry.step)
 
 
 def _items(entry: Entry, does: Fork, env: Environment) -> list[Json] | None:
     if does.items is None:
         return None
     found = entry.desk.value(entry.scope, does.items, env)
+    if not found and does.one_scope and found in (None, [], {}):
+        return None
     if isinstance(found, list):
         return found
     if isinstance(found, dict):
         return [{"key": key, "value": value} for key, value in found.items()]
     if found is None:
-        return None if does.one_scope else []
+        return []
     raise StepRefused(
         Failure(
             code="items-not-a-list",
@@ -104,13 +102,24 @@ def _keys(entry: Entry, does: Fork, items: list[Json] | None, starts: tuple[Plan
             )
         )
     entry.desk.warn("duplicate-item-key", f"items of {entry.node.id!r} share keys; they were numbered", entry.step)
-    return tuple(key if keys.index(key) == number else f"{key}_{number}" for number, key in enumerate(keys))
+    return _numbered(keys)
+
+
+def _numbered(keys: list[str]) -> tuple[str, ...]:
+    """Later ones of several get their number appended."""
+    found: dict[str, None] = {}
+    for number, key in enumerate(keys):
+        own = key if key not in found else f"{key}_{number}"
+        while own in found:
+            own += "_"
+        found[own] = None
+    return tuple(found)
 
 
 def _set_join_timer(desk: Desk, opening: Opening, does: Fork) -> None:
-    join = desk.plan.nodes[does.join] if does.join is not None else None
-    if join is not None and isinstance(join.does, Gather) and join.does.timeout_s is not None:
-        set_timer(desk, opening.step, "join", desk.state.at + join.does.timeout_s)
+    gather = desk.plan.nodes[does.join].does if does.join is not None else None
+    if isinstance(gather, Gather) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
+        set_timer(desk, opening.step, "join", desk.state.at + gather.timeout_s)
 
 
 def pump(desk: Desk, opening: Opening) -> None:
@@ -120,19 +129,14 @@ def pump(desk: Desk, opening: Opening) -> None:
     most = does.parallel_max or desk.plan.limits.parallel
     raised = desk.state.limits.get("parallel")
     most = int(raised) if raised is not None and does.parallel_max is None else most
+    if opening.running >= most or opening.next >= opening.total:
+        return
     edges = {edge.id: edge for edge in does.starts}
-    while opening.running < most and opening.next < opening.total and not opening.detached:
+    while opening.running < most and opening.next < opening.total:
         branch = opening.next
         scope = desk.scope(opening.branch_scope(branch))
         edge = edges[opening.starts[branch % len(opening.starts)]]
-        desk.arrive(Arrive(edge.target, scope.key, edge, opening.step))
-
-
-def branch_arrived(
-    desk: Desk, join: PlanNode, scope: ScopeState, *, after: Step | None = None, merged: tuple[Arrival, ...] = ()
-) -> None:
-    """A branch has reached its join, and nothing of it can come there any more."""
-    settle(desk, scope, "arrived", after=after, merged=merged)
+        desk.go(Arrive(edge.target, scope.key, edge, opening.step))
 
 
 def branch_ended(desk: Desk, scope: ScopeState) -> bool:
@@ -145,7 +149,7 @@ def branch_ended(desk: Desk, scope: ScopeState) -> bool:
     fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
     if fresh and not opening.detached:
         for edge in fresh:
-            desk.arrive(Arrive(edge.target, scope.key, edge, opening.step))
+            desk.go(Arrive(edge.target, scope.key, edge, opening.step))
         return True
     settle(desk, scope, "ended")
     return True
@@ -154,7 +158,7 @@ def branch_ended(desk: Desk, scope: ScopeState) -> bool:
 def settle(
     desk: Desk,
     scope: ScopeState,
-    outcome: str,
+    outcome: Literal["arrived", "ended", "failed"],
     *,
     after: Step | None = None,
     merged: tuple[Arrival, ...] = (),
@@ -168,117 +172,27 @@ def settle(
         BranchSettled(
             step=opening.step,
             branch=scope.key[-1].branch,
-            outcome=outcome,  # pyright: ignore[reportArgumentType] - the four outcomes
+            outcome=outcome,
             after=after,
             merged=merged,
             failure=failure,
         )
     )
-    if opening.detached:
-        desk.touched[opening.scope.key] = None
-        return
-    if not check(desk, opening):
+    if not opening.detached:
+        joining.check(desk, opening)
+    if desk.state.openings.get(opening.step) is opening:
         pump(desk, opening)
+    desk.touched[opening.scope.key] = None
 
 
-def check(desk: Desk, opening: Opening) -> bool:
-    """Fire the join of an opening if its time has come. True if it did."""
+def fail(desk: Desk, scope: ScopeState, failure: Failure) -> None:
+    """A branch failed: its parallel fails with it, or goes on without it."""
+    opening = scope.opening
+    assert opening is not None
     does = desk.node(opening.step).does
     assert isinstance(does, Fork)
-    settled = len(opening.settled) == opening.total
-    if does.join is None:
-        if settled:
-            _close_unjoined(desk, opening)
-        return settled
-    join = desk.plan.nodes[does.join]
-    assert isinstance(join.does, Gather)
-    if join.does.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
-        if settled:
-            _close_inner(desk, opening, join)
-        return settled
-    if not settled and not _met(desk, opening, join, join.does):
-        return False
-    fire(desk, opening, join)
-    return True
-
-
-def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
-    """Whether enough branches have arrived."""
-    wait = does.wait
-    if isinstance(wait, str):
-        return wait == "any" and opening.arrived > 0
-    if isinstance(wait, int):
-        return opening.arrived >= wait
-    if isinstance(wait, float):
-        return opening.arrived >= wait * opening.total
-    if opening.arrived == 0:
-        return False
-    env = desk.environment(opening.scope, join, None, seen_by(desk, opening))
-    return wait(env)
-
-
-def fire(desk: Desk, opening: Opening, join: PlanNode) -> None:
-    """Close the opening and let control through its join."""
-    does = join.does
-    assert isinstance(does, Gather)
-    if does.cancel_rest:
-        cancelling.cancel_branches(desk, opening)
-    branches = tuple(sorted(opening.settled))
-    try:
-        check_branches(desk, opening)
-        value = aggregated(desk, opening, join, does)
-        check_expected(desk, opening, does)
-    except PointsmanError as why:
-        fail_opening(desk, opening, failure_from(why))
+    if does.on_branch_error == "fail" and not opening.detached:
+        joining.fail_opening(desk, opening, failure)
         return
-    brought = None
-    if does.aggregate is None and does.aggregate_value is None:
-        brought = tuple(one.branch for one in results(desk, opening))
-    desk.emit(
-        ScopesClosed(
-            step=opening.step,
-            branches=branches,
-            forgotten=opening.running == 0,
-            brought=brought,
-            result=None if brought is not None else value,
-        )
-    )
-    desk.touched[opening.scope.key] = None
-    desk.arrive(Arrive(join.id, opening.scope.key, None, opening.step, desk.left(opening.step).thread))
-
-
-def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
-    try:
-        check_branches(desk, opening)
-    except StepRefused as why:
-        fail_opening(desk, opening, why.failure)
-        return
-    brought = tuple(one.branch for one in results(desk, opening))
-    desk.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled)), brought=brought))
-    desk.touched[opening.scope.key] = None
-    desk.arrive(Arrive(join.id, opening.scope.key, None, opening.step, desk.left(opening.step).thread))
-
-
-def _close_unjoined(desk: Desk, opening: Opening) -> None:
-    """Without a join the parallel is over when its branches are; nothing follows it."""
-    try:
-        check_branches(desk, opening)
-    except StepRefused as why:
-        fail_opening(desk, opening, why.failure)
-        return
-    desk.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled))))
-    desk.end_token(opening.step, reason="swallowed")
-
-
-def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
-    """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
-    cancelling.cancel_branches(desk, opening)
-    step = opening.step
-    at = desk.state.steps[step]
-    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
-    desk.touched[step.scope] = None
-    node = desk.node(step)
-    if node.catches:
-        desk.queue.append(Leave(step, failed=failure))
-    else:
-        desk.queue.append(Fall(step, failure))
+    cancelling.cancel_steps(desk, scope.key)
+    settle(desk, scope, "failed", failure=failure)

@@ -6,13 +6,15 @@ from pointsman.engine.commands import DropTimer, Stop, StopChild
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import BranchSettled, StepCancelled
 from pointsman.engine.state import Opening, StepState
-from pointsman.engine.steps import Scope
+from pointsman.engine.steps import Scope, Step
 
 
-def cancel_steps(desk: Desk, scope: Scope) -> None:
-    """Cancel every open step in a scope and the scopes inside it, innermost first."""
+def cancel_steps(desk: Desk, scope: Scope, *, within: frozenset[str] | None = None) -> None:
+    """Cancel every open step in a scope and the scopes inside it, innermost first. `within`: only at these nodes."""
     width = len(scope)
     inside = [at for at in desk.state.steps.values() if at.step.scope[:width] == scope]
+    if within is not None:
+        inside = [at for at in inside if _place_in(at.step, width) in within]
     for at in sorted(inside, key=lambda a: -len(a.step.scope)):
         stop(desk, at)
         if at.step in desk.state.openings:
@@ -20,11 +22,16 @@ def cancel_steps(desk: Desk, scope: Scope) -> None:
         desk.emit(StepCancelled(step=at.step))
 
 
-def stop(desk: Desk, at: StepState) -> None:
+def _place_in(step: Step, width: int) -> str:
+    """The node where a step, or the parallel it is in, stands in the scope of that depth."""
+    return step.node if len(step.scope) == width else step.scope[width].parallel
+
+
+def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
     """Ask the world to stop what runs for a step."""
     if at.runs:
         desk.command(Stop(step=at.step))
-    if at.child:
+    if at.child and children:
         desk.command(StopChild(step=at.step))
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from pointsman.engine.events import Write
+from pointsman.engine.facts import Write
 from pointsman.engine.plan import Reducer
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
@@ -106,6 +106,21 @@ class Data:
             holder = owned
         self._join(holder, path, write.reduce, value)
 
+    def check(self, write: Write, value: Json) -> None:
+        """Raise `WriteFailed` if the write cannot be applied. Changes nothing, copies nothing."""
+        path = write.path
+        if not path:
+            raise WriteFailed("cannot write the whole state at once", hint="Write its fields one by one.")
+        holder: JsonObject | list[Json] = self.root
+        for at, part in enumerate(path[:-1]):
+            child = _child(holder, part, path[: at + 1])
+            if child is None:
+                _check_place(holder, part, path[: at + 1])
+                return
+            holder = _container(child, path[: at + 1])
+        _check_join(_child(holder, path[-1], path), value, write.reduce, path)
+        _check_place(holder, path[-1], path)
+
     def _join(self, holder: JsonObject | list[Json], path: tuple[str | int, ...], reduce: Reducer, value: Json) -> None:
         old = _child(holder, path[-1], path)
         if reduce == "append" and isinstance(old, list) and id(old) in self.owned:
@@ -116,34 +131,50 @@ class Data:
             self.owned[id(new)] = new
         _put(holder, path[-1], new, path)
 
-    def insert(self, path: tuple[str | int, ...], at: int, value: Json) -> None:
-        """Put a value into the list at `path` before position `at` (reducer `append` among things that run at once)."""
-        held = self.at(path)
-        have = _as_list(held, path, "append")
-        self.write(Write(path), [*have[:at], value, *have[at:]])
-
     def at(self, path: tuple[str | int, ...]) -> Json:
         """What the path holds; None where nothing is."""
         here: Json = self.root
         for part in path:
+            if isinstance(here, list) and not isinstance(part, int):
+                return None
             if not isinstance(here, dict | list):
                 return None
             here = _child(here, part, path)
         return here
 
     def _own(self, container: Json, path: Sequence[str | int] = ()) -> JsonObject | list[Json]:
-        if not isinstance(container, dict | list):
-            raise WriteFailed(
-                f"cannot write below {dotted(path)!r}: it holds a {type(container).__name__}",
-                hint="Only objects and lists have something below them.",
-            )
-        if id(container) in self.owned:
-            return container
+        held = _container(container, path)
+        if id(held) in self.owned:
+            return held
         if len(self.owned) >= OWNED_MAX:
             self.owned = {}
-        copy = container.copy()
+        copy = held.copy()
         self.owned[id(copy)] = copy
         return copy
+
+
+def _container(held: Json, path: Sequence[str | int]) -> JsonObject | list[Json]:
+    if isinstance(held, dict | list):
+        return held
+    raise WriteFailed(
+        f"cannot write below {dotted(path)!r}: it holds a {type(held).__name__}",
+        hint="Only objects and lists have something below them.",
+    )
+
+
+def _check_join(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) -> None:
+    """As `reduced`, but for lists and objects only whether it can be done: their content does not matter."""
+    if reduce in ("append", "union"):
+        _as_list(old, path, reduce)
+    elif reduce == "merge":
+        reduced({} if isinstance(old, dict) else old, {} if isinstance(value, dict) else value, reduce, path)
+    else:
+        reduced(old, value, reduce, path)
+
+
+def _check_place(holder: JsonObject | list[Json], part: str | int, path: Sequence[str | int]) -> None:
+    if isinstance(holder, list) and not (isinstance(part, int) and -len(holder) <= part <= len(holder)):
+        raise WriteFailed(f"cannot write {dotted(path)!r}: the list is shorter", hint="Append instead.")
 
 
 def _child(holder: JsonObject | list[Json], part: str | int, path: Sequence[str | int]) -> Json:

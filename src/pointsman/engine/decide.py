@@ -9,40 +9,29 @@ any more decides nothing: no events, no row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import assert_never
 
-from pointsman.engine import (
-    asking,
-    branching,
-    cancelling,
-    ending,
-    entering,
-    failing,
-    guarding,
-    leaving,
-    limits,
-    waiting,
-)
+from pointsman.engine import asking, ending, entering, failing, guarding, joining, leaving, limits, waiting
+from pointsman.engine.arrivals import held_step
+from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Decision, Desk, Fall, Leave
 from pointsman.engine.entry import execute
 from pointsman.engine.events import (
     AttemptStarted,
+    ChildAsked,
     EventTaken,
     ExecutionPaused,
     ExecutionResumed,
     ExecutionRetried,
     ExecutionStarted,
     LimitsRaised,
-    StepCancelled,
     StepSucceeded,
     TimerRang,
 )
-from pointsman.engine.failures import Failure
-from pointsman.engine.fold import begin_row, held_step, show
-from pointsman.engine.outputs import check_conflicts, check_size, written
-from pointsman.engine.outstanding import start_child
-from pointsman.engine.plan import Call, Gather, Plan, Work
+from pointsman.engine.fold import begin_row
+from pointsman.engine.outputs import accept, written
+from pointsman.engine.outstanding import outstanding, start_child
+from pointsman.engine.plan import Call, Plan, Work
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
@@ -57,6 +46,7 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
+from pointsman.engine.settling import show
 from pointsman.engine.state import ExecutionState, StepState, Waiting
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
@@ -91,12 +81,10 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float) -> Deci
 
 def _run(desk: Desk) -> None:
     """Let control go on until everything waits for the world."""
-    state, queue = desk.state, desk.queue
+    state = desk.state
     while True:
-        while queue:
-            move = queue.popleft()
-            if state.ended:
-                continue
+        while desk.queue and not state.ended:
+            move = desk.next()
             match move:
                 case Arrive():
                     entering.arrive(desk, move)
@@ -108,9 +96,11 @@ def _run(desk: Desk) -> None:
                     assert_never(move)
         if state.ended:
             return
-        if not entering.release(desk) and not queue:
+        if not entering.release(desk) and not desk.queue:
             break
-    if not state.steps and not state.held and state.root.tokens == 0 and not state.stands_still:
+    if desk.fatal:
+        ending.conclude(desk)
+    elif not state.steps and not state.held and state.root.tokens == 0 and not state.stands_still:
         ending.complete(desk)
 
 
@@ -176,7 +166,8 @@ def _start(desk: Desk, report: Start) -> None:
             attempt=report.attempt,
         )
     )
-    desk.arrive(Arrive(plan.entry, (), None, None))
+    limits.watch(desk)
+    desk.go(Arrive(plan.entry, (), None, None))
 
 
 def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded) -> StepState | None:
@@ -184,7 +175,7 @@ def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded) -> StepState |
     at = desk.state.steps.get(report.step)
     if at is None or desk.state.ended or at.attempt != report.attempt:
         return None
-    return at if at.runs or at.child else None
+    return at if (at.child if isinstance(report, ChildEnded) else at.runs) else None
 
 
 def _work_failed(desk: Desk, at: StepState, report: WorkFailed) -> None:
@@ -211,15 +202,14 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         failing.reask(desk, at, leaving.no_route(node, labels), report.usage)
         return
     repeats = guarding.repeats(desk, at, report) if does.spec.kind == "agent" else guarding.Repeats(0, 0)
-    stuck = repeats.tripped(step)
+    stuck = repeats.tripped(step, limits.allowed(desk, "no-progress", guarding.REPEATS_MAX) or guarding.REPEATS_MAX)
     if stuck is not None and not desk.state.handed_off:
         limits.trip(desk, stuck)
         return
     try:
         said = _said(report, decides=does.decides)
         writes = written(desk, at.scope, node, report.result, shown=show(report.result, said))
-        check_conflicts(at.scope, writes, at.left.thread)
-        check_size(desk, at.scope, writes, report.result)
+        accept(desk, at.scope, node, at.left.thread, writes, report.result)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
         return
@@ -240,7 +230,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         )
     )
     desk.touched[step.scope] = None
-    desk.queue.append(Leave(step, labels))
+    desk.go(Leave(step, labels))
 
 
 def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
@@ -254,7 +244,7 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
 
 def _child_ended(desk: Desk, report: ChildEnded) -> None:
     at = _open(desk, report)
-    if at is None or not at.child:
+    if at is None:
         return
     if report.failure is not None:
         failing.attempt_failed(desk, at, report.failure, report.usage)
@@ -262,8 +252,7 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
     node = desk.node(report.step)
     try:
         writes = written(desk, at.scope, node, report.output)
-        check_conflicts(at.scope, writes, at.left.thread)
-        check_size(desk, at.scope, writes, report.output)
+        accept(desk, at.scope, node, at.left.thread, writes, report.output)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
         return
@@ -271,19 +260,18 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
         StepSucceeded(step=report.step, attempt=report.attempt, result=report.output, writes=writes, usage=report.usage)
     )
     desk.touched[report.step.scope] = None
-    desk.queue.append(Leave(report.step))
+    desk.go(Leave(report.step))
 
 
 def _timer_fired(desk: Desk, report: TimerFired) -> None:
-    timer = desk.state.timers.get(report.timer)
-    if timer is None or desk.state.ended:
+    state = desk.state
+    timer = state.timers.get(report.timer)
+    if timer is None or state.ended or state.status == "interrupted":  # it is set again on resumption
         return
     desk.emit(TimerRang(timer=report.timer))
-    if report.timer == limits.DEADLINE:
-        limits.deadline(desk)
-        return
-    at = desk.state.steps.get(timer.step) if timer.step is not None else None
+    at = state.steps.get(timer.step) if timer.step is not None else None
     if at is None:
+        limits.rang(desk, report.timer)
         return
     match timer.purpose:
         case "retry" | "delay":
@@ -295,38 +283,26 @@ def _timer_fired(desk: Desk, report: TimerFired) -> None:
         case "event":
             waiting.timed_out(desk, at)
         case _:
-            _join_timed_out(desk, at)
+            joining.timed_out(desk, state.openings[at.step])
 
 
 def _next_attempt(desk: Desk, at: StepState, purpose: str) -> None:
-    if isinstance(desk.node(at.step).does, Call):
-        desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
+    if purpose == "delay":
+        desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
+        execute(desk, at.step)
+    else:
+        _attempt_again(desk, at)
+
+
+def _attempt_again(desk: Desk, at: StepState) -> None:
+    """The next attempt of a step: of its work, or of its child."""
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
+    does = desk.node(at.step).does
+    if isinstance(does, Call):
+        desk.emit(ChildAsked(step=at.step, workflow=does.workflow))
         desk.command(start_child(desk.plan, desk.state, at))
-        return
-    first = purpose == "delay"
-    attempt = at.attempt if first else at.attempt + 1
-    desk.emit(AttemptStarted(step=at.step, attempt=attempt, reason="delay" if first else "retry"))
-    execute(desk, at.step)
-
-
-def _join_timed_out(desk: Desk, at: StepState) -> None:
-    opening = desk.state.openings.get(at.step)
-    join = _join_of(desk, at)
-    if opening is None or join is None:
-        return
-    does = desk.plan.nodes[join].does
-    assert isinstance(does, Gather)
-    if does.on_timeout == "fail":
-        failure = Failure(code="join-timeout", message=f"not all branches reached {join!r} in time")
-        branching.fail_opening(desk, opening, failure)
-        return
-    desk.warn("join-timeout", f"{join!r} goes on without all its branches", at.step)
-    cancelling.cancel_branches(desk, opening)
-    branching.fire(desk, opening, desk.plan.nodes[join])
-
-
-def _join_of(desk: Desk, at: StepState) -> str | None:
-    return getattr(desk.node(at.step).does, "join", None)
+    else:
+        execute(desk, at.step)
 
 
 def _resume(desk: Desk, report: ResumeRequested) -> None:
@@ -334,45 +310,54 @@ def _resume(desk: Desk, report: ResumeRequested) -> None:
     _must(desk, state.stands_still, "resumed")
     if report.limits:
         desk.emit(LimitsRaised(limits=report.limits))
-    held: Sequence[Waiting] = tuple(state.held)
+    held = tuple(state.held)
     interrupted = state.status == "interrupted"
     desk.emit(ExecutionResumed(by=report.by))
-    edges = {edge.id: edge for node in desk.plan.nodes.values() for edge in node.out} if held else {}
+    if interrupted:  # what ran was stopped, and no timer was heard
+        desk.commands += outstanding(desk.plan, state)
+        limits.watch(desk)
+    _take_up(desk, held)
+
+
+def _take_up(desk: Desk, held: tuple[Waiting, ...]) -> None:
+    """What was held may arrive; what is parked may start."""
+    edges = {edge.id: edge for node in desk.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
     for number, waits in enumerate(held):
-        edge = edges.get(waits.edge)
         left = waits.left
-        desk.arrive(Arrive(waits.node, waits.scope, edge, held_step(number), left.thread, left.caller))
-    if interrupted:
-        for at in list(state.steps.values()):
-            if at.runs:
-                execute(desk, at.step)
-    for key in state.scopes:
+        edge = edges.get(waits.edge)
+        desk.go(Arrive(waits.node, waits.scope, edge, held_step(number), left.thread, left.caller))
+    for key in desk.state.scopes:
         desk.touched[key] = None
 
 
 def _retry(desk: Desk, report: RetryRequested) -> None:
-    """Take up the step that failed the execution, and everything that was running beside it."""
+    """Take up the steps that failed the execution, and everything that was there beside them."""
     state = desk.state
-    _must(desk, state.status == "failed" and state.failed is not None, "retried")
-    failed = state.failed
-    desk.emit(ExecutionRetried(by=report.by))
-    if isinstance(failed, StepState):
-        desk.emit(AttemptStarted(step=failed.step, attempt=failed.attempt + 1, reason="retry"))
-        does = desk.node(failed.step).does
-        if not isinstance(does, Work):
-            _again(desk, failed)
-    elif isinstance(failed, Waiting):
-        state.left[held_step(0)] = failed.left
-        desk.arrive(Arrive(failed.node, failed.scope, None, held_step(0), failed.left.thread))
-    for at in list(state.steps.values()):
-        if at.runs:
+    _must(desk, state.status == "failed" and bool(state.failed), "retried")
+    held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
+    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
+    desk.emit(ExecutionRetried(by=report.by, reenter=reenter))
+    limits.watch(desk)
+    for position, one in enumerate(failed):
+        if isinstance(one, StepState) and position not in reenter:
+            _attempt_again(desk, one)
+            continue
+        node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
+        after = held_step(len(held) + position)
+        desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True))
+    for at in beside:
+        if at.child:
+            _attempt_again(desk, at)
+        elif at.runs:
             execute(desk, at.step)
-    for key in state.scopes:
-        desk.touched[key] = None
+    desk.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    _take_up(desk, held)
 
 
-def _again(desk: Desk, failed: StepState) -> None:
-    """A step that is no work is entered again instead."""
-    desk.emit(StepCancelled(step=failed.step))
-    desk.state.left[held_step(0)] = failed.left
-    desk.arrive(Arrive(failed.step.node, failed.step.scope, None, held_step(0), failed.left.thread, failed.left.caller))
+def _is_attempted(desk: Desk, failed: StepState | Waiting) -> bool:
+    """It is work that had begun: it is attempted again. Everything else is entered again."""
+    return (
+        isinstance(failed, StepState)
+        and failed.input is not None
+        and isinstance(desk.node(failed.step).does, Work | Call)
+    )

@@ -11,11 +11,13 @@ from collections import ChainMap, deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from pointsman.engine.arrivals import left_by, scope_of
 from pointsman.engine.commands import Command
-from pointsman.engine.events import Arrival, Event, TokenEnded, Warned
+from pointsman.engine.events import Event, TokenEnded, Warned
+from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import fold, left_by, scope_of
-from pointsman.engine.plan import Fork, Plan, PlanEdge, PlanNode, Repeat, Value
+from pointsman.engine.fold import fold
+from pointsman.engine.plan import Plan, PlanEdge, PlanNode, Repeat, Value
 from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.expressions.environment import Environment
@@ -31,6 +33,8 @@ class Arrive(NamedTuple):
     after: Step | None
     thread: Thread = ()
     caller: str | None = None
+    again: bool = False
+    """It has entered before: it starts the node, whatever else could still come."""
 
 
 class Leave(NamedTuple):
@@ -61,7 +65,7 @@ class Decision(NamedTuple):
 
 
 class Desk:
-    __slots__ = ("commands", "events", "in_flight", "plan", "queue", "state", "touched")
+    __slots__ = ("commands", "events", "fatal", "in_flight", "plan", "queue", "state", "touched")
 
     def __init__(self, plan: Plan, state: ExecutionState) -> None:
         self.plan = plan
@@ -70,7 +74,9 @@ class Desk:
         self.commands: list[Command] = []
         self.queue: deque[Move] = deque()
         self.in_flight: dict[Scope, int] = {}
-        """Arrivals in the queue, per scope: tokens that the state does not show yet."""
+        """Moves in the queue, per scope: tokens that the state does not show yet."""
+        self.fatal: list[Fall] = []
+        """Failures that nobody caught: once control stands still, the execution fails."""
         self.touched: dict[Scope, None] = {}
         """Scopes in which a token came or went."""
 
@@ -88,10 +94,26 @@ class Desk:
     def warn(self, code: str, message: str, step: Step | None = None) -> None:
         self.emit(Warned(code=code, message=message, step=step))
 
-    def arrive(self, move: Arrive) -> None:
-        """Send control to a node."""
-        self.in_flight[move.scope] = self.in_flight.get(move.scope, 0) + 1
+    def go(self, move: Move) -> None:
+        """Let control go on."""
+        key = move.scope if isinstance(move, Arrive) else move.step.scope
+        self.in_flight[key] = self.in_flight.get(key, 0) + 1
         self.queue.append(move)
+
+    def next(self) -> Move:
+        """The move to make now; it is in the queue no more."""
+        move = self.queue.popleft()
+        self.in_flight[move.scope if isinstance(move, Arrive) else move.step.scope] -= 1
+        return move
+
+    def drop(self, scope: Scope, nodes: frozenset[str]) -> None:
+        """Control that was on its way from or to these nodes of a scope goes nowhere."""
+        moves, self.queue = self.queue, deque()
+        self.in_flight = {}
+        for move in moves:
+            at, node = (move.scope, move.node) if isinstance(move, Arrive) else (move.step.scope, move.step.node)
+            if at != scope or node not in nodes:
+                self.go(move)
 
     def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
         """Control ends here."""
@@ -217,7 +239,3 @@ def in_order(arrivals: list[tuple[str, Thread]], edges: Mapping[str, int]) -> tu
     """Arrivals in document order of their edges, then by thread; never in the order they came."""
     ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
     return tuple(Arrival(edge, thread) for edge, thread in ordered)
-
-
-def waits_for_branches(node: PlanNode) -> bool:
-    return isinstance(node.does, Fork)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pointsman.engine import cancelling
-from pointsman.engine.desk import Arrive, Desk
-from pointsman.engine.events import (
-    ExecutionCancelled,
-    ExecutionCompleted,
-    ExecutionFailed,
-    HandedOver,
-    Warned,
-)
+from pointsman.engine.arrivals import NOBODY
+from pointsman.engine.desk import Arrive, Desk, Fall
+from pointsman.engine.events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, HandedOver, Warned
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import NOBODY
 from pointsman.engine.outputs import failure_from
 from pointsman.engine.scopes import failure_of
-from pointsman.engine.steps import Scope, Step
+from pointsman.engine.state import Ended, Place
+from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
@@ -36,7 +31,7 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
 
 
 def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
-    """It cannot go on. A workflow-level handler gets control first; else everything stays for a retry."""
+    """It cannot go on. A workflow-level handler gets control first; else everything is kept for a retry."""
     state, plan = desk.state, desk.plan
     if state.ended:
         return
@@ -46,16 +41,24 @@ def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
         desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
         hand_over(desk, plan.on_error, failure_of(failure))
         return
+    desk.fatal.append(Fall(step or NOBODY, failure))
+
+
+def conclude(desk: Desk) -> None:
+    """Control stands still after failures nobody caught: the execution has failed."""
+    state = desk.state
     for at in state.steps.values():
         cancelling.stop(desk, at)
-    drop_moves(desk)
-    desk.emit(ExecutionFailed(failure=failure, step=step))
+    first = desk.fatal[0]
+    steps = tuple(one.step for one in desk.fatal if one.step in state.fallen)
+    step = None if first.step == NOBODY else first.step
+    desk.emit(ExecutionFailed(failure=first.failure, step=step, steps=steps))
 
 
 def hand_over(desk: Desk, node: str, value: Json) -> None:
     """Send control to a node of last resort."""
     desk.emit(HandedOver(node=node, value=value))
-    desk.arrive(Arrive(node, (), None, NOBODY))
+    desk.go(Arrive(node, (), None, NOBODY))
 
 
 def cancel(desk: Desk, *, reason: str, by: str = "") -> None:
@@ -90,10 +93,10 @@ def output_of(desk: Desk) -> Json:
     return _only(_sorted(desk, state.answers))
 
 
-def _sorted(desk: Desk, found: dict[tuple[str, Scope], Json]) -> list[Json]:
-    """In document order of the nodes, then by branch; never in the order in which they came."""
-    places = sorted(found, key=lambda place: (desk.plan.nodes[place[0]].index, place[1]))
-    return [found[place] for place in places]
+def _sorted(desk: Desk, found: dict[Place, Ended]) -> list[Json]:
+    """In document order of the nodes, then by branch and thread; never in the order in which they came."""
+    places = sorted(found, key=lambda place: (desk.plan.nodes[place[0]].index, *place[1:]))
+    return [found[place].value for place in places]
 
 
 def _only(values: list[Json]) -> Json:

@@ -11,61 +11,60 @@ parallel. Tokens in the queue are settled first, so `release` looks at a state t
 
 from __future__ import annotations
 
-from pointsman.engine import branching, joining, looping, starting
-from pointsman.engine.concurrency import common
+from pointsman.engine import branching, limits, looping, starting
 from pointsman.engine.desk import Arrive, Desk, in_order
-from pointsman.engine.events import Arrival, Held, Parked
-from pointsman.engine.plan import Gather, PlanNode, Repeat
+from pointsman.engine.events import Parked
+from pointsman.engine.gathering import closes, was_fired
+from pointsman.engine.plan import Gather, Plan, PlanNode, Repeat
 from pointsman.engine.state import ScopeState
+from pointsman.engine.steps import Thread
+from pointsman.engine.threads import closed, met
 from pointsman.values import END
 
 
 def arrive(desk: Desk, move: Arrive) -> None:
     """Control comes to a node."""
-    desk.in_flight[move.scope] -= 1
-    state = desk.state
-    if move.scope and move.scope not in state.scopes and not branching.open_for(desk, move.scope):
-        return
-    if state.stands_still:
-        desk.emit(_held(move))
+    scope = desk.state.scopes.get(move.scope)
+    if scope is None:
+        return  # the branch was settled while this was on its way
+    if desk.state.stands_still or desk.fatal:
+        limits.hold(desk, move)
         return
     if move.node == END:
         starting.finish(desk, move)
         return
     node = desk.plan.nodes[move.node]
-    scope = desk.scope(move.scope)
-    if (
-        move.after is None
-        or node.enter in ("arrival", "each")
-        or joining.was_fired(node, scope, move)
-        or _starts_alone(desk, node, scope)
-    ):
-        starting.start(desk, node, scope, move)
-        return
-    if isinstance(node.does, Repeat) and looping.starts_now(desk, node, scope, move):
-        starting.start(desk, node, scope, move)
-        return
-    if isinstance(node.does, Gather) and joining.closes(node, scope) and desk.alone(scope):
-        branching.branch_arrived(desk, node, scope, after=move.after)
-        return
-    park(desk, scope, move)
+    if isinstance(node.does, Gather) and closes(node, scope):
+        if desk.alone(scope) and move.after is not None:
+            branching.settle(desk, scope, "arrived", after=move.after)
+        else:
+            park(desk, scope, move)
+    elif _starts_now(desk, node, scope, move):
+        thread = _thread(desk.plan, node, [move.thread], ends=looping.ends_round(node, scope, move.edge))
+        starting.start(desk, node, scope, move._replace(thread=thread))
+    else:
+        park(desk, scope, move)
 
 
-def _starts_alone(desk: Desk, node: PlanNode, scope: ScopeState) -> bool:
-    if node.enter == "merge" or (isinstance(node.does, Gather) and not joining.closes(node, scope)):
-        return desk.alone(scope)
-    return False
+def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+    if move.again or move.after is None or node.enter in ("arrival", "each") or was_fired(node, scope, move):
+        return True
+    if isinstance(node.does, Repeat):
+        return looping.starts_now(desk, node, scope, move)
+    return desk.alone(scope)
 
 
-def _held(move: Arrive) -> Held:
-    return Held(
-        node=move.node,
-        scope=move.scope,
-        edge="" if move.edge is None else move.edge.id,
-        after=move.after,
-        thread=move.thread,
-        caller=move.caller,
-    )
+def _thread(plan: Plan, node: PlanNode, threads: list[Thread], *, ends: bool) -> Thread:
+    """The thread of a token made of all that arrived. `ends`: it ends a round, so it waited for the body alone."""
+    thread = met(threads)
+    if not thread or ends or node.enter not in ("merge", "loop"):
+        return thread
+    before = plan.reaches(node.id)
+
+    def leads_here(source: str) -> bool:
+        return all(edge.target == node.id or edge.target in before for edge in plan.nodes[source].out)
+
+    return closed(thread, leads_here)
 
 
 def park(desk: Desk, scope: ScopeState, move: Arrive) -> None:
@@ -78,17 +77,17 @@ def park(desk: Desk, scope: ScopeState, move: Arrive) -> None:
 
 def release(desk: Desk) -> bool:
     """Start what is parked and cannot be joined by anything that still moves. True if anything started."""
-    touched, desk.touched = desk.touched, {}
-    for key in touched:
+    if desk.fatal:
+        return False
+    while desk.touched:
+        key = next(iter(desk.touched))
         scope = desk.state.scopes.get(key)
-        if scope is None or desk.state.ended or desk.state.stands_still:
-            continue
-        if scope.parked and release_scope(desk, scope):
-            desk.touched |= touched
-            return True
-        if key and scope.tokens == 0 and not desk.in_flight.get(key) and branching.branch_ended(desk, scope):
-            desk.touched |= touched
-            return True
+        if scope is not None and not desk.state.stands_still:
+            if scope.parked and release_scope(desk, scope):
+                return True
+            if key and scope.tokens == 0 and branching.branch_ended(desk, scope):
+                return True
+        desk.touched.pop(key, None)
     return False
 
 
@@ -105,8 +104,8 @@ def release_scope(desk: Desk, scope: ScopeState) -> bool:
 
 def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
     """The other parked nodes from which it can be reached; None when something that moves can reach it."""
-    if isinstance(node.does, Repeat):
-        return looping.waits_for(desk, scope, node, parked)
+    if isinstance(node.does, Repeat) and looping.comes_back(node, scope):
+        return looping.waits_for(node.does, scope, parked)
     before = desk.plan.reaches(node.id)
     live = scope.live
     if len(live) <= len(before):
@@ -114,31 +113,35 @@ def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str])
             return None
     elif any(at in live for at in before):
         return None
-    return {other for other in parked if other != node.id and other in before}
+    return {other for other in parked if other != node.id and other in before and other not in node.loops}
 
 
 def _is_ready(node: str, waits: dict[str, set[str] | None]) -> bool:
     """Nothing that moves can reach it, and all that it waits for waits for it, directly or not."""
-    mine = waits[node]
-    if mine is None:
-        return False
-    for other in mine:
-        theirs = waits[other]
-        if theirs is None or node not in theirs:
-            return False
-    return True
+    mine = _all_before(node, waits)
+    return mine is not None and all(node in (_all_before(other, waits) or ()) for other in mine)
+
+
+def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None:
+    """All that it waits for, directly or not; None when something that moves is among it."""
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        direct = waits[pending.pop()]
+        if direct is None:
+            return None
+        pending += direct - found
+        found |= direct
+    return found - {node} if node not in found else found
 
 
 def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode) -> None:
     waiting = scope.parked[node.id]
     keys = looping.side(node, scope, list(waiting)) if isinstance(node.does, Repeat) else list(waiting)
     merged = in_order(keys, desk.plan.edge_index)
-    if isinstance(node.does, Gather) and joining.closes(node, scope):
-        branching.branch_arrived(desk, node, scope, merged=merged)
+    if isinstance(node.does, Gather) and closes(node, scope):
+        branching.settle(desk, scope, "arrived", merged=merged)
         return
-    starting.start(desk, node, scope, _merged_move(scope, node, merged), merged)
-
-
-def _merged_move(scope: ScopeState, node: PlanNode, merged: tuple[Arrival, ...]) -> Arrive:
-    thread = common([arrival.thread for arrival in merged])
-    return Arrive(node.id, scope.key, None, None, thread)
+    ends = isinstance(node.does, Repeat) and looping.comes_back(node, scope)
+    thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
+    starting.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)

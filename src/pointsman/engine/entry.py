@@ -5,9 +5,10 @@ from __future__ import annotations
 from pointsman.engine import limits
 from pointsman.engine.commands import Execute, SetTimer
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
-from pointsman.engine.events import Arrival, StepFailed, StepPassed, StepStarted, TimerSet, Write
+from pointsman.engine.events import StepFailed, StepPassed, StepStarted, TimerSet
+from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import PlanNode, Work
+from pointsman.engine.plan import PlanEdge, PlanNode, Work
 from pointsman.engine.state import Left, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.expressions.environment import Environment
@@ -86,7 +87,7 @@ class Entry:
         )
         self.desk.touched[self.scope.key] = None
         if leaves:
-            self.desk.queue.append(Leave(self.step, labels))
+            self.desk.go(Leave(self.step, labels))
 
     def failed(self, failure: Failure) -> None:
         """It could not even begin."""
@@ -100,10 +101,15 @@ def fail_open_step(desk: Desk, step: Step, failure: Failure) -> None:
     desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
     desk.touched[step.scope] = None
     node = desk.node(step)
-    if node.catches:
-        desk.queue.append(Leave(step, failed=failure))
+    if catching(node, failure):
+        desk.go(Leave(step, failed=failure))
     else:
-        desk.queue.append(Fall(step, failure))
+        desk.go(Fall(step, failure))
+
+
+def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
+    """The error edges that take a failure."""
+    return [edge for edge in node.catches if not edge.codes or failure.code in edge.codes]
 
 
 def execute(desk: Desk, step: Step) -> None:

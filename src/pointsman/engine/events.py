@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from pointsman.engine.commands import Phase
+from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import Reducer
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.values import Json, JsonObject
@@ -20,22 +20,6 @@ from pointsman.values import Json, JsonObject
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
-
-
-class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
-    """One change of the data: `path` joined with `value` by `reduce`. `whole`: the value is the step's result."""
-
-    path: tuple[str | int, ...]
-    reduce: Reducer = "set"
-    value: Json = None
-    whole: bool = False
-
-
-class Arrival(Struct, frozen=True, array_like=True, gc=False):
-    """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
-
-    edge: str
-    thread: Thread
 
 
 class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
@@ -231,6 +215,16 @@ class LoopLeft(Fact, frozen=True, kw_only=True, tag="loop_left"):
     scope: Scope
 
 
+class LoopRoundFailed(Fact, frozen=True, kw_only=True, tag="loop_round_failed"):
+    """A round is over because something in it failed; the loop goes on all the same."""
+
+    node: str
+    scope: Scope
+    failure: Failure
+    dropped: tuple[str, ...] = ()
+    """The nodes of the body at which arrivals were parked; they are gone."""
+
+
 class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     """A person owes us an answer; the execution may now wait for months."""
 
@@ -335,6 +329,8 @@ class ExecutionCompleted(Fact, frozen=True, kw_only=True, tag="completed"):
 class ExecutionFailed(Fact, frozen=True, kw_only=True, tag="failed"):
     failure: Failure
     step: Step | None = None
+    steps: tuple[Step, ...] = ()
+    """All steps whose failures nobody caught: what a retry takes up again."""
 
 
 class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
@@ -343,9 +339,11 @@ class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
 
 
 class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
-    """A failed execution takes up its failed step again."""
+    """A failed execution takes up its failed steps again, and what was on its way when they failed."""
 
     by: str = ""
+    reenter: tuple[int, ...] = ()
+    """Which of the failed ones are entered again instead of attempted again, by position."""
 
 
 StepEvent: TypeAlias = StepStarted | StepPassed | StepSucceeded | Parked | Held | TokenEnded | BranchSettled | LoopRound
@@ -360,6 +358,7 @@ CourseEvent: TypeAlias = (
     | ScopesClosed
     | LoopEntered
     | LoopLeft
+    | LoopRoundFailed
     | LimitsRaised
 )
 """What changes the course of steps."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine import branching, cancelling, ending
+from pointsman.engine import branching, ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
-from pointsman.engine.entry import execute, fail_open_step, set_timer
+from pointsman.engine.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted, StepFailed, StepSucceeded
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import failure_from
+from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.plan import Call, Fork, PlanNode, Retry, Work
 from pointsman.engine.reports import Usage, WorkDone
 from pointsman.engine.scopes import failure_of
@@ -51,20 +51,27 @@ def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, 
     does = node.does
     handler = does.on_failure if isinstance(does, Work | Call) else "fail"
     step = at.step
-    if handler == "llm_recovery" and at.advices < ADVICES_MAX and at.phase == "work" and failure.code != NO_ROUTE:
+    caught = catching(node, failure)
+    if (
+        handler == "llm_recovery"
+        and isinstance(does, Work)
+        and at.advices < ADVICES_MAX
+        and at.phase == "work"
+        and failure.code != NO_ROUTE
+    ):
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
         _ask_for_advice(desk, at, node, failure)
         return
-    if handler == "continue" and not node.catches:
+    if handler == "continue" and not caught:
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
         value = failure_of(failure)
         desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, said={"failed": True}))
         desk.touched[step.scope] = None
-        desk.queue.append(Leave(step))
+        desk.go(Leave(step))
         return
     desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, usage=usage))
     desk.touched[step.scope] = None
-    desk.queue.append(Leave(step, failed=failure) if node.catches else Fall(step, failure))
+    desk.go(Leave(step, failed=failure) if caught else Fall(step, failure))
 
 
 def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
@@ -105,16 +112,27 @@ def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
         desk.emit(AttemptStarted(step=step, attempt=at.attempt + 1, reason="retry", input=changed))
         execute(desk, step)
     elif choice == "substitute":
-        desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=advice.get("value"), usage=report.usage))
-        desk.touched[step.scope] = None
-        desk.queue.append(Leave(step))
+        _substitute(desk, at, node, advice.get("value"), report.usage)
     elif choice == "route" and any(edge.target == advice.get("route") for edge in node.out):
         edge = next(edge for edge in node.out if edge.target == advice.get("route"))
         desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
         desk.touched[step.scope] = None
-        desk.arrive(Arrive(edge.target, step.scope, edge, step, at.left.thread))
+        desk.go(Arrive(edge.target, step.scope, edge, step, at.left.thread))
     else:
         fail_open_step(desk, step, failure)
+
+
+def _substitute(desk: Desk, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
+    """The value takes the place of the result, in the outputs too."""
+    try:
+        writes = written(desk, at.scope, node, value)
+        accept(desk, at.scope, node, at.left.thread, writes, value)
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
+    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=value, writes=writes, usage=usage))
+    desk.touched[at.step.scope] = None
+    desk.go(Leave(at.step))
 
 
 def reask(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> None:
@@ -130,33 +148,30 @@ def reask(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> N
 
 
 def fall(desk: Desk, move: Fall) -> None:
-    """A failure nobody caught: the branches and parallels around it decide, then the execution."""
-    failure = move.failure
+    """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
     scope = desk.state.scopes.get(move.step.scope)
     if scope is None:
         return
+    if looping.skip_round(desk, move.step, move.failure):
+        return
     if scope.opening is None or _is_fatal(desk, move.step):
-        ending.fail(desk, failure, move.step)
-        return
-    opening = scope.opening
-    does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
-    if does.on_branch_error == "fail" and not opening.detached:
-        branching.fail_opening(desk, opening, failure)
-        return
-    cancelling.cancel_steps(desk, scope.key)
-    branching.settle(desk, scope, "failed", failure=failure)
+        ending.fail(desk, move.failure, move.step)
+    else:
+        branching.fail(desk, scope, move.failure)
 
 
 def _is_fatal(desk: Desk, step: Step) -> bool:
-    """Every parallel around fails with its branch, and none of them is caught: the execution will fail."""
+    """Every parallel around fails with its branch, and nobody catches that: the execution will fail."""
     scope = desk.state.scopes[step.scope]
     while scope.opening is not None:
-        node = desk.node(scope.opening.step)
+        fork = scope.opening.step
+        node = desk.node(fork)
         assert isinstance(node.does, Fork)
         if node.does.on_branch_error != "fail" or node.catches or scope.opening.detached:
             return False
         scope = scope.opening.scope
+        if looping.skipping(desk, fork) is not None:
+            return False
     return True
 
 

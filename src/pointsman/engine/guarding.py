@@ -29,9 +29,9 @@ class Repeats(NamedTuple):
     mark: int
     times: int
 
-    def tripped(self, step: Step) -> Tripped | None:
+    def tripped(self, step: Step, most: float) -> Tripped | None:
         """The limit it reached by repeating itself, if it did."""
-        if self.times < REPEATS_MAX:
+        if self.times < most:
             return None
         return Tripped("no-progress", f"{step.node!r} answered the same to the same {self.times} times", step)
 

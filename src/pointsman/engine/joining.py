@@ -1,25 +1,70 @@
-"""Joining: what a join makes of what its branches brought. Values only; when it fires is `branching`'s."""
+"""Joining: when a parallel is over, and what goes on from it.
+
+    branches ─ settled one by one ─▶ check ─▶ fire: `wait` is met, or every branch is settled ─▶ the join
+                                       └────▶ without a join: over when every branch is
+
+What a join sees, and what is written around, comes in branch order, never in arrival order.
+"""
 
 from __future__ import annotations
 
-from pointsman.engine.desk import Arrive, Desk
-from pointsman.engine.entry import Entry
+from collections.abc import Iterator
+
+from pointsman.engine import cancelling
+from pointsman.engine.data import Data, dotted
+from pointsman.engine.desk import Arrive, Desk, Fall, Leave
+from pointsman.engine.entry import catching
+from pointsman.engine.events import ScopesClosed, StepFailed
+from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import StepRefused, check_conflicts, check_size, written
+from pointsman.engine.outputs import StepRefused, check_conflicts, failure_from
 from pointsman.engine.plan import Fork, Gather, GatheredResult, PlanNode
-from pointsman.engine.state import Opening, ScopeState
-from pointsman.expressions.paths import Path
+from pointsman.engine.state import Opening
+from pointsman.errors import PointsmanError
 from pointsman.values import Json
 
-
-def closes(node: PlanNode, scope: ScopeState) -> bool:
-    """Whether this join closes the opening that `scope` is a branch of."""
-    return isinstance(node.does, Gather) and scope.opening is not None and scope.opening.step.node in node.does.closes
+NEARLY: float = 1e-9
+"""A share of a count is compared with this tolerance: 7 % of 100 are 7."""
 
 
-def was_fired(node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
-    """The arrival is the engine's own, from the opening that this join has just closed."""
-    return move.edge is None and isinstance(node.does, Gather) and bool(node.does.closes) and not closes(node, scope)
+def check(desk: Desk, opening: Opening) -> bool:
+    """Fire the join of an opening if its time has come. True if it did."""
+    does = desk.node(opening.step).does
+    assert isinstance(does, Fork)
+    settled = len(opening.settled) == opening.total
+    if does.join is None:
+        if settled:
+            _close_unjoined(desk, opening)
+        return settled
+    join = desk.plan.nodes[does.join]
+    assert isinstance(join.does, Gather)
+    if join.does.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
+        if settled:
+            _close_inner(desk, opening, join)
+        return settled
+    try:
+        if not settled and not _met(desk, opening, join, join.does):
+            return False
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return True
+    fire(desk, opening, join)
+    return True
+
+
+def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
+    """Whether enough branches have arrived."""
+    wait = does.wait
+    if isinstance(wait, str):
+        return wait == "any" and opening.arrived > 0
+    if isinstance(wait, int):
+        return opening.arrived >= wait
+    if isinstance(wait, float):
+        return opening.arrived >= wait * opening.total - NEARLY
+    if opening.arrived == 0:
+        return False
+    env = desk.environment(opening.scope, join, None, _seen(desk, opening))
+    return wait(env)
 
 
 def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
@@ -41,7 +86,7 @@ def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
     return found
 
 
-def seen_by(desk: Desk, opening: Opening) -> dict[str, Json]:
+def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
     seen = results(desk, opening)
     values: list[Json] = [one.value for one in seen]
     branches: list[Json] = [
@@ -52,35 +97,102 @@ def seen_by(desk: Desk, opening: Opening) -> dict[str, Json]:
     return {"results": values, "items": values, "branches": branches, **counts}
 
 
+def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) -> None:
+    """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
+    does = join.does
+    assert isinstance(does, Gather)
+    if does.cancel_rest:
+        cancelling.cancel_branches(desk, opening)
+    try:
+        _check_branches(desk, opening)
+        value = aggregated(desk, opening, join, does)
+        _check_expected(desk, opening, does)
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    brought = None
+    if does.aggregate is None and does.aggregate_value is None:
+        brought = tuple(one.branch for one in results(desk, opening))
+    over = opening.running == 0 and (ends or does.cancel_rest or opening.next == opening.total)
+    _close(desk, opening, join, brought, None if brought is not None else value, over=over)
+
+
+def _close(
+    desk: Desk, opening: Opening, join: PlanNode, brought: tuple[int, ...] | None, value: Json, *, over: bool = True
+) -> None:
+    step = opening.step
+    branches = tuple(sorted(opening.settled))
+    desk.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
+    desk.touched[step.scope] = None
+    desk.go(Arrive(join.id, step.scope, None, step, desk.left(step).thread))
+
+
 def aggregated(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> Json:
     """The value of a join."""
     seen = results(desk, opening)
     if does.aggregate_value is not None:
-        env = desk.environment(opening.scope, join, [one.value for one in seen], seen_by(desk, opening))
+        env = desk.environment(opening.scope, join, [one.value for one in seen], _seen(desk, opening))
         return desk.value(opening.scope, does.aggregate_value, env)
     if does.aggregate is not None:
         return does.aggregate(seen)
     return [one.value for one in seen]
 
 
-def check_branches(desk: Desk, opening: Opening) -> None:
-    """Branches must not overwrite one another: the last one would win and the others be lost."""
-    owner: dict[tuple[str | int, ...], int] = {}
+def _check_branches(desk: Desk, opening: Opening) -> None:
+    """What branches wrote joins the data around: nothing may be lost, neither theirs nor of others around."""
+    writes = [(branch, write, value) for branch, write, value in _writes(opening)]
+    owners: dict[tuple[str | int, ...], tuple[int, Write]] = {}
+    above: dict[tuple[str | int, ...], tuple[int, Write]] = {}
+    for branch, write, _ in writes:
+        for other, written in _clashing(write, owners, above):
+            if other != branch and not (write.path == written.path and write.reduce == written.reduce != "set"):
+                raise StepRefused(_clash(opening, (other, branch), write))
+        owners[write.path] = branch, write
+        for width in range(1, len(write.path)):
+            above[write.path[:width]] = branch, write
+    if not writes:
+        return
+    node, around = desk.node(opening.step), opening.scope
+    thread = desk.left(opening.step).thread
+    check_conflicts(desk, around, node, thread, tuple(write for _, write, _ in writes))
+    draft = Data(around.data.shared())
+    for _, write, value in writes:
+        draft.write(write, value)
+
+
+def _writes(opening: Opening) -> Iterator[tuple[int, Write, Json]]:
     for branch in sorted(opening.settled):
-        for write, _, _ in opening.settled[branch].writes:
-            if write.reduce == "set" and owner.setdefault(write.path, branch) != branch:
-                other = owner[write.path]
-                text = ".".join(str(part) for part in write.path)
-                raise StepRefused(
-                    Failure(
-                        code="write-conflict",
-                        message=f"branches {other} and {branch} of {opening.step.node!r} both wrote {text!r}",
-                        hint=f"Declare a reducer for {text!r} in `state`, or let each branch write its own key.",
-                    )
-                )
+        for write, value in opening.settled[branch].writes:
+            yield branch, write, value
 
 
-def check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
+def _clashing(
+    write: Write,
+    owners: dict[tuple[str | int, ...], tuple[int, Write]],
+    above: dict[tuple[str | int, ...], tuple[int, Write]],
+) -> Iterator[tuple[int, Write]]:
+    """Earlier writes at the path, above it, or below it."""
+    if write.reduce == "last":
+        return
+    for width in range(1, len(write.path) + 1):
+        found = owners.get(write.path[:width])
+        if found is not None and found[1].reduce != "last":
+            yield found
+    found = above.get(write.path)
+    if found is not None:
+        yield found
+
+
+def _clash(opening: Opening, branches: tuple[int, int], write: Write) -> Failure:
+    path = dotted(write.path)
+    return Failure(
+        code="write-conflict",
+        message=f"branches {branches[0]} and {branches[1]} of {opening.step.node!r} both wrote {path!r}",
+        hint=f"Declare a reducer for {path!r} in `state`, or let each branch write its own key.",
+    )
+
+
+def _check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
     """Keys that the document expects at the join, and that nobody brought: said, not waited for."""
     expected = does.expected_keys
     if does.expected is not None:
@@ -95,74 +207,58 @@ def check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
         have |= set(held)
     for settled in opening.settled.values():
         have |= {
-            str(w.path[len(path)])
-            for w, _, _ in settled.writes
-            if w.path[: len(path)] == path and len(w.path) > len(path)
+            str(w.path[len(path)]) for w, _ in settled.writes if w.path[: len(path)] == path and len(w.path) > len(path)
         }
     missing = [key for key in expected if key not in have]
     if missing:
         desk.warn("missing-keys", f"the join expected {', '.join(missing)} below {'.'.join(path)!r}", opening.step)
 
 
-def gather(entry: Entry, does: Gather) -> None:
-    """Control passes a join: with the value its opening gave, or of the arrivals of plain splits."""
-    desk, scope, node = entry.desk, entry.scope, entry.node
-    fired = not entry.merged and was_fired(node, scope, entry.move)
-    value = entry.left.value if fired else _of_arrivals(entry, does)
-    if does.merge_path is not None:
-        fired, value = False, _of_path(entry, does, does.merge_path, value)
-    writes = written(desk, scope, node, value)
-    check_conflicts(scope, writes, entry.move.thread)
-    check_size(desk, scope, writes, value)
-    if fired:
-        entry.passed(takes=True, writes=writes)
+def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
+    try:
+        _check_branches(desk, opening)
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    _close(desk, opening, join, tuple(one.branch for one in results(desk, opening)), None)
+
+
+def _close_unjoined(desk: Desk, opening: Opening) -> None:
+    """Without a join the parallel is over when its branches are; nothing follows it."""
+    try:
+        _check_branches(desk, opening)
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    desk.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled))))
+    desk.end_token(opening.step, reason="swallowed")
+
+
+def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
+    """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
+    cancelling.cancel_branches(desk, opening)
+    step = opening.step
+    at = desk.state.steps[step]
+    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
+    desk.touched[step.scope] = None
+    node = desk.node(step)
+    if catching(node, failure):
+        desk.go(Leave(step, failed=failure))
     else:
-        entry.passed(replaces=True, result=value, writes=writes)
+        desk.go(Fall(step, failure))
 
 
-def _of_path(entry: Entry, does: Gather, path: Path, brought: Json) -> Json:
-    """A join of what stands in the state; what the branches brought where nobody wrote there."""
-    scope = entry.scope
-    held = scope.data.at(path.resolve(entry.environment()))
-    if not isinstance(held, dict) or not held:
-        if held is None:
-            entry.desk.warn("nothing-to-merge", f"nothing was written to {path.text!r}", entry.step)
-        return brought if held is None else held
-    scope.data.shared()
-    seen = [
-        GatheredResult(branch=number, key=key, start=key, outcome="arrived", value=value)
-        for number, (key, value) in enumerate(held.items())
-    ]
-    return _aggregate(entry, does, seen) if does.aggregate is not None or does.aggregate_value is not None else held
-
-
-def _aggregate(entry: Entry, does: Gather, seen: list[GatheredResult]) -> Json:
-    values: list[Json] = [one.value for one in seen]
-    if does.aggregate_value is None:
-        return does.aggregate(seen) if does.aggregate is not None else values
-    branches: list[Json] = [{"index": s.branch, "key": s.key, "node": s.start, "result": s.value} for s in seen]
-    more: dict[str, Json] = {
-        "results": values,
-        "items": values,
-        "branches": branches,
-        "arrived": len(values),
-        "total": len(values),
-    }
-    env = entry.desk.environment(entry.scope, entry.node, values, more)
-    return entry.desk.value(entry.scope, does.aggregate_value, env)
-
-
-def _of_arrivals(entry: Entry, does: Gather) -> Json:
-    """A join of plain splits: the arrivals are its branches, in document order."""
-    desk, scope = entry.desk, entry.scope
-    parked = scope.parked.get(entry.node.id, {})
-    values: list[Json] = (
-        [parked[a.edge, a.thread].left.value for a in entry.merged] if entry.merged else [entry.left.value]
-    )
-    edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
-    sources = [desk.plan.edge_source.get(edge, "") for edge in edges]
-    seen = [
-        GatheredResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
-        for n, value in enumerate(values)
-    ]
-    return _aggregate(entry, does, seen)
+def timed_out(desk: Desk, opening: Opening) -> None:
+    """Not all branches came in time."""
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    assert fork.join is not None
+    join = desk.plan.nodes[fork.join]
+    assert isinstance(join.does, Gather)
+    if join.does.on_timeout == "fail":
+        failure = Failure(code="join-timeout", message=f"not all branches reached {join.id!r} in time")
+        fail_opening(desk, opening, failure)
+        return
+    desk.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
+    cancelling.cancel_branches(desk, opening)
+    fire(desk, opening, join, ends=True)

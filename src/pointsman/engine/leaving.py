@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from pointsman.engine import ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
+from pointsman.engine.entry import catching
 from pointsman.engine.events import LeavingFailed, LoopLeft
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import failure_from
 from pointsman.engine.plan import PlanEdge, PlanNode, Repeat
 from pointsman.engine.state import Left, ScopeState
-from pointsman.engine.steps import Split, Step
+from pointsman.engine.steps import Step
+from pointsman.engine.threads import split
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import END
@@ -27,52 +29,52 @@ def leave(desk: Desk, move: Leave) -> None:
     step = move.step
     node = desk.node(step)
     left = desk.state.left[step]
+    if step.scope not in desk.state.scopes:
+        return  # the branch was settled while this was on its way
     desk.touched[step.scope] = None
     if move.failed is not None:
         _leave_failed(desk, node, step, left, move.failed)
         return
     if node.straight is not None and not left.pending:
-        desk.arrive(Arrive(node.straight.target, step.scope, node.straight, step, left.thread))
+        desk.go(Arrive(node.straight.target, step.scope, node.straight, step, left.thread))
         return
     if left.pending and node.tool_executor is not None:
         edge = node.tool_executor
-        desk.arrive(Arrive(edge.target, step.scope, edge, step, left.thread, node.id))
+        desk.go(Arrive(edge.target, step.scope, edge, step, left.thread, node.id))
         return
     try:
         taken = _taken(desk, node, step, left, move.labels)
+        if taken:
+            _take(desk, step, left, taken)
+        else:
+            _nowhere(desk, node, step, left, move.labels)
     except PointsmanError as why:
         leaving_failed(desk, node, step, failure_from(why))
-        return
-    if taken:
-        _take(desk, step, left, taken)
-    else:
-        _nowhere(desk, node, step, left, move.labels)
 
 
 def _take(desk: Desk, step: Step, left: Left, taken: list[PlanEdge]) -> None:
-    scope = desk.state.scopes[step.scope]
-    thread = () if desk.alone(scope) else left.thread
+    apart = desk.node(step).threaded
     for edge in taken:
-        own = thread if len(taken) == 1 else (*thread, Split(step.node, step.visit, edge.index))
-        desk.arrive(Arrive(edge.target, step.scope, edge, step, own))
+        own = left.thread if len(taken) == 1 else split(left.thread, step.node, edge.index, apart=apart)
+        desk.go(Arrive(edge.target, step.scope, edge, step, own))
 
 
 def _leave_failed(desk: Desk, node: PlanNode, step: Step, left: Left, failure: Failure) -> None:
-    taken = [edge for edge in node.catches if not edge.codes or failure.code in edge.codes]
+    taken = catching(node, failure)
     if taken:
         _take(desk, step, left, taken)
     else:
-        desk.queue.append(Fall(step, failure))
+        desk.go(Fall(step, failure))
 
 
 def leaving_failed(desk: Desk, node: PlanNode, step: Step, failure: Failure) -> None:
     """The step is done but nobody knows where to go; error edges may catch that too."""
     desk.emit(LeavingFailed(step=step, failure=failure))
-    caught = [edge for edge in node.catches if not edge.codes or failure.code in edge.codes]
+    caught = catching(node, failure)
     if caught:
         _take(desk, step, desk.state.left[step], caught)
     else:
-        desk.queue.append(Fall(step, failure))
+        desk.go(Fall(step, failure))
 
 
 def _taken(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> list[PlanEdge]:
@@ -182,7 +184,7 @@ def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[s
         ending.complete(desk, closes_session=desk.plan.conversational)
         return
     if node.no_route == "caller" and left.caller is not None and left.caller in desk.plan.nodes:
-        desk.arrive(Arrive(left.caller, step.scope, None, step, left.thread))
+        desk.go(Arrive(left.caller, step.scope, None, step, left.thread))
         return
     if node.no_route == "cancel" and "reject" in labels:
         desk.end_token(step)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pointsman.engine import cancelling, ending
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.events import ExecutionInterrupted, Held, LimitHit, TimerSet
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import ScopeState
+from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
 
-DEADLINE = "deadline"
+WORKED: Final = "executionTime"
+CLOCK: Final = "deadline"
+"""Timers of the execution itself: for the time it works, and for the time on the clock."""
+
+
+TOLERANCE_S: Final = 1e-6
 
 
 class Tripped(NamedTuple):
@@ -32,11 +37,11 @@ def allowed(desk: Desk, name: str, planned: float | None) -> float | None:
 def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> Tripped | None:
     """A limit that forbids to start this node now."""
     state, limits = desk.state, desk.plan.limits
+    steps = allowed(desk, "steps", limits.steps)
+    if steps is not None and state.taken - (state.handed_at or 0) >= steps:
+        return Tripped("steps", f"the limit of {int(steps)} steps is reached")
     if state.handed_off:
         return None
-    steps = allowed(desk, "steps", limits.steps)
-    if steps is not None and state.taken >= steps:
-        return Tripped("steps", f"the limit of {int(steps)} steps is reached")
     visits = allowed(desk, f"visits:{node.id}", allowed(desk, "visits", node.visits_max))
     if visits is not None:
         done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
@@ -49,7 +54,7 @@ def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> 
 
 
 def hold(desk: Desk, move: Arrive) -> None:
-    """Keep the arrival that a limit stopped."""
+    """Keep an arrival for when the execution goes on."""
     edge = "" if move.edge is None else move.edge.id
     desk.emit(
         Held(node=move.node, scope=move.scope, edge=edge, after=move.after, thread=move.thread, caller=move.caller)
@@ -58,38 +63,55 @@ def hold(desk: Desk, move: Arrive) -> None:
 
 def trip(desk: Desk, tripped: Tripped) -> None:
     """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
-    if desk.state.ended or desk.state.stands_still:
+    if desk.state.ended or desk.state.stands_still or desk.fatal:
         return
     handler = desk.plan.limits.on_limit
-    if handler is not None:
+    if handler is not None and not desk.state.handed_off:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         cancelling.cancel_steps(desk, ())
         ending.drop_moves(desk)
         ending.hand_over(desk, handler, tripped.message)
         return
     for at in desk.state.steps.values():
-        cancelling.stop(desk, at)
+        cancelling.stop(desk, at, children=False)
     desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
 
 
 def watch(desk: Desk) -> None:
-    """See that the clock is asked about the execution time while anything works."""
-    most = allowed(desk, "executionTime", desk.plan.limits.execution_time_s)
-    if most is None or DEADLINE in desk.state.timers:
+    """See that the clock is asked about the limits of time."""
+    state, limits = desk.state, desk.plan.limits
+    if state.handed_off:
         return
-    at = desk.state.at + max(0.0, most - desk.state.worked_s)
-    desk.emit(TimerSet(timer=DEADLINE, purpose="deadline", at=at))
-    desk.command(SetTimer(timer=DEADLINE, at=at))
+    worked = allowed(desk, WORKED, limits.execution_time_s)
+    if worked is not None and state.working and WORKED not in state.timers:
+        _set(desk, WORKED, state.at + max(0.0, worked - _worked(state)))
+    most = allowed(desk, CLOCK, limits.deadline_s)
+    if most is not None and CLOCK not in state.timers:
+        _set(desk, CLOCK, state.started_at + most)
 
 
-def deadline(desk: Desk) -> None:
-    """The deadline timer fired: has work really run that long?"""
-    state = desk.state
-    most = allowed(desk, "executionTime", desk.plan.limits.execution_time_s)
-    if most is None or state.ended or state.working == 0:
+def _set(desk: Desk, timer: str, at: float) -> None:
+    desk.emit(TimerSet(timer=timer, purpose="deadline", at=at))
+    desk.command(SetTimer(timer=timer, at=at))
+
+
+def _worked(state: ExecutionState) -> float:
+    """Seconds in which anything worked, until now."""
+    return state.worked_s + (state.at - state.working_since if state.working else 0.0)
+
+
+def rang(desk: Desk, timer: str) -> None:
+    """A timer of the execution fired: has it really worked, or lasted, that long?"""
+    state, limits = desk.state, desk.plan.limits
+    if timer == CLOCK:
+        most, spent, what = allowed(desk, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
+    else:
+        most, spent, what = allowed(desk, WORKED, limits.execution_time_s), _worked(state), "work ran for"
+        if state.working == 0:
+            return
+    if most is None or state.handed_off:
         return
-    worked = state.worked_s + (state.at - state.working_since)
-    if worked + 1e-9 >= most:
-        trip(desk, Tripped("executionTime", f"work ran for {most:g} seconds, the limit"))
+    if spent + TOLERANCE_S >= most:
+        trip(desk, Tripped(timer, f"{what} {most:g} seconds, the limit"))
     else:
         watch(desk)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from pointsman.engine import concurrency
-from pointsman.engine.data import dotted
+from pointsman.engine.data import Data, dotted
 from pointsman.engine.desk import Desk
-from pointsman.engine.events import Write
+from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Thread
+from pointsman.engine.threads import at_once
+from pointsman.engine.trails import REPLACING
 from pointsman.errors import AuthorError, CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
+
+Writes: TypeAlias = tuple[Write, ...]
 
 FIELDS_SHOWN: Final = 5
 """How many of the largest fields a size failure names."""
@@ -68,21 +71,50 @@ def written(
     return tuple(writes)
 
 
-def check_conflicts(scope: ScopeState, writes: tuple[Write, ...], thread: Thread) -> None:
-    """Refuse a write to what another thread of this scope set at the same time: it would be lost, or win by speed."""
+def accept(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes, result: Json = None) -> None:
+    """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large."""
+    if not writes:
+        return
+    check_conflicts(desk, scope, node, thread, writes)
+    check_possible(scope, writes, result)
+    check_size(desk, scope, writes, result)
+
+
+def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
+    """Refuse a write to what another line of this scope wrote at the same time: it would be lost, or win by speed."""
     if not scope.trails:
         return
     for write in writes:
-        if write.reduce == "set":
-            other = concurrency.conflict(scope, write.path, thread)
-            if other is not None:
-                raise StepRefused(
-                    Failure(
-                        code="write-conflict",
-                        message=f"two steps that ran at once both wrote {dotted(write.path)!r}",
-                        hint="Give the path a reducer in `state`, or let the steps write different paths.",
+        for path, trail in scope.trails.overlapping(write.path):
+            if path == write.path and trail.reducers == {write.reduce} != {"set"}:
+                continue
+            for entry in trail.entries:
+                if at_once((thread, node.id), (entry.thread, entry.node), desk.plan.leads):
+                    raise StepRefused(
+                        Failure(
+                            code="write-conflict",
+                            message=f"{entry.node!r} and {node.id!r} ran at once and both wrote {dotted(write.path)!r}",
+                            hint="Give the path a reducer in `state`, or let the steps write different paths.",
+                        )
                     )
-                )
+
+
+def check_possible(scope: ScopeState, writes: Writes, result: Json) -> None:
+    """Refuse writes that cannot be applied one after another."""
+    data = scope.data
+    if len(writes) > 1 and _overlap(writes):
+        data = Data(scope.data.shared())
+    for write in writes:
+        value = result if write.whole else write.value
+        data.check(write, value)
+        if data is not scope.data:
+            data.write(write, value)
+
+
+def _overlap(writes: Writes) -> bool:
+    """Whether one of them may change what another finds."""
+    roots = [write.path[:1] for write in writes]
+    return len(set(roots)) < len(roots)
 
 
 def size_of(value: Json) -> int:
@@ -94,7 +126,7 @@ def size_of(value: Json) -> int:
     return 8
 
 
-def check_size(desk: Desk, scope: ScopeState, writes: tuple[Write, ...], result: Json) -> None:
+def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> None:
     """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it."""
     limit = desk.plan.limits.state_bytes
     if limit is None or not writes:
@@ -104,7 +136,7 @@ def check_size(desk: Desk, scope: ScopeState, writes: tuple[Write, ...], result:
     added = sum(size_of(result if write.whole else write.value) for write in writes)
     bound = desk.state.size_bound
     if bound is None or bound + added > limit:
-        bound = measured(desk.state)
+        bound = measured(desk.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
         if bound + added > limit:
             raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
     desk.state.size_bound = bound + added
@@ -117,7 +149,7 @@ def measured(state: ExecutionState) -> int:
         total += sum(size_of(value) for _, value, _ in scope.writes)
     for opening in state.openings.values():
         for branch in opening.settled.values():
-            total += sum(size_of(value) for _, value, _ in branch.writes)
+            total += sum(size_of(value) for _, value in branch.writes)
     return total
 
 

@@ -261,7 +261,7 @@ class Call:
     input: Value | None = None
     wait: bool = True
     retry: Retry = NO_RETRY
-    on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
+    on_failure: Literal["fail", "continue"] = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +359,9 @@ class Plan:
     initial: JsonObject = field(default_factory=dict[str, Json])
     """Defaults of declared state fields."""
     reaches: Callable[[str], frozenset[str]] = field(repr=False, kw_only=True)
-    """The nodes from which a node can be reached; computed on demand, remembered."""
+    """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
+    leads: Callable[[str, str, str], bool] = field(repr=False, kw_only=True)
+    """Whether control can come from one node to another without passing a third (empty: any way)."""
     engine_names: bool = False
     """Its document uses `_currentStep` and the like."""
     nodes_counted: int = 0

@@ -11,13 +11,13 @@ Branches share the base tree; opening 10 000 of them copies nothing.
 from __future__ import annotations
 
 from pointsman.engine import events
-from pointsman.engine.concurrency import at_once
 from pointsman.engine.data import Data
-from pointsman.engine.events import Write
+from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState, Written
+from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.engine.tokens import settle
+from pointsman.engine.trails import REPLACING
 from pointsman.values import Json
 
 
@@ -30,14 +30,28 @@ def item_of(opening: Opening, branch: int) -> tuple[Json, str | None, int]:
     return opening.items[number], opening.keys[number], number
 
 
+def opened(state: ExecutionState, event: events.ScopesOpened) -> None:
+    """Fold: a parallel has branches now. Their scopes are made when control comes to them."""
+    at = state.steps[event.step]
+    scope = at.scope
+    nodes: dict[str, Json] = {**scope.base_nodes, **scope.nodes}
+    state.openings[event.step] = Opening(
+        event.step,
+        scope,
+        event.starts,
+        event.items,
+        event.keys,
+        event.item_name,
+        scope.data.shared(),
+        nodes,
+        event.joined,
+    )
+
+
 def begin(state: ExecutionState, key: Scope) -> ScopeState:
     """Make the scope of a branch when its first step comes."""
     last = key[-1]
-    step = Step(last.parallel, key[:-1], last.visit)
-    opening = state.openings.get(step)
-    if opening is None:  # behind `trigger: each` the parallel's step carries a thread
-        step = next(s for s in state.openings if s[:3] == step[:3])
-        opening = state.openings[step]
+    opening = state.openings[Step(last.parallel, key[:-1], last.visit, last.thread)]
     item, item_key, number = item_of(opening, last.branch)
     names = dict(opening.scope.names)
     if opening.items is not None or item_key is not None:
@@ -53,23 +67,28 @@ def begin(state: ExecutionState, key: Scope) -> ScopeState:
     return scope
 
 
-def remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> None:
-    """Keep a write for the data around, in thread order among those that ran at once.
+def write(scope: ScopeState, node: str, thread: Thread, writes: tuple[Write, ...], result: Json) -> None:
+    """Apply what a step writes to its scope, and keep it for the data around a branch."""
+    for one in writes:
+        _apply(scope, node, thread, one, result if one.whole else one.value)
 
-    A `set` of the same path replaces the one before it when nothing is between.
-    """
-    writes = scope.writes
-    if (
-        write.reduce in ("set", "last")
-        and writes
-        and writes[-1].write.path == write.path
-        and writes[-1].thread == thread
-    ):
-        writes.pop()
-    at = len(writes)
-    while at and writes[at - 1].thread > thread and at_once(thread, writes[at - 1].thread):
-        at -= 1
-    writes.insert(at, Written(Write(write.path, write.reduce), value, thread))
+
+def _apply(scope: ScopeState, node: str, thread: Thread, one: Write, value: Json) -> None:
+    if thread or scope.trails:
+        scope.trails.write(scope.data, one, value, thread, node)
+    else:
+        scope.data.write(one, value)
+    if scope.opening is not None:
+        _remember(scope, one, value, thread)
+
+
+def _remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> None:
+    """Keep a write for the data around. A `set` of the same path replaces the one before it when nothing is between."""
+    if write.reduce in REPLACING and scope.writes:
+        last, _, before = scope.writes[-1]
+        if last.path == write.path and before == thread:
+            scope.writes.pop()
+    scope.writes.append((Write(write.path, write.reduce), value, thread))
 
 
 def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
@@ -77,32 +96,42 @@ def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
     opening = state.openings[event.step]
     key = opening.branch_scope(event.branch)
     scope = state.scopes.pop(key, None)
-    value: Json = None
-    if event.after is not None:
-        value = state.left[event.after].value
-    elif event.merged and scope is not None:
-        for arrival in event.merged:
-            value = _parked_value(scope, arrival)
-    elif event.failure is not None:
-        value = failure_of(event.failure)
-    if scope is not None:
-        opening.running -= 1
-        if opening.detached:
-            if opening.running == 0:
-                state.openings.pop(event.step, None)
-            return
-    opening.next = max(opening.next, event.branch + 1)
+    if scope is None:  # it went straight to its join
+        scope = begin(state, key)
+        del state.scopes[key]
+    if state.held:
+        state.held = [one for one in state.held if one.scope[: len(key)] != key]
+    opening.running -= 1
+    if opening.detached:
+        if opening.running == 0 and opening.next == opening.total:
+            del state.openings[event.step]
+        return
+    gives = event.outcome in ("arrived", "ended")
     opening.settled[event.branch] = BranchState(
         event.outcome,
-        value,
-        scope.writes if scope is not None else [],
-        scope.nodes if scope is not None else {},
+        _brought(state, scope, event),
+        [(write, value) for write, value, _ in _in_order(scope)] if gives else [],
+        scope.nodes if gives else {},
         event.failure,
     )
     opening.arrived += event.outcome == "arrived"
 
 
-def _parked_value(scope: ScopeState, arrival: events.Arrival) -> Json:
+def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Thread]]:
+    return sorted(scope.writes, key=lambda one: one[2]) if scope.trails else scope.writes
+
+
+def _brought(state: ExecutionState, scope: ScopeState, event: events.BranchSettled) -> Json:
+    if event.after is not None:
+        left = state.left.get(event.after)
+        return (left or state.steps[event.after].left).value
+    if event.merged:
+        last = event.merged[-1]
+        return _parked_value(scope, last)
+    return failure_of(event.failure) if event.failure is not None else None
+
+
+def _parked_value(scope: ScopeState, arrival: Arrival) -> Json:
     for parked in scope.parked.values():
         waiting = parked.get((arrival.edge, arrival.thread))
         if waiting is not None:
@@ -119,21 +148,17 @@ def close(state: ExecutionState, event: events.ScopesClosed) -> None:
     """Fold: the writes of the named branches join the data around; the parallel's step is over."""
     opening = state.openings[event.step]
     around = opening.scope
-    parent = around.opening
-    thread = state.steps[event.step].left.thread
+    at = settle(state, event.step)
     for branch in event.branches:
         settled = opening.settled[branch]
-        for write, value, _ in settled.writes:
-            around.data.write(write, value)
-            if parent is not None:
-                remember(around, write, value, thread)
+        for one, value in settled.writes:
+            _apply(around, event.step.node, at.left.thread, one, value)
         around.nodes.update(settled.nodes)
     value = event.result
     if event.brought is not None:
         value = [opening.settled[branch].value for branch in event.brought]
     opening.settled = {}
-    at = settle(state, event.step)
     state.left[event.step] = at.left._replace(value=value)
-    if not event.forgotten and opening.running > 0:
+    if not event.forgotten:
         opening.detached = True
         state.openings[event.step] = opening

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, branching, ending, joining, limits, looping, waiting
+from pointsman.engine import asking, branching, ending, gathering, limits, looping, waiting
 from pointsman.engine.commands import Publish, StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import Entry, execute, set_timer
-from pointsman.engine.events import (
-    Arrival,
-    ChildAsked,
-    Emitted,
-    Write,
-)
+from pointsman.engine.events import ChildAsked, Emitted
+from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import failure_from, written
+from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.plan import (
     Ask,
     Begin,
@@ -52,11 +48,19 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
     entry = Entry(desk, node, scope, move, merged)
     try:
         if node.skip is not None and node.skip(entry.environment()):
-            entry.passed(said={"skipped": True})
+            _skip(entry)
             return
         _start(entry)
     except PointsmanError as why:
         entry.failed(failure_from(why))
+
+
+def _skip(entry: Entry) -> None:
+    does = entry.node.does
+    if isinstance(does, Fork):
+        branching.skip(entry, does)
+    else:
+        entry.passed(said={"skipped": True})
 
 
 def _start(entry: Entry) -> None:
@@ -70,7 +74,7 @@ def _start(entry: Entry) -> None:
         case Fork():
             branching.open_branches(entry.desk, entry, does)
         case Gather():
-            joining.gather(entry, does)
+            gathering.gather(entry, does)
         case Repeat():
             looping.next_round(entry, does)
         case Ask():
@@ -141,6 +145,7 @@ def _begin(entry: Entry, does: Begin) -> None:
     env = entry.environment()
     for path, value in does.set:
         writes.append(Write(path.resolve(env), "set", entry.desk.value(entry.scope, value, env)))
+    accept(entry.desk, entry.scope, entry.node, entry.move.thread, tuple(writes))
     entry.passed(writes=tuple(writes))
 
 
@@ -187,6 +192,7 @@ def _change(entry: Entry, does: Change) -> None:
     elif not does.answers:
         result = entry.left.value
     more = written(desk, scope, node, result, env_state=draft.root)
+    accept(desk, scope, node, entry.move.thread, (*writes, *more), result)
     entry.passed(replaces=does.answers, result=result, writes=(*writes, *more))
 
 

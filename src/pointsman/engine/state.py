@@ -17,11 +17,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pointsman.engine.commands import Phase
 from pointsman.engine.data import Data
-from pointsman.engine.events import Write
+from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Branch, Scope, Step, Thread
+from pointsman.engine.trails import Trails
 from pointsman.values import Json, JsonObject
+
+Place: TypeAlias = tuple[str, Scope, Thread]
+"""Where control ended: node, scope, and the thread of its step."""
 
 Status: TypeAlias = Literal[
     "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
@@ -38,6 +42,13 @@ class Left(NamedTuple):
     pending: tuple[ToolCall, ...] = ()
 
 
+class Ended(NamedTuple):
+    """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
+
+    visit: int
+    value: Json
+
+
 class Waiting(NamedTuple):
     """An arrival that is parked at a node, or held while the execution stands still."""
 
@@ -45,14 +56,6 @@ class Waiting(NamedTuple):
     scope: Scope
     edge: str
     left: Left
-
-
-class Written(NamedTuple):
-    """What a branch wrote, kept for the data around it."""
-
-    write: Write
-    value: Json
-    thread: Thread
 
 
 @dataclass(slots=True)
@@ -100,7 +103,8 @@ class BranchState:
 
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     value: Json
-    writes: list[Written]
+    writes: list[tuple[Write, Json]]
+    """In the order in which they count. Empty unless the branch arrived or ended: half a branch gives nothing."""
     nodes: dict[str, Json]
     failure: Failure | None = None
 
@@ -134,7 +138,7 @@ class Opening:
         return len(self.starts) * (1 if self.items is None else len(self.items))
 
     def branch_scope(self, branch: int) -> Scope:
-        return (*self.step.scope, Branch(self.step.node, self.step.visit, branch))
+        return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.thread))
 
 
 @dataclass(slots=True, eq=False)
@@ -145,6 +149,8 @@ class LoopState:
     items: list[Json] | None = None
     item_name: str | None = None
     previous: Json = None
+    failure: Failure | None = None
+    """What ended the last round early, where that is no reason to stop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -160,7 +166,9 @@ class ScopeState:
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = field(default_factory=dict[str, Json])
-    writes: list[Written] = field(default_factory=list[Written])
+    shown: dict[str, int] = field(default_factory=dict[str, int])
+    """Which visit `nodes` shows, of nodes that may be visited several times at once."""
+    writes: list[tuple[Write, Json, Thread]] = field(default_factory=list[tuple[Write, Json, Thread]])
     """What a branch wrote, for the data around it; empty in the outermost scope."""
     visits: dict[tuple[str, Thread], int] = field(default_factory=dict[tuple[str, Thread], int])
     parked: dict[str, dict[tuple[str, Thread], Waiting]] = field(
@@ -171,8 +179,8 @@ class ScopeState:
     tokens: int = 0
     """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
     loops: dict[str, LoopState] = field(default_factory=dict[str, LoopState])
-    trails: dict[tuple[str | int, ...], list[Thread]] = field(default_factory=dict[tuple[str | int, ...], list[Thread]])
-    """While several tokens run here at once: whose each write is, per path."""
+    trails: Trails = field(default_factory=Trails)
+    """Once control has split here: who wrote what."""
 
 
 @dataclass(slots=True, eq=False)
@@ -219,17 +227,19 @@ class ExecutionState:
     held: list[Waiting] = field(default_factory=list[Waiting])
     left: dict[Step, Left] = field(default_factory=dict[Step, Left])
     """What the steps settled in this row left behind; emptied when the next row begins."""
+    fallen: dict[Step, StepState | Waiting] = field(default_factory=dict[Step, "StepState | Waiting"])
+    """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
     taken: int = 0
     """Steps taken so far."""
     limits: dict[str, float] = field(default_factory=dict[str, float])
     """Limits that were raised, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)
-    outputs: dict[tuple[str, Scope], Json] = field(default_factory=dict[tuple[str, Scope], Json])
+    outputs: dict[Place, Ended] = field(default_factory=dict[Place, Ended])
     """What `end` nodes produced."""
-    answers: dict[tuple[str, Scope], Json] = field(default_factory=dict[tuple[str, Scope], Json])
+    answers: dict[Place, Ended] = field(default_factory=dict[Place, Ended])
     """The last results where branches ended."""
-    failed: StepState | Waiting | None = None
-    """What failed the execution, for a retry: the step, or where its control would have gone on."""
+    failed: list[StepState | Waiting] = field(default_factory=list["StepState | Waiting"])
+    """What failed the execution, for a retry."""
     output: Json = None
     closes_session: bool = False
     """The conversation ended with it."""
@@ -240,7 +250,8 @@ class ExecutionState:
     """Steps an executor works on."""
     worked_s: float = 0.0
     working_since: float = 0.0
-    handed_off: bool = False
+    handed_at: int | None = None
+    """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
     guard: dict[tuple[str, Scope], tuple[int, int]] = field(default_factory=dict[tuple[str, Scope], tuple[int, int]])
     """Per agent node: hash of what it last said to what, and how often in a row."""
@@ -254,6 +265,11 @@ class ExecutionState:
     @property
     def ended(self) -> bool:
         return self.status in ENDED
+
+    @property
+    def handed_off(self) -> bool:
+        """The node of last resort has taken over."""
+        return self.handed_at is not None
 
     @property
     def stands_still(self) -> bool:

@@ -8,9 +8,27 @@ execution ─┬─ step write            Step("write")
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.errors import CallerError
+
+
+class Split(NamedTuple):
+    """One of several edges that a step left by at once; or, with the edge `MET`, the place where they met again."""
+
+    turn: int
+    """Counts the splits and meetings along a line of control: what comes later is greater."""
+    edge: int
+    """Position in the document of the edge taken."""
+    node: str
+    """The node that was left."""
+
+
+MET: Final = 1_000_000_000
+"""The edge of a line whose ways have met: it comes after all of them."""
+
+Thread: TypeAlias = tuple[Split, ...]
+"""The splits behind a token. Compared, it orders what runs at once inside one scope, whoever was faster."""
 
 
 class Branch(NamedTuple):
@@ -19,22 +37,12 @@ class Branch(NamedTuple):
     parallel: str
     visit: int
     branch: int
+    thread: Thread = ()
+    """Of the parallel's step."""
 
 
 Scope: TypeAlias = tuple[Branch, ...]
 """The open branches around a step, outermost first. `()` is the execution itself."""
-
-
-class Split(NamedTuple):
-    """One of several edges that a step left by at once."""
-
-    node: str
-    visit: int
-    edge: int
-
-
-Thread: TypeAlias = tuple[Split, ...]
-"""The splits behind a token that have not been merged yet. It orders what runs at once inside one scope."""
 
 
 class Step(NamedTuple):
@@ -47,9 +55,12 @@ class Step(NamedTuple):
     """Only behind a node with `trigger: each`, where several tokens pass one node separately."""
 
     def __str__(self) -> str:
-        around = "".join(f"{b.parallel}[{b.visit}.{b.branch}]/" for b in self.scope)
-        behind = "".join(f"~{s.node}.{s.visit}.{s.edge}" for s in self.thread)
-        return f"{around}{self.node}{behind}" + (f"#{self.visit}" if self.visit > 1 else "")
+        around = "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in self.scope)
+        return f"{around}{self.node}{_behind(self.thread)}" + (f"#{self.visit}" if self.visit > 1 else "")
+
+
+def _behind(thread: Thread) -> str:
+    return "".join(f"~{s.node}.{s.turn}.{'met' if s.edge == MET else s.edge}" for s in thread)
 
 
 class NoSuchStep(CallerError):

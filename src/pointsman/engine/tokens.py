@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pointsman.engine.state import ExecutionState, ScopeState, StepState
+from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 
 
-def works(state: ExecutionState, change: int) -> None:
-    """Count who works, and the time in which anyone does."""
-    if state.working == 0:
-        state.working_since = state.at
-    state.working += change
-    if state.working == 0:
+def tick(state: ExecutionState) -> None:
+    """Count the time in which anyone worked, up to now. Call before who works, or the status, changes."""
+    if state.working and state.status in ("running", "paused"):
         state.worked_s += state.at - state.working_since
+    state.working_since = state.at
+
+
+def works(state: ExecutionState, change: int) -> None:
+    """So many more work, or fewer."""
+    tick(state)
+    state.working += change
 
 
 def add(state: ExecutionState, at: StepState) -> None:
@@ -41,12 +45,5 @@ def settle(state: ExecutionState, step: Step) -> StepState:
     for timer in at.timers:
         state.timers.pop(timer, None)
     at.timers = []
-    forget(scope, 1)
+    scope.tokens -= 1
     return at
-
-
-def forget(scope: ScopeState, tokens: int) -> None:
-    """Tokens left the scope. Where at most one is left, nothing runs at once any more."""
-    scope.tokens -= tokens
-    if scope.tokens <= 0 and scope.trails:
-        scope.trails.clear()

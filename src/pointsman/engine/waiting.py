@@ -7,9 +7,10 @@ from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.entry import Entry, fail_open_step, set_timer
 from pointsman.engine.events import EventAwaited, StepSucceeded
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import StepRefused, written
+from pointsman.engine.outputs import StepRefused, accept, failure_from, written
 from pointsman.engine.plan import Wait
 from pointsman.engine.state import StepState
+from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
 
@@ -49,7 +50,14 @@ def _seconds(entry: Entry, value: Json) -> float:
 def deliver(desk: Desk, name: str, data: Json) -> None:
     """An event came: every step that waits for its name and accepts it goes on."""
     for at in list(desk.state.steps.values()):
-        if at.event == name and _accepts(desk, at, data):
+        if at.event != name:
+            continue
+        try:
+            accepted = _accepts(desk, at, data)
+        except PointsmanError as why:
+            fail_open_step(desk, at.step, failure_from(why))
+            continue
+        if accepted:
             done(desk, at, {"event": name, "data": data}, data)
 
 
@@ -64,12 +72,17 @@ def _accepts(desk: Desk, at: StepState, data: Json) -> bool:
 def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:
     """The wait is over."""
     node = desk.node(at.step)
-    writes = written(desk, at.scope, node, data)
+    try:
+        writes = written(desk, at.scope, node, data, shown=said)
+        accept(desk, at.scope, node, at.left.thread, writes, data)
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
     desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, said=said, writes=writes))
     desk.touched[at.step.scope] = None
-    desk.queue.append(Leave(at.step))
+    desk.go(Leave(at.step))
 
 
 def timed_out(desk: Desk, at: StepState) -> None:

@@ -272,11 +272,18 @@ def emit_of(config: EmitConfig, formulas: Formulas) -> Emit:
     return Emit(event=formulas.rendered(config.event), data=data)
 
 
-def call_of(config: WorkflowCallConfig, given: Value | None, formulas: Formulas, retry: Retry = NO_RETRY) -> Call:
+def call_of(
+    config: WorkflowCallConfig,
+    given: Value | None,
+    formulas: Formulas,
+    retry: Retry = NO_RETRY,
+    on_failure: str = "fail",
+) -> Call:
     """A sub-workflow."""
     return Call(
         workflow=config.workflow,
         input=formulas.mapping(config.input) or given,
         wait=config.mode != "start",
         retry=retry,
+        on_failure="continue" if on_failure == "continue" else "fail",
     )

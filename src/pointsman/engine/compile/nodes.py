@@ -159,7 +159,8 @@ class NodeCompiler:
                 return Emit(event=_progress, data=formulas.rendered(config.message))
             case WorkflowCallConfig():
                 retry = work.retry_of(node.execution, self.workflow.config)
-                return control.call_of(config, given, formulas, retry)
+                on_failure = work.on_failure_of(node.execution, self.workflow.config)
+                return control.call_of(config, given, formulas, retry, on_failure)
             case DecisionConfig() if config.llm_prompt is None:
                 return control.decide_of(config, formulas) or Pass()
             case _:

@@ -8,8 +8,9 @@ from typing import Final
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.graph import Graph, analyse, ancestors
 from pointsman.definition.policies import DEFAULTS
+from pointsman.definition.walks import NOWHERE, reach
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.compile.edges import judge_of, plan_edge
+from pointsman.engine.compile.edges import JUDGE, judge_of, plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.plan import Limits, Plan, PlanEdge, PlanNode
@@ -63,6 +64,7 @@ def compile_workflow(
         config={**_settings(workflow), **(settings or {})},
         initial=_initial(workflow),
         reaches=_reaches(graph, nodes),
+        leads=_leads(graph),
         engine_names=_uses_engine_names(workflow),
         nodes_counted=sum(node.type not in UNCOUNTED for node in workflow.nodes),
         edge_index={edge.id: edge.index for edge in edges.values()},
@@ -131,9 +133,32 @@ def _reaches(graph: Graph, nodes: Mapping[str, PlanNode]) -> Callable[[str], fro
     def reaches(node: str) -> frozenset[str]:
         found = known.get(node)
         if found is None:
-            before = {graph.ids[one] for one in ancestors(graph, graph.index[node])}
+            target = graph.index[node]
+            found_before = set(ancestors(graph, target))
+            if any(one == target or one in found_before for one in graph.links.targets(target)):
+                found_before.add(target)
+            before = {graph.ids[one] for one in found_before}
             judges = {judge_of(one) for one in before if judge_of(one) in nodes}
             known[node] = found = frozenset(before | judges)
         return found
 
     return reaches
+
+
+def _leads(graph: Graph) -> Callable[[str, str, str], bool]:
+    """Asked only of nodes that wrote one path at once; each answer is found once."""
+    known: dict[tuple[int, int], set[int]] = {}
+
+    def number(node: str) -> int:
+        """Of a node, or of the one in front of a hidden judge."""
+        found = graph.index.get(node)
+        return graph.index[node.removesuffix(JUDGE)] if found is None else found
+
+    def leads(source: str, target: str, without: str) -> bool:
+        goal, closed = number(target), number(without) if without else NOWHERE
+        found = known.get((goal, closed))
+        if found is None:
+            found = known[goal, closed] = reach(graph.links.sources, graph.links.sources(goal), avoid=(closed,))
+        return number(source) in found
+
+    return leads

@@ -1,0 +1,79 @@
+"""Arrivals: what reaches a step, what waits for others at a node, what is held while the execution stands still.
+
+Both halves of the rules use it: deciding to see what a step will get, folding to take it.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine import events, scopes
+from pointsman.engine.facts import Arrival
+from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
+from pointsman.engine.steps import Scope, Step, Thread
+
+NOBODY = Step("", (), 0)
+"""The stand-in for who sends control to the node of last resort."""
+
+
+def held_step(number: int) -> Step:
+    """The stand-in for the step that sent a held arrival."""
+    return Step("", (), number + 1)
+
+
+def came(
+    state: ExecutionState,
+    scope: ScopeState,
+    node: str,
+    after: Step | None,
+    merged: tuple[Arrival, ...],
+    thread: Thread,
+) -> Left:
+    """What reaches a step, and take the parked arrivals it consumes."""
+    if not merged:
+        return (Left(None) if after is None else left_by(state, after))._replace(thread=thread)
+    parked = scope.parked[node]
+    left = Left(None)
+    for arrival in merged:
+        left = parked.pop((arrival.edge, arrival.thread)).left
+    if not parked:
+        del scope.parked[node]
+    scope.tokens -= len(merged)  # the step that consumes them counts from here on
+    return left._replace(thread=thread)
+
+
+def left_by(state: ExecutionState, step: Step) -> Left:
+    """What a step left behind; a parallel that is still open passes on what reached it."""
+    left = state.left.get(step)
+    return left if left is not None else state.steps[step].left
+
+
+def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
+    """The scope; a branch's is made when its first step comes."""
+    scope = state.scopes.get(key)
+    return scope if scope is not None else scopes.begin(state, key)
+
+
+def park(state: ExecutionState, event: events.Parked) -> None:
+    scope = scope_of(state, event.scope)
+    parked = scope.parked.setdefault(event.node, {})
+    key = (event.edge, event.thread)
+    scope.tokens += key not in parked
+    left = left_by(state, event.after)._replace(thread=event.thread)
+    parked[key] = Waiting(event.node, event.scope, event.edge, left)
+
+
+def hold(state: ExecutionState, event: events.Held) -> None:
+    scope = scope_of(state, event.scope)
+    left = Left(None) if event.after is None else left_by(state, event.after)
+    left = left._replace(thread=event.thread, caller=event.caller or left.caller)
+    state.held.append(Waiting(event.node, event.scope, event.edge, left))
+    scope.tokens += 1
+
+
+def take_up(state: ExecutionState) -> int:
+    """What was held may arrive now: it is left by stand-in steps, numbered as it was held. How many there were."""
+    count = len(state.held)
+    for number, waiting in enumerate(state.held):
+        state.scopes[waiting.scope].tokens -= 1
+        state.left[held_step(number)] = waiting.left
+    state.held = []
+    return count

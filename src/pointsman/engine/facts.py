@@ -1,0 +1,25 @@
+"""What events are made of: writes and arrivals."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from pointsman.engine.plan import Reducer
+from pointsman.engine.steps import Thread
+from pointsman.values import Json
+
+
+class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
+    """One change of the data: `path` joined with `value` by `reduce`. `whole`: the value is the step's result."""
+
+    path: tuple[str | int, ...]
+    reduce: Reducer = "set"
+    value: Json = None
+    whole: bool = False
+
+
+class Arrival(Struct, frozen=True, array_like=True, gc=False):
+    """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
+
+    edge: str
+    thread: Thread

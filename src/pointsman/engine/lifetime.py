@@ -1,0 +1,91 @@
+"""Lifetime: folding what happens to the execution as a whole."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from pointsman.engine import events, tokens
+from pointsman.engine.arrivals import NOBODY, held_step, take_up
+from pointsman.engine.data import Data
+from pointsman.engine.events import LifeEvent
+from pointsman.engine.state import ExecutionState, Left, ScopeState, StepState
+from pointsman.values import Json
+
+
+def live(state: ExecutionState, event: LifeEvent) -> None:
+    """Apply one event of the execution's own life."""
+    tokens.tick(state)
+    match event:
+        case events.ExecutionStarted():
+            _started(state, event)
+        case events.HandedOver():
+            _handed_over(state, event)
+        case events.ExecutionPaused():
+            state.status = "paused"
+        case events.ExecutionResumed():
+            if state.status == "interrupted":
+                state.interruption, state.handed_at = None, None
+            state.status = "running"
+            take_up(state)
+        case events.ExecutionInterrupted():
+            state.status, state.interruption = "interrupted", event.limit
+        case events.ExecutionCompleted():
+            state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
+        case events.ExecutionFailed():
+            state.status, state.failure = "failed", event.failure
+            state.failed = [state.fallen[step] for step in event.steps]
+        case events.ExecutionCancelled():
+            state.status = "cancelled"
+        case events.ExecutionRetried():
+            _retried(state, event)
+        case _:
+            assert_never(event)
+
+
+def _started(state: ExecutionState, event: events.ExecutionStarted) -> None:
+    state.status = "running"
+    state.workflow, state.version = event.workflow, event.version
+    state.input, state.config, state.seed = event.input, event.config, event.seed
+    state.session, state.parent, state.attempt = event.session, event.parent, event.attempt
+    state.definition, state.options = event.definition, event.options
+    state.started_at = state.at
+    data = {**event.state, **event.input}
+    if event.messages is not None:
+        data["messages"] = list(event.messages)
+        state.messages = len(event.messages)
+    names: dict[str, Json] = {
+        "input": event.input,
+        "session": event.session,
+        "execution": {
+            "id": state.id,
+            "workflow": event.workflow,
+            "version": event.version,
+            "attempt": event.attempt,
+            "startedAt": state.at,
+        },
+    }
+    state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
+
+
+def _handed_over(state: ExecutionState, event: events.HandedOver) -> None:
+    """Nothing of what was on its way is left; the data stay."""
+    state.handed_at = state.taken
+    state.left[NOBODY] = Left(event.value)
+    root = state.root
+    root.parked, root.live, root.loops, root.tokens = {}, {}, {}, 0
+    root.trails.clear()
+    state.scopes = {(): root}
+    state.openings, state.held = {}, []
+
+
+def _retried(state: ExecutionState, event: events.ExecutionRetried) -> None:
+    """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
+    state.status, state.failure = "running", None
+    held = take_up(state)
+    for position, failed in enumerate(state.failed):
+        if isinstance(failed, StepState) and position not in event.reenter:
+            failed.failures = failed.reasks = failed.advices = 0
+            tokens.add(state, failed)
+        else:
+            state.left[held_step(held + position)] = failed.left
+    state.failed = []

@@ -1,0 +1,168 @@
+"""Settling: folding what happens to a step, from its start to its end."""
+
+from __future__ import annotations
+
+from pointsman.engine import events, tokens
+from pointsman.engine.arrivals import came, scope_of
+from pointsman.engine.facts import Write
+from pointsman.engine.reports import Usage
+from pointsman.engine.scopes import write
+from pointsman.engine.state import Ended, ExecutionState, ScopeState, StepState, Waiting
+from pointsman.engine.steps import Step, Thread
+from pointsman.values import Json, JsonObject
+
+MESSAGES = ("messages",)
+
+
+def started(state: ExecutionState, event: events.StepStarted) -> None:
+    step = event.step
+    scope = scope_of(state, step.scope)
+    left = came(state, scope, step.node, event.after, event.merged, event.thread)
+    if event.caller is not None:
+        left = left._replace(caller=event.caller)
+    state.taken += 1
+    scope.visits[step.node, step.thread] = step.visit
+    tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs))
+
+
+def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:
+    """The writes that add to the conversation."""
+    return tuple(Write(MESSAGES, "append", message) for message in messages)
+
+
+def show(result: Json, said: JsonObject | None) -> Json:
+    """What `nodes.<id>` is: the result, and beside it what the engine says (`text`, `branch`, `action`, `round`)."""
+    if not said:
+        return result
+    if isinstance(result, dict):
+        return {**said, **result}
+    return said if result is None else {**said, "result": result} if "branch" in said or "action" in said else result
+
+
+def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
+    """Of visits that may run at once the latest is shown, not the one that was slower."""
+    if thread:
+        if step.visit < scope.shown.get(step.node, 0):
+            return
+        scope.shown[step.node] = step.visit
+    scope.nodes[step.node] = value
+
+
+def passed(state: ExecutionState, event: events.StepPassed) -> None:
+    step = event.step
+    scope = scope_of(state, step.scope)
+    left = came(state, scope, step.node, event.after, event.merged, event.thread)
+    state.taken += 1
+    scope.visits[step.node, step.thread] = step.visit
+    if event.replaces:
+        left = left._replace(value=event.result, pending=())
+    result = left.value if event.takes else event.result
+    if event.writes:
+        write(scope, step.node, event.thread, event.writes, result)
+    if event.replaces or event.takes or event.said:
+        _show(scope, step, event.thread, show(result, event.said))
+    state.left[step] = left
+
+
+def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
+    step = event.step
+    at = state.steps[step]
+    scope = at.scope
+    _show(scope, step, at.left.thread, show(event.result, event.said))
+    if event.writes:
+        write(scope, step.node, at.left.thread, event.writes, event.result)
+    if event.messages:
+        write(scope, step.node, at.left.thread, say(event.messages), None)
+        if not step.scope:
+            state.messages += len(event.messages)
+    if event.usage is not None:
+        spend(state, event.usage)
+    if event.repeats:
+        state.guard[step.node, step.scope] = (event.mark, event.repeats)
+    value = at.left.value if event.keeps else event.result
+    state.left[step] = at.left._replace(value=value, pending=event.pending)
+    tokens.settle(state, step)
+
+
+def spend(state: ExecutionState, usage: Usage) -> None:
+    """Add what a piece of work consumed."""
+    total = state.usage
+    total.input_tokens += usage.input_tokens
+    total.output_tokens += usage.output_tokens
+    total.model_calls += usage.model_calls
+    total.tool_calls += usage.tool_calls
+    if usage.cost_usd is not None:
+        total.cost_usd = (total.cost_usd or 0.0) + usage.cost_usd
+
+
+def failed(state: ExecutionState, event: events.StepFailed) -> None:
+    at = state.steps[event.step]
+    at.failures += 1
+    at.failure = event.failure
+    if event.usage is not None:
+        spend(state, event.usage)
+    if at.runs:
+        tokens.works(state, -1)
+        at.runs = False
+    at.child = False
+    if event.final:
+        value: Json = failure_value(event)
+        _show(at.scope, event.step, at.left.thread, value)
+        state.left[event.step] = at.left._replace(value=value)
+        state.fallen[event.step] = at
+        tokens.settle(state, event.step)
+
+
+def failure_value(event: events.StepFailed) -> JsonObject:
+    """A failure as data, for error edges and joins."""
+    failure = event.failure
+    return {
+        "error": {
+            "code": failure.code,
+            "message": failure.message,
+            "retryable": failure.retryable,
+            "node": event.step.node,
+            "step": str(event.step),
+            "attempt": event.attempt,
+            "details": failure.details,
+        }
+    }
+
+
+def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None:
+    at = state.steps[event.step]
+    at.attempt, at.phase = event.attempt, event.phase
+    if event.phase == "work":
+        at.input = event.input if event.input is not None else at.input
+        at.advised = None
+    else:
+        at.advised = event.input
+    at.reasks += event.reason == "reask"
+    at.advices += event.reason == "advice"
+    if not at.runs:
+        tokens.works(state, 1)
+        at.runs = True
+
+
+def child_asked(state: ExecutionState, event: events.ChildAsked) -> None:
+    at = state.steps[event.step]
+    at.child = True
+    if at.runs:  # nobody here works on it
+        tokens.works(state, -1)
+        at.runs = False
+
+
+def leaving_failed(state: ExecutionState, event: events.LeavingFailed) -> None:
+    step = event.step
+    state.fallen[step] = Waiting(step.node, step.scope, "", state.left[step])
+
+
+def token_ended(state: ExecutionState, event: events.TokenEnded) -> None:
+    step = event.after
+    place = (step.node, step.scope, step.thread)
+    into = state.outputs if event.reason == "end" else state.answers
+    if event.reason != "end" and not event.answers:
+        return
+    known = into.get(place)
+    if known is None or known.visit <= step.visit:
+        into[place] = Ended(step.visit, event.output if event.reason == "end" else state.left[step].value)

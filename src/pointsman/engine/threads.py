@@ -1,0 +1,71 @@
+"""Threads: the lines of control inside one scope, so that no result depends on which of them was faster.
+
+    S ─┬─ (1, S's first edge) ── A ─┐
+       └─ (1, S's second edge) ─ B ─┴─ merge ─ (1, met) ─ T ─┬─ (2, T's first edge)
+                                                             └─ …
+
+A split adds one element, ways that meet replace it by `MET`, the next split counts on. A line that comes back to a
+split it has passed takes that split's place anew, so a thread is never longer than the splits are nested. Of two
+threads the greater one comes later, or stands later in the document; it never depends on time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pointsman.engine.steps import MET, Split, Thread
+
+
+def split(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:
+    """The thread of a token that leaves `node` by one of several edges. `apart`: tokens pass the node separately."""
+    if not apart:
+        for depth, one in enumerate(thread):
+            if one.node == node:
+                return (*thread[:depth], Split(one.turn + 1, edge, node))
+    if thread and thread[-1].edge == MET:
+        return (*thread[:-1], Split(thread[-1].turn + 1, edge, node))
+    return (*thread, Split(1, edge, node))
+
+
+def met(threads: list[Thread]) -> Thread:
+    """The thread of a token made of several: what they have in common, and that they met."""
+    first, last = min(threads), max(threads)
+    if first == last:
+        return first
+    width = 0
+    while width < len(first) and first[width] == last[width]:
+        width += 1
+    latest = max(thread[width] for thread in threads if len(thread) > width)
+    return (*first[:width], Split(latest.turn, MET, latest.node))
+
+
+def closed(thread: Thread, leads_here: Callable[[str], bool]) -> Thread:
+    """The thread at a node that waited: the splits whose every way leads here are over, whichever ways did arrive."""
+    while thread:
+        at = len(thread) - 1
+        if thread[at].edge == MET:
+            at -= 1
+        if at < 0 or not leads_here(thread[at].node):
+            break
+        thread = (*thread[:at], Split(thread[at].turn, MET, thread[at].node))
+    return thread
+
+
+def at_once(one: tuple[Thread, str], other: tuple[Thread, str], reaches: Callable[[str, str, str], bool]) -> bool:
+    """Whether nothing orders two visits, given as (thread, node).
+
+    `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any way). Ways
+    that meet wait for each other, so what can reach the other came before it; but not round through their own split.
+    """
+    (earlier, before), (later, after) = sorted((one, other))
+    if earlier == later:
+        return False
+    width = 0
+    while width < len(earlier) and earlier[width] == later[width]:
+        width += 1
+    if width == len(earlier):
+        return False  # the line before it split
+    a, b = earlier[width], later[width]
+    if a.turn == b.turn and a.node == b.node and b.edge != MET:
+        return not reaches(before, after, a.node) and not reaches(after, before, a.node)
+    return not reaches(before, after, "")

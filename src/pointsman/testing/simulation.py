@@ -1,0 +1,327 @@
+"""Simulation: one execution in a scripted world whose schedule is chance, and all of whose chance comes from a seed.
+
+    plan = compile_workflow(workflow)
+    calm = Simulation(plan, seed=1).run({"goal": "x"})
+    wild = Simulation(plan, seed=1, chance_of_crash=0.3, chance_of_duplicate=0.5).run({"goal": "x"})
+    assert (wild.status, wild.output) == (calm.status, calm.output)
+
+Nothing is awaited and no time passes: thousands of schedules run in a second. Work is answered in random order. Only
+when nobody owes an answer, events come; then the clock moves on to the next timer. A crash drops the state, folds the
+rows as they were stored, and asks again for whatever is outstanding; half of the crashes come before the row was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from pointsman.engine.commands import (
+    Command,
+    DropTimer,
+    Execute,
+    OpenGate,
+    Publish,
+    SetTimer,
+    StartChild,
+    Stop,
+    StopChild,
+)
+from pointsman.engine.decide import decide
+from pointsman.engine.events import Event, StepPassed, StepStarted
+from pointsman.engine.fold import begin_row, fold
+from pointsman.engine.outstanding import outstanding
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import (
+    ChildEnded,
+    EventReceived,
+    GateAnswered,
+    Report,
+    Start,
+    TimerFired,
+    WorkDone,
+    WorkFailed,
+)
+from pointsman.engine.state import ExecutionState, Gate, Status
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError
+from pointsman.ports import Row
+from pointsman.testing.descriptions import describe
+from pointsman.values import Json, JsonObject
+
+DECISIONS_MAX: Final = 100_000
+"""More than this is no simulation but a loop that never ends."""
+
+GHOST: Final = "a zombie was here"
+"""The result of every zombie: it must never be seen."""
+
+ANSWERS: Final = (WorkDone, WorkFailed, ChildEnded, GateAnswered, TimerFired)
+"""Reports that come again when what they answer is asked again."""
+
+Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed"]
+Answer: TypeAlias = Callable[[Step, Gate], "GateAnswered | None"]
+Child: TypeAlias = Callable[[StartChild], ChildEnded]
+
+
+class Outcome(NamedTuple):
+    """How an execution went."""
+
+    status: Status
+    output: Json
+    rows: tuple[Row, ...]
+    state: ExecutionState
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(event for row in self.rows for event in row.events)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every step, in the order in which they began."""
+        return tuple(event.step for event in self.events if isinstance(event, StepStarted | StepPassed))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The nodes of the steps, in the order in which they began."""
+        return tuple(step.node for step in self.steps)
+
+
+class LawBroken(AssertionError):
+    """The engine did what it never may do. The message says what and in which row."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the world was asked and has not answered."""
+
+    work: dict[Step, Execute] = field(default_factory=dict[Step, Execute])
+    gates: dict[Step, None] = field(default_factory=dict[Step, None])
+    children: dict[Step, StartChild] = field(default_factory=dict[Step, StartChild])
+    timers: dict[str, float] = field(default_factory=dict[str, float])
+
+    def take(self, command: Command) -> None:
+        match command:
+            case Execute():
+                self.work[command.step] = command
+            case Stop():
+                self.work.pop(command.step, None)
+            case OpenGate():
+                self.gates[command.step] = None
+            case StartChild():
+                self.children[command.step] = command
+            case StopChild():
+                self.children.pop(command.step, None)
+            case SetTimer():
+                self.timers[command.timer] = command.at
+            case DropTimer():
+                self.timers.pop(command.timer, None)
+            case Publish():
+                pass
+
+
+def echo(command: Execute) -> WorkDone:
+    """Work that answers with the name of its step: the same in every schedule."""
+    return WorkDone(step=command.step, attempt=command.attempt, result=str(command.step))
+
+
+def first_option(step: Step, gate: Gate) -> GateAnswered:
+    """A person who always takes the first option."""
+    return GateAnswered(step=step, action=str(gate.options[0]["value"]))
+
+
+def mirror(command: StartChild) -> ChildEnded:
+    """A child whose output is its input."""
+    return ChildEnded(step=command.step, attempt=command.attempt, output=command.input)
+
+
+class Simulation:
+    """One execution of a plan. The same arguments give the same rows."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int,
+        *,
+        chance_of_duplicate: float = 0.0,
+        chance_of_crash: float = 0.0,
+        chance_of_zombie: float = 0.0,
+        work: Work = echo,
+        answer: Answer = first_option,
+        child: Child = mirror,
+        checked: bool = False,
+    ) -> None:
+        """`checked`: hold the laws after every row, which costs as much as folding all rows again each time."""
+        self.plan = plan
+        self.random = Random(seed)
+        self.seed = seed
+        self.chance_of_duplicate = chance_of_duplicate
+        self.chance_of_crash = chance_of_crash
+        self.chance_of_zombie = chance_of_zombie
+        self.work, self.answer, self.child = work, answer, child
+        self.checked = checked
+        self.state = ExecutionState("simulated")
+        self.rows: list[Row] = []
+        self.asked = Asked()
+        self.reports: list[Report] = []
+        self.now = 1_000_000.0
+        self.at_rest: Callable[[], Report | None] = lambda: None
+        """Asked when nobody owes anything any more: what else happens. None: nothing."""
+
+    def run(self, input: JsonObject | None = None) -> Outcome:
+        """Start, and go on until it has ended or waits for something that will not come."""
+        self.tell(Start(input=input or {}, seed=self.seed))
+        return self.go_on()
+
+    def go_on(self) -> Outcome:
+        """Let the world answer until it has nothing to say."""
+        for _ in range(DECISIONS_MAX):
+            report = self._next()
+            if report is None:
+                state = self.state
+                return Outcome(state.status, state.output, tuple(self.rows), state)
+            self.tell(report)
+            self._disturb()
+        raise LawBroken(f"not over after {DECISIONS_MAX} reports")
+
+    def tell(self, report: Report) -> None:
+        """Deliver one report. Refused answers decide nothing."""
+        before = len(self.rows)
+        try:
+            decision = decide(self.plan, self.state, report, self.now)
+        except CallerError:
+            if self.state.seq != before:
+                raise LawBroken(f"a refused report counted as row {self.state.seq}") from None
+            return
+        if not decision.events:
+            return
+        if self._happens(self.chance_of_crash / 2):
+            self._crash()  # before the row was written: what was asked is done again
+            if not isinstance(report, ANSWERS):
+                self.tell(report)
+            return
+        self.rows.append(stored(Row(self.state.seq, self.state.at, decision.events)))
+        self.reports.append(report)
+        if self.state.seq != len(self.rows):
+            raise LawBroken(f"row {len(self.rows)} is numbered {self.state.seq}")
+        for command in decision.commands:
+            self.asked.take(command)
+        if self.checked:
+            self.check()
+        if self._happens(self.chance_of_crash / 2):
+            self._crash()
+
+    # The world -----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> Report | None:
+        if self.state.ended or self.state.status == "interrupted":
+            return self.at_rest()
+        owed: list[Callable[[], Report | None]] = []
+        owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
+        owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
+        owed += [lambda step=step: self._answered(step) for step in self.asked.gates]
+        self.random.shuffle(owed)
+        for ask in owed:
+            report = ask()
+            if report is not None:
+                return report
+        return self._event() or self._time_passes() or self.at_rest()
+
+    def _worked(self, command: Execute) -> Report:
+        del self.asked.work[command.step]
+        return self.work(command)
+
+    def _child_ended(self, command: StartChild) -> Report:
+        del self.asked.children[command.step]
+        return self.child(command)
+
+    def _answered(self, step: Step) -> Report | None:
+        at = self.state.steps.get(step)
+        if at is None or at.gate is None:
+            return None
+        answer = self.answer(step, at.gate)
+        if answer is not None:
+            del self.asked.gates[step]
+        return answer
+
+    def _event(self) -> Report | None:
+        awaited = sorted(at.event for at in self.state.steps.values() if at.event is not None)
+        return EventReceived(name=awaited[0], data=awaited[0]) if awaited else None
+
+    def _time_passes(self) -> Report | None:
+        if not self.asked.timers:
+            return None
+        timer = min(self.asked.timers, key=lambda name: (self.asked.timers[name], name))
+        self.now = max(self.now, self.asked.timers.pop(timer))
+        return TimerFired(timer=timer)
+
+    # What goes wrong -----------------------------------------------------------------------------------------------
+
+    def _happens(self, chance: float) -> bool:
+        return chance > 0 and self.random.random() < chance
+
+    def _disturb(self) -> None:
+        if self.reports and self._happens(self.chance_of_duplicate):
+            self._must_decide_nothing(self.random.choice([r for r in self.reports if not isinstance(r, EventReceived)]))
+        if self._happens(self.chance_of_zombie):
+            steps = [(at.step, at.attempt) for at in self.state.steps.values()]
+            known = [(r.step, r.attempt) for r in self.reports if isinstance(r, WorkDone | WorkFailed | ChildEnded)]
+            if steps or known:
+                step, attempt = self.random.choice([(step, attempt - 1) for step, attempt in steps] + known)
+                self._must_decide_nothing(WorkDone(step=step, attempt=attempt, result=GHOST))
+
+    def _must_decide_nothing(self, stale: Report) -> None:
+        """Tell what was told before, or what nobody asked."""
+        try:
+            decision = decide(self.plan, self.state, stale, self.now)
+        except CallerError:
+            return
+        if decision.events:
+            raise LawBroken(f"a stale report decided {decision.events}: {stale}")
+
+    def _crash(self) -> None:
+        """The process is gone, the rows are there."""
+        self.state = refolded(self.state.id, self.rows)
+        self.asked = Asked()
+        for command in outstanding(self.plan, self.state):
+            self.asked.take(command)
+
+    # Laws ----------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """The rows mean the state, and what is outstanding is what was asked and not answered. Raises `LawBroken`."""
+        again = refolded(self.state.id, self.rows)
+        if describe(again) != describe(self.state):
+            raise LawBroken(f"folding the rows gives another state:\n{differences(again, self.state)}")
+        owed = Asked()
+        for command in outstanding(self.plan, self.state):
+            owed.take(command)
+        if owed != self.asked and not self.state.ended and self.state.status != "interrupted":
+            raise LawBroken(f"outstanding is {owed}, asked and not answered is {self.asked}")
+
+
+_rows: Final = msgspec.json.Decoder(Row)
+
+
+def stored(row: Row) -> Row:
+    """The row as it comes back from a store."""
+    return _rows.decode(msgspec.json.encode(row))
+
+
+def refolded(execution: str, rows: list[Row]) -> ExecutionState:
+    """The state that rows mean."""
+    state = ExecutionState(execution)
+    for row in rows:
+        begin_row(state, row.seq, row.at)
+        for event in row.events:
+            fold(state, event)
+    return state
+
+
+def differences(one: ExecutionState, other: ExecutionState) -> str:
+    """Where two states differ, one line per field."""
+    left, right = describe(one), describe(other)
+    return "\n".join(f"{name}: {left[name]} ≠ {right[name]}" for name in left if left[name] != right[name])
