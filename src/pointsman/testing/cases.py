@@ -48,11 +48,11 @@ def run_file(path: Path) -> Iterator[Outcome]:
         yield Outcome(path, case.name, failures, time.perf_counter() - began)
 
 
-def run_case(case: Case, directory: Path) -> tuple[str, ...]:
-    """Run one test; what was not as expected."""
+def run_case(case: Case, directory: Path, *, store: str = "memory:") -> tuple[str, ...]:
+    """Run one test, in memory unless another store is named; what was not as expected."""
     try:
         app = Pointsman(
-            settings=Settings.model_validate({**case.settings, "store": "memory:"}),
+            settings=Settings.model_validate({**case.settings, "store": store}),
             model="scripted",
             script=_script(case, directory),
             clock=VirtualClock(),
