@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import jsonschema_rs
 
 from pointsman.app.views import event_view, execution_view, waiting_view
+from pointsman.engine.plan import Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,
@@ -84,6 +85,12 @@ class Execution:
     def waiting(self) -> list[Json]:
         """The open gates."""
         return waiting_view(self._driver.state)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Node -> what people call it, where it does work and has a name."""
+        nodes = self._driver.plan.nodes.items()
+        return {id: node.does.spec.name for id, node in nodes if isinstance(node.does, Work) and node.does.spec.name}
 
     @property
     def gates(self) -> list[OpenGate]:

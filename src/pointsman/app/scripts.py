@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
+from msgspec import structs
 
 from pointsman.app.sources import FileUnreadable
 from pointsman.definition.documents import BYTES_MAX
@@ -50,6 +51,19 @@ def parse_script(text: str) -> Script:
     from pointsman.models.script_reader import read_script
 
     return read_script(text)
+
+
+def slowed(script: Script, seconds: float) -> Script:
+    """The same, each answer so much later: for people who want to watch."""
+    return structs.replace(
+        script,
+        rules=tuple(
+            structs.replace(
+                rule, answers=tuple(structs.replace(one, delay_s=one.delay_s + seconds) for one in rule.answers)
+            )
+            for rule in script.rules
+        ),
+    )
 
 
 async def keep_script(store: Store, script: Script) -> str:

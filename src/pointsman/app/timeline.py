@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from pointsman.app.installation import Pointsman
+from pointsman.definition.text import read_text
 from pointsman.engine import events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
@@ -153,12 +154,14 @@ def timeline_of(rows: Iterable[Row]) -> Timeline:
     return timeline
 
 
-def timeline_view(timeline: Timeline, document: JsonObject | None) -> JsonObject:
+def timeline_view(timeline: Timeline, document: JsonObject | None, *, language: str) -> JsonObject:
     """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names."""
     agents = _agents(document or {})
+    names = _names(document or {}, language)
     usage: list[Json] = [
         {
             "node": node,
+            "name": names.get(node, node),
             **agents.get(node, {"model": None, "keyIndex": None}),
             "steps": account.steps,
             "seconds": round(account.work_s, 6),
@@ -170,8 +173,17 @@ def timeline_view(timeline: Timeline, document: JsonObject | None) -> JsonObject
         }
         for node, account in timeline.accounts.items()
     ]
-    spans: list[Json] = [span.to_json(timeline.begin) for span in timeline.spans]
+    spans: list[Json] = [
+        {**span.to_json(timeline.begin), "name": names.get(span.step.node, span.step.node)} for span in timeline.spans
+    ]
     return {"durationMs": round((timeline.end - timeline.begin) * 1000, 3), "spans": spans, "nodes": usage}
+
+
+def _names(document: JsonObject, language: str) -> dict[str, str]:
+    """Node -> what people call it."""
+    nodes = document.get("nodes")
+    named = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+    return {str(node["id"]): read_text(node["name"]).in_(language) for node in named if node.get("name")}
 
 
 def _agents(document: JsonObject) -> dict[str, JsonObject]:
@@ -206,5 +218,5 @@ async def timeline(app: Pointsman, execution: str) -> JsonObject:
         "status": status_of(state),
         "model": state.options.get("model"),
         "startedAt": state.started_at,
-        **timeline_view(timeline_of(rows), document),
+        **timeline_view(timeline_of(rows), document, language=app.settings.language),
     }

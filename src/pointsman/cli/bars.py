@@ -58,7 +58,7 @@ def _lanes(spans: list[JsonObject]) -> dict[Lane, list[JsonObject]]:
 def _label(lane: list[JsonObject]) -> str:
     scope = cast("list[list[object]]", lane[0]["scope"])
     inside = "".join(f"{parallel}[{branch}] " for parallel, _, branch in scope)
-    return shown("  " * len(scope) + inside + str(lane[0]["node"]))
+    return shown("  " * len(scope) + inside + str(lane[0]["name"]))
 
 
 def _bar(lane: list[JsonObject], whole: float, width: int) -> str:
@@ -89,7 +89,7 @@ def account_lines(timeline: JsonObject) -> list[str]:
     asked = [node for node in nodes if node["modelCalls"] or node["toolCalls"]]
     if not asked:
         return ["no model or tool was called"]
-    names = max(5, *(len(shown(node["node"])) for node in asked))
+    names = max(5, *(len(shown(node["name"])) for node in asked))
     lines = [
         f"{'node':{names}}  {'calls':>5}  {'tools':>5}  {'tokens in':>9}  {'out':>7}  {'key':>4}  {'time':>9}  cost"
     ]
@@ -97,8 +97,8 @@ def account_lines(timeline: JsonObject) -> list[str]:
         key = "–" if node["keyIndex"] is None else str(node["keyIndex"])
         took = seconds(cast(float, node["seconds"]) * 1000)
         lines.append(
-            f"{shown(node['node']):{names}}  {node['modelCalls']:>5}  {node['toolCalls']:>5}  {node['inputTokens']:>9}"
-            f"  {node['outputTokens']:>7}  {key:>4}  {took:>9}  {cost_text(node['costUsd'])}"
+            f"{shown(node['name']):{names}}  {node['modelCalls']:>5}  {node['toolCalls']:>5}  {node['inputTokens']:>9}"
+            f"  {node['outputTokens']:>7}  {key:>4}  {took:>9}  {cost_text(node['costUsd'], timeline['model'])}"
         )
     sums = {
         key: sum(cast(int, node[key]) for node in asked)
@@ -107,6 +107,6 @@ def account_lines(timeline: JsonObject) -> list[str]:
     costs = [cast(float, node["costUsd"]) for node in asked if node["costUsd"] is not None]
     lines.append(
         f"{'all':{names}}  {sums['modelCalls']:>5}  {sums['toolCalls']:>5}  {sums['inputTokens']:>9}"
-        f"  {sums['outputTokens']:>7}  {'':>4}  {'':>9}  {cost_text(sum(costs) if costs else None)}"
+        f"  {sums['outputTokens']:>7}  {'':>4}  {'':>9}  {cost_text(sum(costs) if costs else None, timeline['model'])}"
     )
     return lines

@@ -78,15 +78,17 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
     parts = [f"{view['steps']} steps", f"{duration:.1f} s"]
     if usage["modelCalls"]:
         tokens = f"{usage['inputTokens']} → {usage['outputTokens']} tokens"
-        parts.append(f"{usage['modelCalls']} model calls, {tokens}, {cost_text(usage['costUsd'])}")
+        parts.append(f"{usage['modelCalls']} model calls, {tokens}, {cost_text(usage['costUsd'], view['model'])}")
     if view["model"]:
         parts.append(f"model: {shown(view['model'])}")
     styled = click.style(status, fg=COLOURS.get(status, "yellow"), bold=True)
     return f"{styled} {view['executionId']} ({'; '.join(parts)})"
 
 
-def cost_text(cost: Json) -> str:
-    """Unknown is not zero."""
+def cost_text(cost: Json, model: Json) -> str:
+    """Unknown is not zero; what the scripted model says costs nothing."""
+    if model == "scripted":
+        return "free"
     return f"${cost:.4f}" if isinstance(cost, int | float) else "no price known"
 
 

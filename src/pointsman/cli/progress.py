@@ -53,7 +53,8 @@ class Board:
     """What is known of the executions of this process, from their events."""
 
     console: Console
-    root: str = ""
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """Node -> what people call it. May come after the first events."""
     running: dict[str, Line] = field(default_factory=dict[str, Line])
     fans: dict[str, Fan] = field(default_factory=dict[str, Fan])
     rounds: dict[str, int] = field(default_factory=dict[str, int])
@@ -63,9 +64,8 @@ class Board:
     cost: float = 0.0
     spinner: Spinner = field(default_factory=lambda: Spinner("dots"))
 
-    def follow(self, execution: str) -> None:
-        """Say which execution this is about."""
-        self.root = execution
+    def _name(self, node: str) -> str:
+        return harmless(self.names.get(node, node))
 
     def see(self, event: JsonObject) -> None:
         """Take an event, or a live delta."""
@@ -84,22 +84,22 @@ class Board:
                 items = cast("list[object] | None", event.get("items"))
                 starts = cast("list[str]", event["starts"])
                 total = len(starts) * (1 if items is None else len(items))
-                self.fans[step] = Fan(str(event["node"]), total)
+                self.fans[step] = Fan(_node(event), total)
             case "branch_settled" if step in self.fans:
                 self.fans[step].settled += 1
                 self.fans[step].failed += event["outcome"] == "failed"
             case "loop_round":
-                self.rounds[str(event["node"])] = cast(int, event["round"])
+                self.rounds[_node(event)] = cast(int, event["round"])
             case "loop_left":
-                self.rounds.pop(str(event["node"]), None)
+                self.rounds.pop(_node(event), None)
             case "warned":
-                self._print("!", "yellow", str(event.get("node", "")), str(event["message"]))
+                self._print("!", "yellow", _node(event), str(event["message"]))
             case _:
                 pass
 
     def _begin(self, step: str, event: JsonObject) -> None:
         depth = len(cast("list[object]", event.get("scope", []))) + (event.get("parent") is not None)
-        line = self.running.setdefault(step, Line(str(event["node"]), time.monotonic(), depth))
+        line = self.running.setdefault(step, Line(_node(event), time.monotonic(), depth))
         if event["kind"] == "gate_opened":
             line.note = "waits for a person"
 
@@ -154,7 +154,7 @@ class Board:
 
     def _print(self, mark: str, style: str, node: str, rest: str) -> None:
         self.console.print(
-            Text.assemble((f"{mark} ", style), (harmless(node), "bold"), "  ", (harmless(rest), "dim")),
+            Text.assemble((f"{mark} ", style), (self._name(node), "bold"), "  ", (harmless(rest), "dim")),
             soft_wrap=False,
             overflow="ellipsis",
             no_wrap=True,
@@ -167,18 +167,24 @@ class Board:
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
             tail = " ".join(line.tail.split())[-TAIL_CHARS:]
             told = harmless("  ".join(part for part in (line.note, tail) if part))
-            name = Text("  " * line.depth + harmless(line.node), style="bold", overflow="ellipsis", no_wrap=True)
+            name = Text("  " * line.depth + self._name(line.node), style="bold", overflow="ellipsis", no_wrap=True)
             table.add_row(self.spinner, name, f"{now - line.began:5.1f} s", Text(told, style="dim", no_wrap=True))
         more = len(self.running) - RUNNING_SHOWN_MAX
         if more > 0:
             table.add_row("", f"and {more} more", "", "")
         for fan in self.fans.values():
-            table.add_row("", Text(f"{harmless(fan.node)} {fan.settled}/{fan.total}", style="cyan"), "", "branches")
+            table.add_row("", Text(f"{self._name(fan.node)} {fan.settled}/{fan.total}", style="cyan"), "", "branches")
         for node, number in self.rounds.items():
-            table.add_row("", Text(f"{harmless(node)} round {number}", style="cyan"), "", "")
+            table.add_row("", Text(f"{self._name(node)} round {number}", style="cyan"), "", "")
         cost = f", ${self.cost:.4f}" if self.cost else ""
         total = f"{self.steps} steps, {self.calls} model calls, {self.tokens} tokens{cost}"
         return Group(table, Text(total, style="dim"))
+
+
+def _node(event: JsonObject) -> str:
+    """The node of an event; those of sub-workflows are marked, for their names are their own."""
+    node = str(event.get("node", ""))
+    return f"↳ {node}" if event.get("parent") is not None else node
 
 
 @contextmanager

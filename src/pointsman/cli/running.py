@@ -117,7 +117,7 @@ async def follow(
     async with app:
         with watched(app, quiet=quiet) as board:
             execution = await begin(app)
-            board.follow(execution.id)
+            board.names.update(execution.names)
             stopped = False
             unused: tuple[Answer, ...] = ()
             try:

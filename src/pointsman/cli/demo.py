@@ -1,0 +1,142 @@
+"""`pointsman demo`: real workflows run offline, in seconds, with everything shown that an execution leaves behind."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.driving import drive
+from pointsman.app.scripts import load_script, slowed
+from pointsman.app.timeline import timeline
+from pointsman.cli.bars import account_lines, bar_lines
+from pointsman.cli.opening import go
+from pointsman.cli.outcomes import CODES, output_text, story
+from pointsman.cli.printing import harmless, shown
+from pointsman.cli.progress import watched
+from pointsman.errors import OperatorError
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+
+DOCUMENT_LINES_MAX: Final = 16
+ANSWER_S: Final = 0.6
+"""How long an answer takes where a person watches."""
+
+
+class ExamplesMissing(OperatorError):
+    """The examples that travel with the package are not there."""
+
+    code = "examples-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One execution of the demo, and what is shown of it."""
+
+    title: str
+    says: str
+    file: str
+    script: str
+    input: JsonObject
+    document: str
+    """The member of the output that people want to read; empty: all of it."""
+
+
+SCENES: Final = (
+    Scene(
+        "agentforge: five agents write a proposal, check it, and repair what the check found",
+        "plan and research → developer → writer → validation → (score below 80, or issues?) → reviewer",
+        "agentforge/agentforge.yaml",
+        "agentforge/script.yaml",
+        {"goal": "Optimize our warehouse operations"},
+        "final",
+    ),
+    Scene(
+        "2nChat: a supervisor routes a chat to its workers, whose tools the graph runs",
+        "user: Which companies in Oslo were not called for a month?",
+        "2nchat/2nchat.json",
+        "2nchat/script.yaml",
+        {"message": "Which companies in Oslo were not called for a month?"},
+        "",
+    ),
+)
+
+AFTERWARDS: Final = """\
+All of this was scripted: no network, no key, the same every time. With a real model:
+
+  export GROQ_API_KEY=…                              (or OPENAI_API_KEY, ANTHROPIC_API_KEY, …)
+  pointsman run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse operations"
+  pointsman run {folder}/agentforge/agentforge.yaml -i goal=… --model openai:gpt-5-mini    (one for all agents)
+
+Next:
+  pointsman check FILE       what is wrong with a workflow of yours, with line and column
+  pointsman run FILE         run it; Ctrl-C, then `pointsman resume` goes on where it was
+  pointsman test {folder}    the examples' own tests"""
+
+
+@click.command()
+def demo() -> int:
+    """Run two real workflows offline, in a few seconds: progress, document, timeline, what each agent consumed."""
+    folder = examples_directory()
+    codes = [go(_play(scene, folder)) for scene in SCENES]
+    click.echo()
+    click.echo(AFTERWARDS.format(folder=_shortest(folder)))
+    return max(codes)
+
+
+def examples_directory() -> Path:
+    """Inside the installed package, else in the source tree it is installed from. Raises `ExamplesMissing`."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "examples", package.parents[1] / "examples"):
+        if (folder / SCENES[0].file).is_file():
+            return folder
+    raise ExamplesMissing("the examples are not installed with this package", hint="Install it again, with its data.")
+
+
+def _shortest(folder: Path) -> str:
+    """As the reader would type it from here."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+
+
+async def _play(scene: Scene, folder: Path) -> int:
+    click.echo()
+    click.echo(click.style(f"━━ {scene.title}", bold=True))
+    click.echo(f"   {scene.says}")
+    click.echo()
+    source = Workflow.load(folder / scene.file)
+    script = load_script(folder / scene.script)
+    if sys.stderr.isatty():
+        script = slowed(script, ANSWER_S)
+    app = Pointsman(settings=Settings(store="memory:", delays=False), model="scripted", script=script)
+    async with app:
+        with watched(app, quiet=False) as board:
+            execution: Execution = await app.start(source, scene.input)
+            board.names.update(execution.names)
+            await drive(execution)
+        view = await execution.view()
+        lanes = await timeline(app, execution.id)
+    _print_document(view["output"], scene.document)
+    click.echo()
+    for line in (
+        *bar_lines(lanes),
+        "",
+        *account_lines(lanes),
+        "",
+        *story(view, stopped=False, store=None, lasting=True),
+    ):
+        click.echo(line)
+    return CODES.get(str(view["status"]), 1)
+
+
+def _print_document(output: Json, name: str) -> None:
+    text = output_text(output.get(name) if name and isinstance(output, dict) else output)
+    lines = text.rstrip().splitlines()
+    for line in lines[:DOCUMENT_LINES_MAX]:
+        click.echo(f"   │ {harmless(line)}")
+    if len(lines) > DOCUMENT_LINES_MAX:
+        click.echo(f"   │ … {shown(len(lines) - DOCUMENT_LINES_MAX)} more lines")
