@@ -17,6 +17,7 @@ from typing import ClassVar, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.problems import did_you_mean
 from pointsman.errors import OperatorError
 from pointsman.values import Json
 
@@ -155,7 +156,12 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
         first = why.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         source = sources.get(str(first["loc"][0]), FILE) if first["loc"] else FILE
-        raise SettingsInvalid(f"{key} in {source}: {first['msg']}", hint="See docs/reference/settings.md.") from None
+        unknown = first["type"] == "extra_forbidden"
+        message = "there is no such setting" if unknown else first["msg"]
+        near = did_you_mean(key, Settings.model_fields) if unknown else ""
+        raise SettingsInvalid(
+            f"{key} in {source}: {message}", hint=f"{near} See docs/reference/settings.md.".strip()
+        ) from None
 
 
 def _file(path: Path) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 import jsonschema_rs
+import msgspec
 
 from pointsman.definition.control import StartConfig
 from pointsman.definition.workflow import Workflow
@@ -30,6 +31,7 @@ def input_for(workflow: Workflow, given: Json) -> JsonObject:
 
     Raises `InputInvalid`, naming every field that does not fit.
     """
+    _check_text(given)
     schema = workflow.input_schema
     found = _as_object(workflow, given, schema)
     defaults = _defaults(workflow)
@@ -37,6 +39,13 @@ def input_for(workflow: Workflow, given: Json) -> JsonObject:
     if schema is not None:
         _check(found, schema)
     return found
+
+
+def _check_text(given: Json) -> None:
+    try:
+        msgspec.json.encode(given)
+    except UnicodeEncodeError:
+        raise InputInvalid("the input is not valid Unicode", hint="Give it as UTF-8.") from None
 
 
 def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> JsonObject:

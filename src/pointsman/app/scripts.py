@@ -17,6 +17,19 @@ from pointsman.values import ExecutionId
 if TYPE_CHECKING:
     from pointsman.journal.store import Store
 
+__all__ = [
+    "OPTION",
+    "Script",
+    "ScriptDiffers",
+    "ScriptGone",
+    "keep_script",
+    "load_script",
+    "parse_script",
+    "script_of",
+    "script_text",
+    "slowed",
+]
+
 OPTION = "script"
 """The option of an execution that holds the digest of its script."""
 
@@ -35,15 +48,18 @@ class ScriptDiffers(CallerError):
 
 def load_script(path: str | Path) -> Script:
     """Read a script. Raises `FileUnreadable`, and `ScriptRefused` listing its problems."""
+    return parse_script(script_text(path))
+
+
+def script_text(path: str | Path) -> str:
+    """The text of a script. Raises `FileUnreadable`."""
     try:
         with Path(path).open("rb") as stream:
-            data = stream.read(BYTES_MAX + 1)
-        text = data.decode("utf-8-sig")
+            return stream.read(BYTES_MAX + 1).decode("utf-8-sig")
     except OSError as why:
         raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a script.") from None
     except UnicodeDecodeError:
         raise FileUnreadable(f"{str(path)!r} is not UTF-8", hint="A script is YAML or JSON in UTF-8.") from None
-    return parse_script(text)
 
 
 def parse_script(text: str) -> Script:

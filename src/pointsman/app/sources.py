@@ -80,6 +80,11 @@ class Workflow:
         return self.read.workflow
 
     @property
+    def unreadable(self) -> bool:
+        """Nothing could be read of it: no text, no JSON, no YAML, or too much of it."""
+        return self.document.value is None and not self.document.is_readable
+
+    @property
     def calls(self) -> bool:
         """Whether it names sub-workflows, which only a store knows."""
         workflow = self.read.workflow

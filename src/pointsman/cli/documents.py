@@ -73,8 +73,7 @@ def _checked(app: Pointsman, file: str, *, dialect: str | None, lenient: bool) -
         problem = error(why.code, "", str(why), hint=why.hint)
         return Checked((problem,), None, None), "", UNREADABLE
     result = go(_check(app, source, lenient=lenient))
-    unread = source.original is None and not source.document.is_readable
-    code = UNREADABLE if unread else CLEAN if result.ok else ERRORS
+    code = UNREADABLE if source.unreadable else CLEAN if result.ok else ERRORS
     return result, source.document.text, code
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -23,6 +24,8 @@ from pointsman.cli.printing import error_object, harmless, print_json, problem_l
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
 FAILED: Final = 1
 MISUSED: Final = 2
 CANCELLED: Final = 130
@@ -37,6 +40,8 @@ class Face:
     text: str = ""
     """The document that problems speak about, and its name."""
     file: str = ""
+    unreadable: bool = False
+    """Nothing of the document could be read."""
 
 
 def face() -> Face:
@@ -59,6 +64,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], seen: Face) -> int:
     try:
+        _check_encoding(arguments)
         code: object = root.main([*arguments], prog_name="pointsman", standalone_mode=False, obj=seen)
     except click.exceptions.NoArgsIsHelpError as why:
         click.echo(why.format_message(), err=True)
@@ -79,6 +85,13 @@ def _run(arguments: Sequence[str], seen: Face) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """Bytes that are no text can only be the name of a file."""
+    for number, argument in enumerate(arguments, start=1):
+        if not argument.isprintable() and _HALF.search(argument) and not os.path.exists(argument):
+            raise click.UsageError(f"argument {number} is not valid Unicode ({argument!r}), and no file has that name")
+
+
 def _misused(why: click.ClickException, seen: Face) -> int:
     if seen.json:
         print_json(error_object("usage", why.format_message()))
@@ -88,9 +101,16 @@ def _misused(why: click.ClickException, seen: Face) -> int:
 
 
 def _refused(why: PointsmanError, seen: Face) -> int:
-    problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     if seen.json:
+        problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
+    tell(why, seen)
+    return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
+
+
+def tell(why: PointsmanError, seen: Face) -> None:
+    """Say on standard error what could not be done, where, and what to do next."""
+    problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     for problem in problems:
         click.echo("\n".join(problem_lines(problem, file=seen.file, text=seen.text)), err=True)
     if not problems:
@@ -99,7 +119,6 @@ def _refused(why: PointsmanError, seen: Face) -> int:
             click.echo(f"  → {harmless(why.hint)}", err=True)
     if os.environ.get("POINTSMAN_DEBUG"):
         traceback.print_exception(why)
-    return MISUSED if isinstance(why, CallerError) else FAILED
 
 
 def _unexpected(why: Exception, arguments: Sequence[str], seen: Face) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import load_script
+from pointsman.app.scripts import Script, parse_script, script_text
 from pointsman.cli.guard import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
@@ -37,7 +37,18 @@ def installation(
     settings = loaded(store, delays=delays).settings
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
-    return Pointsman(settings=settings, model=model, script=None if script is None else load_script(script))
+    return Pointsman(settings=settings, model=model, script=None if script is None else _script(script))
+
+
+def _script(path: Path) -> Script:
+    """A script; its problems are told about its file."""
+    seen = face()
+    before = seen.file, seen.text
+    text = script_text(path)
+    seen.file, seen.text = str(path), text
+    script = parse_script(text)
+    seen.file, seen.text = before
+    return script
 
 
 def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
@@ -54,6 +65,7 @@ def document(file: str, *, dialect: str | None = None) -> Workflow:
 def speak_of(source: Workflow, file: str) -> None:
     seen = face()
     seen.file, seen.text = file, source.document.text
+    seen.unreadable = source.unreadable
 
 
 def named(reference: str, *, dialect: str | None = None) -> Workflow | str:

@@ -53,10 +53,13 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     at_store = f" --store {store}" if store is not None else ""
     lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted")]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
-    lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, execution, at_store)]
+    answer = f"pointsman answer {execution}" if lasting else "--answer"
+    lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, answer, at_store)]
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
-        lines.append("  → The store was memory: this execution is gone. Give --store, or --answer NODE=…")
+        lines.append(
+            "  → The store was memory, so this execution is gone. Give one that lasts: --store sqlite:///file.db"
+        )
     elif stopped:
         lines.append(f"  → Go on with it: pointsman resume {execution}{at_store}")
     elif status in NEXT:
@@ -75,10 +78,12 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
     status = "stopped" if stopped else str(view["status"])
     usage = cast(JsonObject, view["usage"])
     duration = cast(float, view["durationMs"]) / 1000
-    parts = [f"{view['steps']} steps", f"{duration:.1f} s"]
+    parts = [_counted(view["steps"], "step"), f"{duration:.1f} s"]
     if usage["modelCalls"]:
         tokens = f"{usage['inputTokens']} → {usage['outputTokens']} tokens"
-        parts.append(f"{usage['modelCalls']} model calls, {tokens}, {cost_text(usage['costUsd'], view['model'])}")
+        parts.append(
+            f"{_counted(usage['modelCalls'], 'model call')}, {tokens}, {cost_text(usage['costUsd'], view['model'])}"
+        )
     if view["model"]:
         parts.append(f"model: {shown(view['model'])}")
     styled = click.style(status, fg=COLOURS.get(status, "yellow"), bold=True)
@@ -92,13 +97,17 @@ def cost_text(cost: Json, model: Json) -> str:
     return f"${cost:.4f}" if isinstance(cost, int | float) else "no price known"
 
 
+def _counted(number: Json, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _failure(failure: JsonObject) -> str:
     node = f" in {shown(failure['nodeId'])!r}" if failure.get("nodeId") else ""
     hint = f"\n  → {shown(failure['hint'])}" if failure.get("hint") else ""
     return f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}"
 
 
-def _gate(gate: JsonObject, execution: str, at_store: str) -> list[str]:
+def _gate(gate: JsonObject, answer: str, at_store: str) -> list[str]:
     node = shown(gate["nodeId"])
     lines = [f"{click.style('waiting', fg='yellow', bold=True)} at {node!r}: {shown(gate['message'])}"]
     if gate["shown"] is not None:
@@ -107,7 +116,8 @@ def _gate(gate: JsonObject, execution: str, at_store: str) -> list[str]:
     if gate["form"] is not None:
         lines.append(f"  data by this schema: {shown(gate['form'], chars_max=600)}")
     choice = "|".join(harmless(option) for option in options) or "ACTION"
-    lines.append(f"  → pointsman answer {execution} {node} {choice}{at_store}")
+    between = "=" if answer == "--answer" else " "
+    lines.append(f"  → {answer} {node}{between}{choice}{'' if between == '=' else at_store}")
     return lines
 
 

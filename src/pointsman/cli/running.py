@@ -13,6 +13,7 @@ from pointsman.app import Execution, Pointsman
 from pointsman.app.driving import Answer, drive
 from pointsman.app.executions import TakenOver
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
+from pointsman.cli.guard import MISUSED, face, tell
 from pointsman.cli.opening import go, installation, known, named
 from pointsman.cli.options import (
     AnswerPair,
@@ -33,6 +34,7 @@ from pointsman.cli.options import (
 from pointsman.cli.outcomes import print_outcome
 from pointsman.cli.printing import say
 from pointsman.cli.progress import watched
+from pointsman.errors import CallerError
 
 DURABILITIES: Final = ("step", "async", "exit")
 
@@ -114,16 +116,20 @@ async def follow(
     app: Pointsman, begin: Begin, answers: Sequence[Answer], *, as_json: bool, quiet: bool, store: str | None
 ) -> int:
     """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
+    seen = face()
     async with app:
         with watched(app, quiet=quiet) as board:
             execution = await begin(app)
             board.names.update(execution.names)
-            stopped = False
+            stopped, refused = False, False
             unused: tuple[Answer, ...] = ()
             try:
                 unused = await drive(execution, answers)
             except TakenOver as why:
                 say(f"note: {why}")
+            except CallerError as why:  # an answer that its gate does not take
+                refused = True
+                tell(why, seen)
             except asyncio.CancelledError:
                 stopped = True
                 _carry_on()
@@ -131,7 +137,8 @@ async def follow(
         lasting = not app.settings.store_url.startswith("memory:")
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
-    return print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
+    code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
+    return MISUSED if refused else code
 
 
 def _carry_on() -> None:
