@@ -5,6 +5,8 @@ Both halves of the rules use it: deciding to see what a step will get, folding t
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pointsman.engine import events, scopes
 from pointsman.engine.facts import Arrival
 from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
@@ -29,7 +31,7 @@ def came(
 ) -> Left:
     """What reaches a step, and take the parked arrivals it consumes."""
     if not merged:
-        return (Left(None) if after is None else left_by(state, after))._replace(thread=thread)
+        return on_thread(Left(None) if after is None else left_by(state, after), thread)
     parked = scope.parked[node]
     left = Left(None)
     for arrival in merged:
@@ -37,7 +39,12 @@ def came(
     if not parked:
         del scope.parked[node]
     scope.tokens -= len(merged)  # the step that consumes them counts from here on
-    return left._replace(thread=thread)
+    return on_thread(left, thread)
+
+
+def on_thread(left: Left, thread: Thread) -> Left:
+    """The same on a line of control; almost always its own."""
+    return left if left.thread == thread else replace(left, thread=thread)
 
 
 def left_by(state: ExecutionState, step: Step) -> Left:
@@ -57,14 +64,14 @@ def park(state: ExecutionState, event: events.Parked) -> None:
     parked = scope.parked.setdefault(event.node, {})
     key = (event.edge, event.thread)
     scope.tokens += key not in parked
-    left = left_by(state, event.after)._replace(thread=event.thread)
+    left = on_thread(left_by(state, event.after), event.thread)
     parked[key] = Waiting(event.node, event.scope, event.edge, left)
 
 
 def hold(state: ExecutionState, event: events.Held) -> None:
     scope = scope_of(state, event.scope)
     left = Left(None) if event.after is None else left_by(state, event.after)
-    left = left._replace(thread=event.thread, caller=event.caller or left.caller)
+    left = replace(left, thread=event.thread, caller=event.caller or left.caller)
     state.held.append(Waiting(event.node, event.scope, event.edge, left))
     scope.tokens += 1
 

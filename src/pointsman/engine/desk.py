@@ -11,6 +11,8 @@ from collections import ChainMap, deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from pointsman.engine.arrivals import left_by, scope_of
 from pointsman.engine.commands import Command
 from pointsman.engine.events import Event, TokenEnded, Warned
@@ -24,7 +26,7 @@ from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
 
-class Arrive(NamedTuple):
+class Arrive(Struct, frozen=True, gc=False):
     """Control is on its way to a node."""
 
     node: str
@@ -37,7 +39,7 @@ class Arrive(NamedTuple):
     """It has entered before: it starts the node, whatever else could still come."""
 
 
-class Leave(NamedTuple):
+class Leave(Struct, frozen=True, gc=False):
     """A step is over; its edges decide where control goes."""
 
     step: Step
@@ -47,7 +49,7 @@ class Leave(NamedTuple):
     """It failed finally: only error edges count."""
 
 
-class Fall(NamedTuple):
+class Fall(Struct, frozen=True, gc=False):
     """A failure that the step itself did not catch."""
 
     step: Step

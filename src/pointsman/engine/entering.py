@@ -11,6 +11,8 @@ parallel. Tokens in the queue are settled first, so `release` looks at a state t
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pointsman.engine import branching, limits, looping, starting
 from pointsman.engine.desk import Arrive, Desk, in_order
 from pointsman.engine.events import Parked
@@ -41,7 +43,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
             park(desk, scope, move)
     elif _starts_now(desk, node, scope, move):
         thread = _thread(desk.plan, node, [move.thread], ends=looping.ends_round(node, scope, move.edge))
-        starting.start(desk, node, scope, move._replace(thread=thread))
+        starting.start(desk, node, scope, move if thread == move.thread else replace(move, thread=thread))
     else:
         park(desk, scope, move)
 

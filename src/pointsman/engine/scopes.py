@@ -10,6 +10,8 @@ Branches share the base tree; opening 10 000 of them copies nothing.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pointsman.engine import events
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Arrival, Write
@@ -158,7 +160,7 @@ def close(state: ExecutionState, event: events.ScopesClosed) -> None:
     if event.brought is not None:
         value = [opening.settled[branch].value for branch in event.brought]
     opening.settled = {}
-    state.left[event.step] = at.left._replace(value=value)
+    state.left[event.step] = replace(at.left, value=value)
     if not event.forgotten:
         opening.detached = True
         state.openings[event.step] = opening

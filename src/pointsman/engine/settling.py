@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pointsman.engine import events, tokens
 from pointsman.engine.arrivals import came, scope_of
 from pointsman.engine.facts import Write
@@ -19,7 +21,7 @@ def started(state: ExecutionState, event: events.StepStarted) -> None:
     scope = scope_of(state, step.scope)
     left = came(state, scope, step.node, event.after, event.merged, event.thread)
     if event.caller is not None:
-        left = left._replace(caller=event.caller)
+        left = replace(left, caller=event.caller)
     state.taken += 1
     scope.visits[step.node, step.thread] = step.visit
     tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs))
@@ -55,7 +57,7 @@ def passed(state: ExecutionState, event: events.StepPassed) -> None:
     state.taken += 1
     scope.visits[step.node, step.thread] = step.visit
     if event.replaces:
-        left = left._replace(value=event.result, pending=())
+        left = replace(left, value=event.result, pending=())
     result = left.value if event.takes else event.result
     if event.writes:
         write(scope, step.node, event.thread, event.writes, result)
@@ -80,7 +82,7 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
     if event.repeats:
         state.guard[step.node, step.scope] = (event.mark, event.repeats)
     value = at.left.value if event.keeps else event.result
-    state.left[step] = at.left._replace(value=value, pending=event.pending)
+    state.left[step] = replace(at.left, value=value, pending=event.pending)
     tokens.settle(state, step)
 
 
@@ -108,7 +110,7 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
     if event.final:
         value: Json = failure_value(event)
         _show(at.scope, event.step, at.left.thread, value)
-        state.left[event.step] = at.left._replace(value=value)
+        state.left[event.step] = replace(at.left, value=value)
         state.fallen[event.step] = at
         tokens.settle(state, event.step)
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from pointsman.engine.commands import Phase
 from pointsman.engine.data import Data
@@ -33,7 +35,7 @@ Status: TypeAlias = Literal[
 ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 
 
-class Left(NamedTuple):
+class Left(Struct, frozen=True, gc=False):
     """What a step leaves behind for where its control goes next."""
 
     value: Json
@@ -42,14 +44,14 @@ class Left(NamedTuple):
     pending: tuple[ToolCall, ...] = ()
 
 
-class Ended(NamedTuple):
+class Ended(Struct, frozen=True, gc=False):
     """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
 
     visit: int
     value: Json
 
 
-class Waiting(NamedTuple):
+class Waiting(Struct, frozen=True, gc=False):
     """An arrival that is parked at a node, or held while the execution stands still."""
 
     node: str

@@ -8,12 +8,14 @@ execution ─┬─ step write            Step("write")
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from pointsman.errors import CallerError
 
 
-class Split(NamedTuple):
+class Split(Struct, frozen=True, array_like=True, order=True, gc=False):
     """One of several edges that a step left by at once; or, with the edge `MET`, the place where they met again."""
 
     turn: int
@@ -31,7 +33,7 @@ Thread: TypeAlias = tuple[Split, ...]
 """The splits behind a token. Compared, it orders what runs at once inside one scope, whoever was faster."""
 
 
-class Branch(NamedTuple):
+class Branch(Struct, frozen=True, array_like=True, order=True, gc=False):
     """One branch of one opening of a parallel. The parallel's id keeps two parallels of one scope apart."""
 
     parallel: str
@@ -45,7 +47,7 @@ Scope: TypeAlias = tuple[Branch, ...]
 """The open branches around a step, outermost first. `()` is the execution itself."""
 
 
-class Step(NamedTuple):
+class Step(Struct, frozen=True, array_like=True, order=True, gc=False):
     """One visit of control to one node. Made of where it is, never of when it came: replays must agree."""
 
     node: str
