@@ -34,7 +34,8 @@ def aggregate_of(config: JoinConfig) -> Aggregate | None:
     }
     if name in simple:
         return simple[name]
-    return (lambda seen: [one.value for one in ordered(seen, order)]) if order else None
+    listed = order or (name == "list" and config.merge_key is not None)  # else what stands at the path is the value
+    return (lambda seen: [one.value for one in ordered(seen, order)]) if listed else None
 
 
 def aggregate_value(config: JoinConfig, formulas: Formulas) -> Value | None:
