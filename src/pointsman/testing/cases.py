@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from pydantic import ValidationError
@@ -16,11 +17,14 @@ from pointsman.app.driving import Answer, drive
 from pointsman.app.scripts import load_script, parse_script
 from pointsman.errors import PointsmanError
 from pointsman.models.script import Script
+from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.files import Case, Expect, TestRefused, read_tests
 from pointsman.testing.matching import differences, fits, missing_in_order, same, shown
 from pointsman.values import Json, JsonObject
+
+IN_MEMORY: Final = "memory:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +52,20 @@ def run_file(path: Path) -> Iterator[Outcome]:
         yield Outcome(path, case.name, failures, time.perf_counter() - began)
 
 
-def run_case(case: Case, directory: Path, *, store: str = "memory:") -> tuple[str, ...]:
-    """Run one test, in memory unless another store is named; what was not as expected."""
+def run_case(case: Case, directory: Path, *, store: str = IN_MEMORY) -> tuple[str, ...]:
+    """Run one test; what was not as expected. In another store than memory time is real, and pauses are left out."""
+    virtual = store == IN_MEMORY
     try:
         app = Pointsman(
-            settings=Settings.model_validate({**case.settings, "store": store}),
+            settings=Settings.model_validate({**case.settings, "store": store, "delays": virtual}),
             model="scripted",
             script=_script(case, directory),
-            clock=VirtualClock(),
+            clock=VirtualClock() if virtual else SystemClock(),
         )
         source = Workflow.load(directory / case.workflow, dialect=case.dialect)
         saved = [Workflow.load(directory / one) for one in case.saved]
-        return tuple(run_virtually(_run(app, source, saved, case)))
+        work = _run(app, source, saved, case)
+        return tuple(run_virtually(work) if virtual else asyncio.run(work))
     except ValidationError as why:
         first = why.errors()[0]
         return (f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}",)

@@ -1,0 +1,78 @@
+"""Plays an example in virtual time and tells everything that can be seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.driving import Answer, drive
+from pointsman.app.scripts import load_script, parse_script
+from pointsman.app.timeline import timeline
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import Json, JsonObject
+
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What an execution left behind, and what its models were asked."""
+
+    view: JsonObject
+    timeline: JsonObject
+    asked: tuple[ModelRequest, ...]
+
+    @property
+    def path(self) -> list[Json]:
+        return cast("list[Json]", self.view["path"])
+
+    @property
+    def output(self) -> JsonObject:
+        return cast(JsonObject, self.view["output"])
+
+    def asked_of(self, node: str) -> list[ModelRequest]:
+        return [request for request in self.asked if request.hints["node"] == node]
+
+
+def play(
+    file: str,
+    given: Json,
+    *,
+    script: str = "script.yaml",
+    answers: tuple[Answer, ...] = (),
+    settings: Mapping[str, object] | None = None,
+) -> Played:
+    """Run an example by its path below `examples/`; `script` is beside it, or the text of one."""
+    path = EXAMPLES / file
+    said = parse_script(script) if "\n" in script else load_script(path.parent / script)
+    asked: list[ModelRequest] = []
+    ask = PydanticModels.ask
+
+    async def listen(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        asked.append(request)
+        return await ask(self, request, on_text=on_text)
+
+    async def run() -> Played:
+        app = Pointsman(
+            settings=Settings.model_validate({**(settings or {}), "store": "memory:"}),
+            model="scripted",
+            script=said,
+            clock=VirtualClock(),
+        )
+        async with app:
+            execution = await app.start(Workflow.load(path), given)
+            unused = await drive(execution, answers)
+            assert unused == ()
+            return Played(await execution.view(), await timeline(app, execution.id), tuple(asked))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PydanticModels, "ask", listen)
+        return run_virtually(run())
