@@ -15,7 +15,7 @@ from pointsman.definition.links import Links
 from pointsman.definition.scopes import Finding
 from pointsman.definition.walks import DominatorTree, reach
 
-BODY_VISITS_MAX: Final = 3_000_000
+BODY_VISITS_MAX: Final = 1_000_000
 """Nodes looked at for all loops together. Loops locked into each other could otherwise cost the square of the graph."""
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from pointsman.definition.graph import Graph
 from pointsman.definition.walks import dominator_tree, reach
 
-VISITS_MAX: Final = 3_000_000
+VISITS_MAX: Final = 200_000
 """Nodes looked at for all regions together; a graph of nothing but open splits could cost the square of its size."""
 
 MANY: Final = -1

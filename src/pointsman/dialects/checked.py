@@ -80,8 +80,8 @@ def _translated(operation: JsonPatchOp, imported: Imported, author: Json) -> Jso
     if operation["op"] == "add":
         return {**operation, "path": pointer} if imported.document.get("dialect") in (None, "native") else None
     there = _value_at(author, pointer)
-    if operation["op"] == "replace" and there != _value_at(imported.document, native):
-        return None
+    if operation["op"] == "replace":
+        return {**operation, "path": pointer} if there == _value_at(imported.document, native) else None
     here, holder = pointer_parts(native), pointer_parts(pointer)
     if there is None or len(holder) < 2 or not holder[-2].endswith(here[-2]):
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice
-from typing import Final
+from itertools import chain, combinations, product
+from typing import Final, TypeAlias
 
 from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
 from pointsman.definition.check.subject import Subject
@@ -16,8 +16,10 @@ from pointsman.definition.control import ParallelConfig
 from pointsman.definition.problems import Problem, error, note, warning
 from pointsman.definition.walks import reach
 
-PAIRS_MAX: Final = 200
-"""Pairs of steps compared for one field in one region; further ones would only repeat the finding."""
+COMPARISONS_MAX: Final = 1_000_000
+"""Nodes looked at to compare pairs of steps; past it no further pairs are compared."""
+
+_Classes: TypeAlias = "dict[int, list[Writing]]"
 
 
 def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
@@ -28,17 +30,17 @@ def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         together=lambda one, other: taken_together(subject, one, other),
         repeated=lambda node: _over_items(subject, node),
     )
-    if not found.complete:
-        hint = "Move parts of it into sub-workflows to have them checked."
-        yield note("too-large-to-check", "/nodes", "not every split was checked for write conflicts", hint=hint)
     if not found.regions:
         return
     data = _Data(subject, formulas)
-    seen: set[tuple[str, int, int]] = set()
     for region in found.regions:
-        yield from data.conflicts(region, seen)
+        writers = data.writers(region)
+        yield from data.conflicts(region, writers)
         if not region.scoped:
-            yield from data.races(region, seen)
+            yield from data.races(region, writers)
+    if not found.complete or data.comparisons_left < 0:
+        hint = "Move parts of it into sub-workflows to have them checked."
+        yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
 
 
 def _over_items(subject: Subject, node: int) -> bool:
@@ -60,6 +62,8 @@ class _Data:
 
     def __init__(self, subject: Subject, formulas: Formulas) -> None:
         self.subject = subject
+        self.comparisons_left = COMPARISONS_MAX
+        self.seen: set[tuple[str, int, int]] = set()
         self.reducers = _reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
         for writing in formulas.writings:
@@ -79,37 +83,41 @@ class _Data:
                 return True
         return False
 
-    def conflicts(self, region: Region, seen: set[tuple[str, int, int]]) -> Iterator[Problem]:
-        by_field: dict[str, list[Writing]] = defaultdict(list)
-        for node in sorted(region.branch):
-            for writing in self.writings.get(node, ()):
-                by_field[str(writing.keys[0])].append(writing)
-        for writings in by_field.values():
-            for meeting in self.meetings(region, writings):
+    def writers(self, region: Region) -> dict[str, _Classes]:
+        """Field -> the writes to it inside the region, by class: only different classes can be at odds."""
+        found: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
+        for node in sorted(region.branch.keys() & self.writings.keys()):
+            for writing in self.writings[node]:
+                found[str(writing.keys[0])][region.branch[node]].append(writing)
+        return found
+
+    def conflicts(self, region: Region, writers: dict[str, _Classes]) -> Iterator[Problem]:
+        for classes in writers.values():
+            for meeting in self.meetings(region, classes):
                 key = ("write", meeting.one.node, meeting.other.node)
-                if key not in seen:
-                    seen.add(key)
+                if key not in self.seen:
+                    self.seen.add(key)
                     yield self.conflict(region, meeting)
 
-    def meetings(self, region: Region, writings: list[Writing]) -> Iterator[_Meeting]:
-        for one in writings if region.scoped else ():
+    def meetings(self, region: Region, classes: _Classes) -> Iterator[_Meeting]:
+        for branch, writings in classes.items() if region.scoped else ():
             # Items have keys of their own to write under; copies of one node in several branches do not.
-            if region.branch[one.node] == MANY or (region.repeated and not one.by_item):
-                yield _Meeting(one, one, one.node in region.certain and one.certain)
-        for one, other in islice(combinations(writings, 2), PAIRS_MAX):
-            if one.node == other.node or not self.at_once(region, one.node, other.node):
-                continue
-            if not overlap(one.keys, other.keys):
-                continue
-            certain = {one.node, other.node} <= region.certain and one.certain and other.certain
-            yield _Meeting(one, other, certain)
+            for one in writings if branch == MANY or region.repeated else ():
+                if branch == MANY or not one.by_item:
+                    yield _Meeting(one, one, one.node in region.certain and one.certain)
+        for first, second in combinations([branch for branch in classes if branch != MANY], 2):
+            for one, other in product(classes[first], classes[second]):
+                if overlap(one.keys, other.keys) and self.at_once(region, one.node, other.node):
+                    certain = {one.node, other.node} <= region.certain and one.certain and other.certain
+                    yield _Meeting(one, other, certain)
 
     def at_once(self, region: Region, one: int, other: int) -> bool:
-        if region.branch[one] == region.branch[other]:
-            return False
+        """For two of different classes. What leads to the other comes before it: where ways meet, the later waits."""
         if region.scoped:
             return True
-        # What leads to the other comes before it: where ways meet, the later node waits.
+        self.comparisons_left -= len(region.branch)
+        if self.comparisons_left < 0:
+            return False
         return not self.leads(region, one, other) and not self.leads(region, other, one)
 
     def leads(self, region: Region, one: int, other: int) -> bool:
@@ -132,19 +140,17 @@ class _Data:
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
-    def races(self, region: Region, seen: set[tuple[str, int, int]]) -> Iterator[Problem]:
-        by_field: dict[str, list[Writing]] = defaultdict(list)
-        for node in region.branch:
-            for writing in self.writings.get(node, ()):
-                by_field[str(writing.keys[0])].append(writing)
-        for node in sorted(region.branch) if by_field else ():
-            for reading in self.readings.get(node, ()):
-                for writing in by_field.get(str(reading.read.path[0]), ()):
+    def races(self, region: Region, writers: dict[str, _Classes]) -> Iterator[Problem]:
+        for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
+            for reading in self.readings[node]:
+                classes = writers.get(str(reading.read.path[0]), {})
+                others = (some for branch, some in classes.items() if branch != region.branch[node])
+                for writing in chain.from_iterable(others):
                     key = ("read", node, writing.node)
-                    if key in seen or node == writing.node or not overlap(reading.read.path, writing.keys):
+                    if key in self.seen or not overlap(reading.read.path, writing.keys):
                         continue
                     if self.at_once(region, node, writing.node):
-                        seen.add(key)
+                        self.seen.add(key)
                         yield self.race(region, reading, node, writing)
 
     def race(self, region: Region, reading: Reading, node: int, writing: Writing) -> Problem:

@@ -156,6 +156,8 @@ class _Flow:
             return
         if partly:
             hint = f"Only {', '.join(sorted({repr(dotted(one.keys)) for one in partly}))} is written."
+        elif self.subject.workflow.dialect == "graph":
+            hint = question(near, "It is looked up in the settings (`config`).")
         else:
             hint = question(near, "Declare it in `input` if callers give it, or write it before.")
         make = warning if self.subject.imported or self.is_open or partly else error
@@ -204,8 +206,7 @@ class _Flow:
         if shape is None or not shape.body or config.over is not None or not self.subject.reached(position):
             return
         written = [one for some in self.writings.values() for one in some if one.node in shape.body]
-        inside = (reading for node in shape.body for reading in self.readings.get(node, ()))
-        reads = [one.read for one in inside if one.place.edge is None and "/outputs/" not in one.place.pointer]
+        reads = [reading.read for node in shape.body for reading in self.readings.get(node, ()) if self.takes(reading)]
         works = any(self.subject.nodes[node].type in ("agent", "tool", "code", "http") for node in shape.body)
         if not works or not reads or any(read.root not in ("state", "input", "config") for read in reads):
             return
@@ -214,6 +215,12 @@ class _Flow:
             message = f"the body of {self.subject.node(position)} writes nothing that it reads ({what})"
             hint = "Every round sees the same data. Add a step that writes one of its inputs, or remove the loop."
             yield warning("loop-changes-nothing", self.subject.at_node(position), message, hint=hint)
+
+    def takes(self, reading: Reading) -> bool:
+        """Whether a node takes this from outside: not its own inputs by name, not its result, not its edges."""
+        place = reading.place
+        inputs = self.subject.nodes[place.node].inputs if place.node is not None else None
+        return place.edge is None and "/outputs/" not in place.pointer and reading.read.root not in (inputs or {})
 
 
 def text_at(reading: Reading, name: str) -> int | None:

@@ -31,4 +31,4 @@ def check_joining(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         at = subject.at_node(position, "config", "mergeKey")
         message = f"{subject.node(position)} joins {config.merge_key!r}, which nothing before it writes"
         hint = "Name the field the branches write, or remove `mergeKey` to join their results."
-        yield warning("merge-key-not-written", at, message, hint=hint)
+        yield warning("merge-key-unwritten", at, message, hint=hint)

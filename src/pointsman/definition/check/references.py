@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pointsman.definition.check.repairs import meant, nearest, question, remove
@@ -10,7 +11,7 @@ from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.edges import Never
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.problems import Problem, error, pointer_to, warning
-from pointsman.definition.sites import Kind, Site
+from pointsman.definition.sites import Site
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.values import END
@@ -118,35 +119,44 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
     known = subject.known
     own = subject.workflow.agents
     agents = None if known.agents is None else {*known.agents, *(own or {})}
+    workflows = None if known.workflows is None else {*known.workflows, str(subject.workflow.id)}
     for site in subject.sites:
         match site.kind:
             case "agent":
-                yield from _unknown(site, "agent", site.text, agents, "Add it under `agents`, or register it.")
-                if agents is None and own and site.text not in own and (near := nearest(site.text, own)):
-                    message = f"no agent {site.text!r} is defined here"
-                    hint, fix = question(near, ""), meant(site.pointer, near)
-                    yield warning("unknown-agent", site.pointer, message, hint=hint, fix=fix)
-            case "tool":
-                yield from _unknown(site, "tool", site.text, known.tools, "Register it, or remove it.")
-            case "model":
-                yield from _unknown(site, "model", site.text, known.models, "Configure its provider, or name another.")
-            case "workflow":
-                name = site.text.partition("@")[0]
-                mine = None if known.workflows is None else {*known.workflows, str(subject.workflow.id)}
-                yield from _unknown(site, "workflow", name, mine, "Save it first, or name another.")
+                if _is_unknown(site, site.text, agents):
+                    yield _unknown(
+                        error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here"), site, agents
+                    )
+                elif agents is None and own and site.text not in own and nearest(site.text, own):
+                    # It may be registered with the installation; but it looks like one that is defined here.
+                    yield _unknown(
+                        warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here"), site, own
+                    )
+            case "tool" if _is_unknown(site, site.text, known.tools):
+                yield _unknown(
+                    error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
+                )
+            case "model" if _is_unknown(site, site.text, known.models):
+                yield _unknown(
+                    error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models
+                )
+            case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
+                yield _unknown(
+                    error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r} here"), site, workflows
+                )
             case _:
                 pass
 
 
-def _unknown(site: Site, kind: Kind, name: str, known: Collection[str] | None, hint: str) -> Iterator[Problem]:
+def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
     # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
-    if known is None or name in known or "{" in site.text:
-        return
-    near = nearest(name, known)
-    fix = meant(site.pointer, near) if name == site.text else None
-    message = f"there is no {kind} {name!r} here"
-    code = {"agent": "unknown-agent", "tool": "unknown-tool", "model": "unknown-model", "workflow": "unknown-workflow"}
-    yield error(code[kind], site.pointer, message, hint=question(near, hint), fix=fix)
+    return known is not None and name not in known and "{" not in site.text
+
+
+def _unknown(problem: Problem, site: Site, known: Collection[str] | None) -> Problem:
+    near = nearest(site.text, known or ())
+    hint = question(near, "Register it with the installation, or name another.")
+    return replace(problem, hint=hint, fix=meant(site.pointer, near))
 
 
 def _unbound_types(subject: Subject) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from pointsman.definition.check.ways import actions_of
 from pointsman.definition.control import DecisionConfig, HumanConfig
 from pointsman.definition.edges import Edge, Equals, OnLabel
 from pointsman.definition.links import label_of, routing_of
-from pointsman.definition.problems import Problem, error, note, warning
+from pointsman.definition.problems import Problem, error, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.tree import COMPARE, Chain, Literal, Prefix
@@ -35,7 +35,6 @@ def check_routing(subject: Subject) -> Iterator[Problem]:
         emitted = _emitted(subject, position)
         yield from _never_emitted(subject, position, ways, emitted)
         yield from _without_edge(subject, position, ways, emitted)
-        yield from _other_name(subject, ways)
 
 
 def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
@@ -78,7 +77,7 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
         message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
         hint = "Control goes along one edge. Give the others labels, or set `routing: all`."
         yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
-    if routing == "first" and plain:
+    if routing == "first" and plain and subject.workflow.dialect != "steps":  # its reader says so itself
         for way in ways:
             if way > plain[0] and subject.graph.edges[way].kind not in ("error", "plain"):
                 message = f"{subject.edge(way)} is never taken: {subject.edge(plain[0])} before it has no condition"
@@ -221,18 +220,3 @@ def _without_edge(
         message = f"no edge of {subject.node(position)} waits for {listed(silent)}"
         hint = "Add an edge for it, or one with the condition `default`. Without one the step fails with `no-route`."
         yield warning("label-without-edge", subject.at_node(position), message, hint=hint)
-
-
-def _other_name(subject: Subject, ways: list[int]) -> Iterator[Problem]:
-    """In the rows dialect a label usually is the name of the node it leads to."""
-    if subject.workflow.dialect != "rows":
-        return
-    for way in ways:
-        ref, label = subject.graph.edges[way], subject.label(way)
-        if label is None or ref.target < 0 or subject.nodes[ref.source].type != "agent":
-            continue
-        target = subject.nodes[ref.target]
-        if label not in (target.label, target.id):
-            message = f"{subject.edge(way)} is called {label!r} and leads to {subject.node(ref.target)}"
-            hint = "That is allowed; agents are told the label."
-            yield note("label-differs-from-name", subject.at_edge(way), message, hint=hint)

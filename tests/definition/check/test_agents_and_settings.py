@@ -1,0 +1,131 @@
+"""Agents and their tools; settings that contradict each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.values import Json, JsonObject
+from tests.definition.check.problems_in import Configs, codes, drawn, found, the
+
+CHAT = "start -> agent1; agent1 -#e-> end"
+
+
+@pytest.mark.requirement("T0-4")
+def test_the_names_of_injected_tools_are_taken() -> None:
+    problems = drawn(CHAT, configs={"agent1": {"routing": "label", "tools": ["router", "search", "end"]}})
+    taken = [p.pointer for p in problems if p.code == "reserved-tool-name"]
+    assert taken == ["/nodes/1/config/tools/0", "/nodes/1/config/tools/2"]
+
+
+@pytest.mark.requirement("S0-36")
+def test_in_rows_an_agent_with_tools_needs_a_tool_executor() -> None:
+    configs: Configs = {"agent1": {"routing": "label", "tools": ["search"]}}
+    assert "no-tool-executor" in codes(drawn(CHAT, configs=configs, dialect="rows"))
+    assert codes(drawn(CHAT, configs=configs)) == []
+
+
+@pytest.mark.requirement("S0-37", "S0-46")
+def test_an_agent_with_server_tools_needs_an_edge_to_the_tool_executor() -> None:
+    drawing = "start -> agent1; agent1 -#two-> agent2; agent2 -#t-> tools; agent2 -#e-> end"
+    configs: Configs = {"agent1": {"routing": "label", "tools": ["search"]}, "agent2": {"routing": "label"}}
+    assert the(drawn(drawing, configs=configs), "agent-without-tool-edge").pointer == "/nodes/1"
+    client = Known(tools={"search": ToolFacts(client_side=True)})
+    assert "agent-without-tool-edge" not in codes(drawn(drawing, configs=configs, known=client))
+
+
+def test_tools_of_named_agents_count() -> None:
+    agents: JsonObject = {"one": {"tools": ["search"]}}
+    configs: Configs = {"agent1": {"routing": "label", "agent": "one"}}
+    assert "no-tool-executor" in codes(drawn(CHAT, configs=configs, dialect="rows", agents=agents))
+
+
+def test_a_decision_decides_in_one_way() -> None:
+    configs: Configs = {"dec": {"expression": "x", "cases": [{"when": "y", "label": "a"}]}}
+    assert "several-deciders" in codes(drawn("start -> dec; dec -#a-> end", configs=configs))
+    assert codes(drawn("start -> dec; dec -> end", configs={"dec": {"llmPrompt": "Which?"}})) == ["no-choices"]
+    assert codes(drawn("start -> dec; dec -#a-> end", configs={"dec": {"llmPrompt": "Which?"}})) == []
+
+
+@pytest.mark.requirement("T1-17")
+def test_nothing_can_wait_for_people_without_persistence() -> None:
+    drawing = "start -> ask; ask -#approve-> end"
+    assert codes(drawn(drawing, config={"persistence": "none"})) == ["gate-without-persistence"]
+    assert codes(drawn(drawing, config={"humanInLoop": "none"})) == ["gate-without-people"]
+    approval: Configs = {"a": {"requiresApproval": True}}
+    assert codes(drawn("start -> a; a -> end", configs=approval, config={"persistence": "none"})) == [
+        "gate-without-persistence"
+    ]
+    assert codes(drawn("start -> a; a -> end", config={"persistence": "none", "conversational": True})) == [
+        "session-not-kept"
+    ]
+
+
+@pytest.mark.requirement("S1-26")
+def test_the_limit_of_nodes_is_held_and_notes_are_free() -> None:
+    limits: JsonObject = {"limits": {"nodes": 3}}
+    assert codes(drawn("start -> a; a -> end; note1", config=limits)) == []
+    problem = the(drawn("start -> a; a -> b; b -> end", config=limits), "too-many-nodes")
+    assert problem.pointer == "/config/limits/nodes"
+
+
+def test_no_node_may_take_longer_than_the_whole() -> None:
+    configs: Configs = {"a": {"execution": {"timeout": "10m"}}}
+    limits: JsonObject = {"limits": {"executionTime": "5m"}}
+    assert the(drawn("start -> a; a -> end", configs=configs, config=limits), "timeout-beyond-limit").pointer == (
+        "/nodes/1/execution/timeout"
+    )
+
+
+@pytest.mark.requirement("S1-20")
+def test_what_cannot_be_executed_as_it_is_gets_a_note() -> None:
+    problems = drawn("start -> end", enabled=False, status="draft")
+    assert [(p.code, p.severity) for p in problems] == [("disabled", "note"), ("draft", "note")]
+
+
+def test_answers_on_time_out_must_be_possible() -> None:
+    drawing = "start -> ask; ask -#approve-> end"
+    assert codes(drawn(drawing, configs={"ask": {"timeout": "1h", "onTimeout": "aprove"}})) == ["unknown-action"]
+    assert codes(drawn(drawing, configs={"ask": {"onTimeout": "approve"}})) == ["timeout-missing"]
+    for answer in ("fail", "reject", "end"):
+        assert codes(drawn(drawing, configs={"ask": {"timeout": "1h", "onTimeout": answer}})) == []
+
+
+def test_a_quorum_can_be_met_and_actions_differ() -> None:
+    configs: Configs = {"ask": {"approvers": {"users": ["ann"], "quorum": 2}, "actions": ["approve", "approve"]}}
+    assert codes(drawn("start -> ask; ask -#approve-> end", configs=configs)) == ["duplicate-action", "quorum-unmet"]
+
+
+def test_a_wait_waits_for_something() -> None:
+    assert codes(drawn("start -> wait; wait -> end")) == ["wait-without-end"]
+
+
+def test_tools_that_may_run_twice_are_named_where_steps_are_not_on_disk() -> None:
+    configs: Configs = {"tool1": {"tool": "pay"}}
+    known = Known(tools={"pay": ToolFacts(), "look_up": ToolFacts(idempotent=True)})
+    drawing = "start -> tool1; tool1 -> tool2; tool2 -> end"
+    problem = the(drawn(drawing, configs=configs, known=known, config={"durability": "async"}), "not-idempotent")
+    assert problem.pointer == "/nodes/1/config/tool"
+    assert codes(drawn(drawing, configs=configs, known=known)) == []
+
+
+def test_fields_named_like_reserved_names_are_told() -> None:
+    configs: Configs = {"a": {"outputs": {"result": "1"}}}
+    assert codes(drawn("start -> a; a -> end", configs=configs)) == ["reserved-name"]
+    assert codes(drawn("start -> a; a -> end", configs=configs, dialect="graph")) == []
+
+
+def test_triggers_say_when() -> None:
+    base: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "transform"}], "edges": []}
+    triggers: list[Json] = [
+        {"id": "t1", "type": "schedule"},
+        {"id": "t2", "type": "schedule", "cron": "every day"},
+        {"id": "t3", "type": "webhook", "path": "in", "secret": "short"},
+        {"id": "t4", "type": "schedule", "cron": "0 7 * * 1-5"},
+    ]
+    problems = found({**base, "triggers": triggers})
+    assert [(p.code, p.pointer) for p in problems] == [
+        ("trigger-incomplete", "/triggers/0"),
+        ("trigger-incomplete", "/triggers/1/cron"),
+        ("weak-secret", "/triggers/2/secret"),
+    ]

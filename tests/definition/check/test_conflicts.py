@@ -1,0 +1,142 @@
+"""Steps that may run at once and touch the same data."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from pointsman.definition.concurrency import concurrent
+from pointsman.definition.graph import Graph
+from pointsman.values import JsonObject
+from tests.definition.check.problems_in import Configs, codes, drawn, the
+from tests.definition.graphs import drawings, graph
+
+BRANCHES = "start -> fan; fan -> a, b; a -> join; b -> join; join -> end"
+SPLIT = "start -> s; s -> a, b; a -> m; b -> m; m -> end"
+
+
+def write(path: str) -> JsonObject:
+    return {"outputs": {path: "1"}}
+
+
+@pytest.mark.parametrize("drawing", [BRANCHES, SPLIT])
+@pytest.mark.requirement("S1-102")
+def test_two_steps_that_surely_run_at_once_may_not_write_one_path(drawing: str) -> None:
+    problem = the(drawn(drawing, configs={"a": write("text"), "b": write("text.title")}), "write-conflict")
+    assert problem.severity == "error"
+    assert "'a'" in problem.message
+    assert "'b'" in problem.message
+
+
+@pytest.mark.parametrize("drawing", [BRANCHES, SPLIT])
+def test_different_paths_and_reducers_make_peace(drawing: str) -> None:
+    assert codes(drawn(drawing, configs={"a": write("one"), "b": write("two")})) == []
+    both: Configs = {"a": write("text"), "b": write("text")}
+    assert codes(drawn(drawing, configs=both, state={"text": {"reduce": "append"}})) == []
+    assert "write-conflict" in codes(drawn(drawing, configs=both, state={"text": {"reduce": "set"}}))
+    deep: Configs = {"a": write("text.x"), "b": write("text.x")}
+    assert codes(drawn(drawing, configs=deep, state={"text.*": {"reduce": "add"}})) == []
+
+
+def test_steps_behind_conditions_are_warned_about() -> None:
+    drawing = "start -> s; s -x-> a; s -y-> b; a -> m; b -> m; m -> end"
+    problem = the(drawn(drawing, configs={"a": write("text"), "b": write("text")}), "write-conflict")
+    assert problem.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        "s -x == 1-> a; s -x != 1-> b",
+        "s -x == 'one'-> a; s -x == 'two'-> b",
+        "s -x-> a; s -default-> b",
+        "s -#one-> a; s -#two-> b",
+        "s -x-> a; s -not x-> b",
+        "s -> a; s -error-> b",
+    ],
+)
+def test_conditions_that_exclude_each_other_are_no_conflict(edges: str) -> None:
+    problems = drawn(f"start -> s; {edges}; a -> m; b -> m; m -> end", configs={"a": write("text"), "b": write("text")})
+    assert "write-conflict" not in codes(problems)
+
+
+def test_a_decision_takes_one_way() -> None:
+    drawing = "start -> dec; dec -x-> a; dec -y-> b; a -> m; b -> m; m -> end"
+    assert "write-conflict" not in codes(drawn(drawing, configs={"a": write("text"), "b": write("text")}))
+
+
+def test_steps_in_one_branch_follow_each_other() -> None:
+    drawing = "start -> s; s -> a, b; a -> a2; a2 -> m; b -> m; m -> end"
+    assert codes(drawn(drawing, configs={"a": write("text"), "a2": write("text")})) == []
+
+
+def test_after_the_ways_met_nothing_runs_at_once() -> None:
+    drawing = "start -> s; s -> a, b; a -> m; b -> m; m -> dec; dec -x-> c; dec -> d; c -> end; d -> end"
+    assert codes(drawn(drawing, configs={"c": write("text"), "d": write("text")})) == []
+
+
+def test_a_partial_meeting_still_runs_beside_the_third_way() -> None:
+    drawing = "start -> s; s -> a, b, c; a -> m; b -> m; m -> n; c -> n; n -> end"
+    assert codes(drawn(drawing, configs={"m": write("text"), "c": write("text")})) == ["write-conflict"]
+    assert codes(drawn(drawing, configs={"a": write("text"), "m": write("text")})) == []
+
+
+@pytest.mark.requirement("T3-4")
+def test_items_write_under_their_own_key() -> None:
+    drawing = "start -> fan; fan -> a; a -> join; join -> end"
+    fan: JsonObject = {"items": "x"}
+    problem = the(drawn(drawing, configs={"fan": fan, "a": write("drafts")}), "write-conflict")
+    assert "current_fanout_item" in problem.hint
+    assert codes(drawn(drawing, configs={"fan": fan, "a": write("drafts.current_fanout_item")})) == []
+
+
+def test_one_node_in_several_branches_is_at_odds_with_itself() -> None:
+    drawing = "start -> fan; fan -> a, b; a -> c; b -> c; c -> join; join -> end"
+    assert codes(drawn(drawing, configs={"c": write("text")})) == ["write-conflict"]
+
+
+def test_a_step_may_not_read_what_another_writes_meanwhile() -> None:
+    configs: Configs = {"start": {"set": {"text": "''"}}, "a": write("text"), "b": {"inputs": {"it": "text"}}}
+    problem = the(drawn(SPLIT, configs=configs), "read-race")
+    assert (problem.severity, problem.pointer) == ("error", "/nodes/3/inputs/it")
+    # In a parallel each branch sees the state as it was when it began.
+    assert codes(drawn(BRANCHES, configs=configs)) == []
+
+
+def test_imported_documents_get_warnings() -> None:
+    problem = the(drawn(SPLIT, configs={"a": write("text"), "b": write("text")}, dialect="graph"), "write-conflict")
+    assert problem.severity == "warning"
+
+
+@given(drawings(nodes_max=7, edges_max=12))
+@settings(max_examples=200)
+def test_classes_agree_with_looking_for_two_ways_without_a_common_node(drawing: str) -> None:
+    made = graph(drawing)
+    found = concurrent(made, always=lambda _: False, together=lambda one, two: one != two, repeated=lambda _: False)
+    for region in found.regions:
+        if region.scoped:
+            continue
+        for one in region.branch:
+            for other in region.branch:
+                if one < other:
+                    apart = region.branch[one] != region.branch[other]
+                    assert apart == two_ways(made, region.opener, one, other, set(region.branch))
+
+
+def two_ways(made: Graph, opener: int, one: int, other: int, inside: set[int]) -> bool:
+    """Whether no single node lies on every way to both."""
+    return all(
+        leads(made, opener, one, inside - {without}) or leads(made, opener, other, inside - {without})
+        for without in inside
+    )
+
+
+def leads(made: Graph, opener: int, goal: int, inside: set[int]) -> bool:
+    seen: set[int] = set()
+    waiting = [opener]
+    while waiting:
+        for target in made.links.targets(waiting.pop()):
+            if target in inside and target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return goal in seen

@@ -1,0 +1,146 @@
+"""Reads and the writes that feed them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.values import Json, JsonObject
+from tests.definition.check.problems_in import Configs, codes, drawn, the
+
+CLOSED: JsonObject = {"type": "object", "properties": {"goal": {"type": "string"}}}
+
+
+def write(path: str) -> JsonObject:
+    return {"outputs": {path: "1"}}
+
+
+def read(expression: str) -> JsonObject:
+    return {"inputs": {"it": expression}}
+
+
+@pytest.mark.requirement("T2-18", "S4-O7")
+def test_a_field_nothing_writes_is_an_error_where_the_input_is_known() -> None:
+    problem = the(drawn("start -> a; a -> end", configs={"a": read("nowhere.b")}, input=CLOSED), "never-written")
+    assert (problem.severity, problem.pointer) == ("error", "/nodes/1/inputs/it")
+
+
+def test_a_typing_error_is_repaired_in_place() -> None:
+    problem = the(drawn("start -> a; a -> end", configs={"a": read("len(gaol) > 1")}, input=CLOSED), "never-written")
+    assert problem.fix == ({"op": "replace", "path": "/nodes/1/inputs/it", "value": "len(goal) > 1"},)
+
+
+@pytest.mark.requirement("T4-7")
+def test_without_a_declared_input_one_repair_declares_all_that_is_missing() -> None:
+    configs: Configs = {"a": read("goal"), "b": read("goal.x + tone")}
+    problems = drawn("start -> a; a -> b; b -> end", configs=configs, input=None)
+    assert codes(problems) == ["undeclared-input", "undeclared-input"]
+    schema: Json = {"type": "object", "properties": {"goal": {}, "tone": {}}}
+    assert {repr(p.fix) for p in problems} == {repr(({"op": "add", "path": "/input", "value": schema},))}
+
+
+def test_imported_documents_get_warnings() -> None:
+    problem = the(
+        drawn("start -> a; a -> end", configs={"a": read("no.b")}, input=CLOSED, dialect="steps"), "never-written"
+    )
+    assert problem.severity == "warning"
+
+
+@pytest.mark.parametrize("expression", ["late ?? 1", "exists(late)", "default(late, 2)"])
+def test_a_read_that_expects_nothing_is_no_finding(expression: str) -> None:
+    assert codes(drawn("start -> a; a -> end", configs={"a": read(expression)}, input=CLOSED)) == []
+
+
+@pytest.mark.requirement("S2-60", "T2-22")
+def test_a_write_that_only_comes_later_is_an_error() -> None:
+    configs: Configs = {"a": read("late"), "b": write("late")}
+    problem = the(drawn("start -> a; a -> b; b -> end", configs=configs, input=CLOSED), "read-before-written")
+    assert (problem.severity, "'b'" in problem.message) == ("error", True)
+
+
+@pytest.mark.requirement("T4-13")
+def test_what_a_later_step_of_a_cycle_writes_is_there_the_next_time() -> None:
+    configs: Configs = {"a": read("late"), "b": write("late")}
+    assert codes(drawn("start -> a; a -> b; b -goal != ''-> a; b -> end", configs=configs, input=CLOSED)) == []
+
+
+def test_branches_do_not_see_each_others_writes() -> None:
+    configs: Configs = {"a": write("note"), "b": read("note")}
+    drawing = "start -> fan; fan -> a, b; a -> join; b -> join; join -> end"
+    assert codes(drawn(drawing, configs=configs, input=CLOSED)) == ["read-before-written"]
+
+
+def test_an_edge_reads_what_its_own_node_wrote() -> None:
+    drawing = "start -> a; a -score > 3-> b; a -default-> end; b -> end"
+    assert codes(drawn(drawing, configs={"a": write("score")}, input=CLOSED)) == []
+
+
+def test_overlapping_paths_feed_each_other() -> None:
+    configs: Configs = {"a": write("report"), "b": read("report.parts[0].text"), "c": read("report")}
+    assert codes(drawn("start -> a; a -> b; b -> c; c -> end", configs=configs, input=CLOSED)) == []
+    configs = {"a": write("report.title"), "b": read("report.body")}
+    problem = the(drawn("start -> a; a -> b; b -> end", configs=configs, input=CLOSED), "never-written")
+    assert "'report.title'" in problem.hint
+
+
+def test_a_prompt_that_may_meet_a_missing_value_is_warned_about() -> None:
+    configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
+    skips = "start -> dec; dec -goal != ''-> a; dec -> agent1; a -> agent1; agent1 -> end"
+    assert codes(drawn(skips, configs=configs, input=CLOSED)) == ["maybe-missing"]
+    both = "start -> dec; dec -goal != ''-> a; dec -> b; a -> agent1; b -> agent1; agent1 -> end"
+    assert codes(drawn(both, configs={**configs, "b": write("text")}, input=CLOSED)) == []
+    optional: Configs = {**configs, "agent1": {"prompt": "Shorten {text?}"}}
+    assert codes(drawn(skips, configs=optional, input=CLOSED)) == []
+
+
+def test_where_branches_are_waited_for_one_write_is_enough() -> None:
+    configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
+    for drawing in (
+        "start -> fan; fan -> a, b; a -> join; b -> join; join -> agent1; agent1 -> end",
+        "start -> s; s -> a, b; a -> m; b -> m; m -> agent1; agent1 -> end",
+    ):
+        assert codes(drawn(drawing, configs=configs, input=CLOSED)) == []
+
+
+def test_the_first_round_of_an_until_loop_always_runs() -> None:
+    drawing = "start -> loop; loop -> a; a -> loop; loop -> agent1; agent1 -> end"
+    configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}, "loop": {"until": "goal != ''"}}
+    assert codes(drawn(drawing, configs=configs, input=CLOSED)) == []
+    assert codes(drawn(drawing, configs={**configs, "loop": {"while": "goal != ''"}}, input=CLOSED)) == [
+        "maybe-missing"
+    ]
+
+
+def test_results_of_nodes_are_read_after_them() -> None:
+    assert codes(drawn("start -> a; a -> b; b -> end", configs={"b": read("nodes.a")}, input=CLOSED)) == []
+    assert codes(drawn("start -> a; a -> b; b -> end", configs={"a": read("nodes.b")}, input=CLOSED)) == [
+        "read-before-written"
+    ]
+    problem = the(drawn("start -> alpha; alpha -> b; b -> end", configs={"b": read("nodes.alpa")}), "unknown-node-read")
+    assert problem.fix == ({"op": "replace", "path": "/nodes/2/inputs/it", "value": "nodes.alpha"},)
+
+
+def test_items_exist_inside_parallels_and_loops() -> None:
+    assert codes(drawn("start -> a; a -> end", configs={"a": read("item")})) == ["outside-of-items"]
+    drawing = "start -> fan; fan -> a; a -> join; join -> end"
+    configs: Configs = {"fan": {"items": "x", "as": "topic"}, "a": read("[item, index, key, topic]")}
+    assert codes(drawn(drawing, configs=configs)) == []
+    assert codes(drawn(drawing, configs={**configs, "a": read("loop.iteration")})) == ["outside-of-items"]
+
+
+@pytest.mark.requirement("T3-8")
+def test_rounds_in_which_nothing_changes_are_found() -> None:
+    drawing = "start -> loop; loop -> agent1; agent1 -> loop; loop -> end"
+    loop: JsonObject = {"while": "verdict != 'ok'", "maxIterations": 3}
+    review: JsonObject = {"inputs": {"text": "goal"}, "outputs": {"verdict": "result"}, "prompt": "{text}"}
+    problems = drawn(drawing, configs={"loop": loop, "agent1": review}, input=CLOSED)
+    assert the(problems, "loop-changes-nothing").pointer == "/nodes/1"
+    revises: JsonObject = {**review, "outputs": {"verdict": "result", "goal": "result.better"}}
+    assert codes(drawn(drawing, configs={"loop": loop, "agent1": revises}, input=CLOSED)) == []
+
+
+@pytest.mark.requirement("T3-13")
+def test_what_a_join_merges_must_be_written() -> None:
+    drawing = "start -> fan; fan -> a, b; a -> join; b -> join; join -> end"
+    configs: Configs = {"a": write("drafts.one"), "b": write("drafts.two"), "join": {"mergeKey": "final"}}
+    assert "merge-key-unwritten" in codes(drawn(drawing, configs=configs))
+    assert codes(drawn(drawing, configs={**configs, "join": {"mergeKey": "drafts"}})) == []
