@@ -100,6 +100,7 @@ class Trails:
         path = write.path
         trail = self.by_path.get(path)
         if trail is None:
+            data.shared()  # a list at the path is kept here: later writes must not change it
             trail = self.by_path[path] = Trail(data.at(path))
             for width in range(1, len(path)):
                 self.below.setdefault(path[:width], set()).add(path)

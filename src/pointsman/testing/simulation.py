@@ -13,7 +13,7 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
@@ -50,7 +50,7 @@ from pointsman.engine.state import ExecutionState, Gate, Status
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.ports import Row
-from pointsman.testing.descriptions import describe
+from pointsman.testing.descriptions import Description, describe
 from pointsman.values import Json, JsonObject
 
 DECISIONS_MAX: Final = 100_000
@@ -322,6 +322,13 @@ def refolded(execution: str, rows: list[Row]) -> ExecutionState:
 
 
 def differences(one: ExecutionState, other: ExecutionState) -> str:
-    """Where two states differ, one line per field."""
-    left, right = describe(one), describe(other)
-    return "\n".join(f"{name}: {left[name]} ≠ {right[name]}" for name in left if left[name] != right[name])
+    """Where two states differ, one line per place."""
+    return "\n".join(_differences("state", describe(one), describe(other)))
+
+
+def _differences(place: str, one: Description, other: Description) -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in sorted({*one, *other}):
+            yield from _differences(f"{place}.{name}", one.get(name), other.get(name))
+    elif one != other:
+        yield f"{place}: {one} ≠ {other}"

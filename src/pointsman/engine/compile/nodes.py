@@ -346,8 +346,12 @@ def _threaded(graph: Graph) -> frozenset[int]:
         if node in found:
             continue
         found.add(node)
-        for target in graph.links.targets(node):
-            merges = len(graph.into[target]) > 1 and graph.links.nodes[target].trigger != "each"
-            if not merges and target not in found:
-                waiting.append(target)
+        join = graph.join_of.get(node)
+        if join is not None and graph.closes[join][0] == node:
+            waiting.append(join)  # it closes each of the openings by itself
+        waiting += [target for target in graph.links.targets(node) if not _merges(graph, target)]
     return frozenset(found)
+
+
+def _merges(graph: Graph, node: int) -> bool:
+    return node in graph.closes or (len(graph.into[node]) > 1 and graph.links.nodes[node].trigger != "each")

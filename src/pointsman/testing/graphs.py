@@ -1,0 +1,287 @@
+"""Random workflows: every control type, nested at random, from a seed. For laws that hold for all graphs.
+
+    document = random_workflow(seed=7, size=20)
+
+What happens in them depends on their input, never on speed: steps that may run at once write paths of their own, or
+append to the log. `unruly` adds what is a race by its meaning: joins that wait for some, ends that end everything,
+failures nobody catches. Works whose id begins with `bad` are meant to fail, those with `slow` first time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Final, NamedTuple, TypeAlias
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.values import Json, JsonObject
+
+INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}
+"""An input on which the conditions of random workflows go both ways."""
+
+REDUCERS: Final = {"log": "append", "count.*": "add", "by.*.*": "append"}
+
+DEPTH_MAX: Final = 5
+
+
+class Block(NamedTuple):
+    """A part of a graph: where control comes in, and the nodes from which it goes on."""
+
+    first: str
+    lasts: tuple[str, ...]
+
+
+Draw: TypeAlias = Callable[[int], Block]
+
+
+def random_workflow(seed: int, size: int = 12, *, unruly: bool = False) -> JsonObject:
+    """A native document. `size` is about how many blocks it is made of."""
+    return _Drawing(seed, size, unruly=unruly).document()
+
+
+def perform(command: Execute) -> WorkDone | WorkFailed:
+    """The work of random workflows: the same answer to the same step in every schedule."""
+    step, attempt = command.step, command.attempt
+    if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
+        return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))
+    return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if step.visit % 2 else "right")
+
+
+class _Drawing:
+    def __init__(self, seed: int, size: int, *, unruly: bool) -> None:
+        self.random = Random(seed)
+        self.left = size
+        self.unruly = unruly
+        self.nodes: list[JsonObject] = []
+        self.edges: list[Json] = []
+
+    def document(self) -> JsonObject:
+        start = self.node("start", "start")
+        lasts = (start,)
+        while self.left > 0:
+            lasts = self.after(lasts, self.block(0))
+        if self.random.random() < 0.5:
+            self.after(lasts, Block(self.node("end", "end"), ()))
+        return {
+            "id": "random",
+            "state": {name: {"reduce": how} for name, how in REDUCERS.items()},
+            "config": {"limits": {"steps": 600, "parallel": self.random.choice([1, 2, 8])}},
+            "nodes": [*self.nodes],
+            "edges": self.edges,
+        }
+
+    # Pieces --------------------------------------------------------------------------------------------------------
+
+    def node(self, prefix: str, kind: str, config: JsonObject | None = None, **more: Json) -> str:
+        name = f"{prefix}{len(self.nodes)}"
+        self.nodes.append({"id": name, "type": kind, "config": config or {}, **more})
+        return name
+
+    def edge(self, source: str, target: str, condition: JsonObject | None = None, mark: str | None = None) -> None:
+        edge: JsonObject = {"id": f"e{len(self.edges)}", "source": source, "target": target}
+        if condition is not None:
+            edge["condition"] = condition
+        if mark is not None:
+            edge["mark"] = mark
+        self.edges.append(edge)
+
+    def after(self, lasts: tuple[str, ...], block: Block) -> tuple[str, ...]:
+        for last in lasts:
+            self.edge(last, block.first)
+        return block.lasts
+
+    def test(self) -> JsonObject:
+        """A condition on the input: it may hold or not, but always the same way."""
+        return {
+            "type": "expression",
+            "expression": f"input.n % {self.random.randint(2, 3)} == {self.random.randint(0, 1)}",
+        }
+
+    def block(self, depth: int) -> Block:
+        """Any block; only simple ones when deep, or when enough were drawn."""
+        self.left -= 1
+        simple: list[Draw] = [self.work, self.work, self.change, self.gate, self.pause, self.child, self.caught]
+        nested: list[Draw] = [self.chain, self.choice, self.split, self.fan, self.fan, self.each, self.nest]
+        nested += [self.loop, self.loop, self.cycle, self.several]
+        draws = simple if depth >= DEPTH_MAX or self.left <= 0 else [*simple, *nested, *nested]
+        return self.random.choice(draws)(depth + 1)
+
+    # Simple blocks -------------------------------------------------------------------------------------------------
+
+    def work(self, depth: int) -> Block:
+        kinds = ["tool", "tool", "slow", "bad"] if self.unruly else ["tool", "tool", "slow"]
+        more: JsonObject = {}
+        if self.random.random() < 0.3:
+            more["skipWhen"] = "input.n % 2 == 0"
+        if self.random.random() < 0.7:
+            more["outputs"] = {"log": "result"}
+        execution: JsonObject = {"retries": 1, **({"delay": "1s"} if self.random.random() < 0.2 else {})}
+        name = self.node(self.random.choice(kinds), "tool", {"tool": "look_up"}, execution=execution, **more)
+        return Block(name, (name,))
+
+    def change(self, depth: int) -> Block:
+        name = self.node("set", "transform", {"set": {f"count.c{len(self.nodes)}": "1"}})
+        return Block(name, (name,))
+
+    def gate(self, depth: int) -> Block:
+        name = self.node("ask", "human", {"options": [{"value": "yes"}, {"value": "no"}]})
+        block = self.block(depth)
+        self.edge(name, block.first, {"type": "label", "label": "yes"})
+        if self.random.random() < 0.5:
+            return Block(name, block.lasts)
+        other = self.block(depth)
+        self.edge(name, other.first, {"type": "label", "label": "no"})
+        return Block(name, (*block.lasts, *other.lasts))
+
+    def pause(self, depth: int) -> Block:
+        config: JsonObject = self.random.choice([{"duration": "5s"}, {"event": f"ready{len(self.nodes)}"}])
+        name = self.node("wait", "wait", config)
+        return Block(name, (name,))
+
+    def child(self, depth: int) -> Block:
+        name = self.node("child", "workflow", {"workflow": "other", "input": {"n": "input.n"}})
+        return Block(name, (name,))
+
+    def caught(self, depth: int) -> Block:
+        """Work that fails, and the way on for that."""
+        bad = self.node("bad", "tool", {"tool": "look_up"})
+        handler = self.node("tool", "tool", {"tool": "look_up"}, outputs={"log": "result"})
+        self.edge(bad, handler, {"type": "error"})
+        if self.random.random() < 0.5:
+            ignored = self.node("bad", "tool", {"tool": "look_up"}, execution={"errorHandler": "continue"})
+            self.edge(handler, ignored)
+            return Block(bad, (ignored,))
+        return Block(bad, (handler,))
+
+    # Blocks of blocks ----------------------------------------------------------------------------------------------
+
+    def chain(self, depth: int) -> Block:
+        first = self.block(depth)
+        lasts = first.lasts
+        for _ in range(self.random.randint(1, 3)):
+            lasts = self.after(lasts, self.block(depth))
+        return Block(first.first, lasts)
+
+    def choice(self, depth: int) -> Block:
+        cases: list[Json] = [{"when": "input.n % 2 == 0", "label": "a"}, {"when": "input.n % 3 == 2", "label": "b"}]
+        name = self.node("dec", "decision", {"cases": cases, "default": "c"})
+        lasts: list[str] = []
+        for label in self.random.sample(["a", "b", "c"], 2):
+            block = self.block(depth)
+            self.edge(name, block.first, {"type": "label", "label": label})
+            lasts += block.lasts
+        block = self.block(depth)
+        self.edge(name, block.first, {"type": "default"})
+        return Block(name, (*lasts, *block.lasts))
+
+    def split(self, depth: int) -> Block:
+        """Several edges at once, some under conditions; ways of unequal length, some of which end."""
+        name = self.node("split", "transform", {})
+        lasts: list[str] = []
+        for number in range(self.random.randint(2, 3)):
+            block = self.block(depth)
+            self.edge(name, block.first, self.test() if number and self.random.random() < 0.6 else None)
+            if number == 0 or self.random.random() < 0.8:
+                lasts += block.lasts
+        if self.random.random() < 0.3:
+            lasts.append(name)
+        merged = self.node("merge", "join" if self.random.random() < 0.5 else "transform", {})
+        for last in dict.fromkeys(lasts):
+            self.edge(last, merged, self.test() if last == name else None)
+        return Block(name, (merged,))
+
+    def fan(self, depth: int) -> Block:
+        """A parallel of several branches."""
+        config: JsonObject = {"onBranchError": self.random.choice(["fail", "continue", "ignore"])}
+        if self.random.random() < 0.4:
+            config["maxParallel"] = self.random.randint(1, 2)
+        name = self.node("fan", "parallel", config)
+        join = self.node("join", "join", self.join_config())
+        for number in range(self.random.randint(1, 3)):
+            block = self.block(depth)
+            self.edge(name, block.first, self.test() if number and self.random.random() < 0.3 else None)
+            if self.random.random() < 0.85 or number == 0:
+                self.after(block.lasts, Block(join, ()))
+        if self.random.random() < 0.2:
+            self.edge(name, join)
+        return Block(name, (join,))
+
+    def join_config(self) -> JsonObject:
+        config: JsonObject = {}
+        if self.random.random() < 0.5:
+            config["aggregate"] = self.random.choice(["list", "object", "first", "last", "vote", "count(results)"])
+        if self.unruly and self.random.random() < 0.5:
+            config["wait"] = self.random.choice(["any", 1, 2, "60%", "arrived >= 1"])
+            config["cancelRest"] = self.random.random() < 0.5
+        return config
+
+    def each(self, depth: int) -> Block:
+        """A parallel over items, whose branches write keys of their own."""
+        name = self.node("fan", "parallel", {"items": self.random.choice(["input.items", "input.none"]), "as": "one"})
+        join = self.node("join", "join", self.join_config())
+        work = self.node("tool", "tool", {"tool": "look_up"}, outputs={f"by.{name}.current_fanout_item": "result"})
+        self.edge(name, work)
+        block = self.block(depth)
+        self.edge(work, block.first)
+        self.after(block.lasts, Block(join, ()))
+        return Block(name, (join,))
+
+    def nest(self, depth: int) -> Block:
+        """Two parallels closed by one join."""
+        outer, inner = self.node("fan", "parallel", {"items": "input.items"}), self.node("fan", "parallel", {})
+        join = self.node("join", "join", {"of": outer})
+        self.edge(outer, inner)
+        for _ in range(2):
+            block = self.block(depth)
+            self.edge(inner, block.first)
+            self.after(block.lasts, Block(join, ()))
+        return Block(outer, (join,))
+
+    def loop(self, depth: int) -> Block:
+        """Rounds: counted, over items, or left from inside."""
+        config: JsonObject = {"maxIterations": self.random.randint(1, 3)}
+        if self.random.random() < 0.4:
+            config = {"over": "input.items", "as": "turn"}
+        if self.random.random() < 0.4:
+            config |= {"collect": f"rounds{len(self.nodes)}", "countInto": f"done{len(self.nodes)}"}
+        name = self.node("loop", "loop", config)
+        block = self.block(depth)
+        self.edge(name, block.first, mark="body")
+        self.after(block.lasts, Block(name, ()))
+        out = self.node("set", "transform", {})
+        self.edge(name, out, mark="exit")
+        if len(block.lasts) == 1 and self.random.random() < 0.3:
+            self.edge(block.lasts[0], out, {"type": "expression", "expression": "loop.iteration == 2"}, "break")
+        return Block(name, (out,))
+
+    def cycle(self, depth: int) -> Block:
+        """Back by an edge, until it has been counted often enough."""
+        count = f"turns{len(self.nodes)}"
+        name = self.node("set", "transform", {"operations": [{"increment": count}]})
+        block = self.block(depth)
+        self.edge(name, block.first)
+        check = self.node("dec", "decision", {"expression": f"{count} < {self.random.randint(1, 3)}"})
+        self.after(block.lasts, Block(check, ()))
+        self.edge(check, name, {"type": "label", "label": "true"})
+        out = self.node("set", "transform", {})
+        self.edge(check, out, {"type": "label", "label": "false"})
+        return Block(name, (out,))
+
+    def several(self, depth: int) -> Block:
+        """Two ways that pass one node separately, and meet behind it."""
+        name = self.node("split", "transform", {})
+        each = self.node("tool", "tool", {"tool": "look_up"}, trigger="each", outputs={"log": "result"})
+        merged = self.node("merge", "transform", {})
+        for _ in range(2):
+            block = self.block(DEPTH_MAX)
+            self.edge(name, block.first)
+            self.after(block.lasts, Block(each, ()))
+        behind = self.work(depth)
+        self.edge(each, behind.first)
+        for source in (behind.first, name):
+            self.edge(source, merged)
+        if self.unruly and self.random.random() < 0.3:
+            self.edge(name, self.node("end", "end", {"terminate": True}))
+        return Block(name, (merged,))
