@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 import pytest
 
 from pointsman.app import Pointsman, Workflow
@@ -57,7 +58,7 @@ def play(
     ask = PydanticModels.ask
 
     async def listen(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        asked.append(request)
+        asked.append(msgspec.structs.replace(request, messages=[*request.messages]))  # the loop goes on with its list
         return await ask(self, request, on_text=on_text)
 
     async def run() -> Played:
