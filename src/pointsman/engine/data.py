@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
+from msgspec import Struct
+
 from pointsman.engine.facts import Write
 from pointsman.engine.plan import Reducer
 from pointsman.errors import PointsmanError
@@ -78,18 +80,16 @@ def reduced(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) 
             return have + new if reduce == "add" else min(have, new) if reduce == "min" else max(have, new)
 
 
-class Data:
+class Data(Struct, eq=False):
     """One version of a scope's data, written by one owner."""
 
-    __slots__ = ("owned", "root")
-
-    def __init__(self, root: JsonObject) -> None:
-        self.root = root
-        self.owned: dict[int, Json] = {}
+    root: JsonObject
+    owned: dict[int, Json] = {}
 
     def shared(self) -> JsonObject:
         """The tree, for someone who keeps it: from now on every write copies."""
-        self.owned = {}
+        if self.owned:
+            self.owned = {}
         return self.root
 
     def write(self, write: Write, value: Json) -> None:

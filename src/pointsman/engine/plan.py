@@ -11,8 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.paths import Path
@@ -35,8 +36,7 @@ Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "uni
 """How a write joins what is there. `last` is `set` that never conflicts: in branch order, the last one wins."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanEdge:
+class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
     """One edge. `test` is None for edges that need no condition."""
 
     id: str
@@ -54,8 +54,7 @@ class PlanEdge:
     """Failure codes an `error` edge takes; empty = all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkSpec:
+class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
     """What an executor knows of its node beside the command: everything that never changes between steps."""
 
     node: str
@@ -71,12 +70,11 @@ class WorkSpec:
     conversational: bool = False
     leaves_calls: bool = False
     """The workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
-    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    settings: Mapping[str, Json] = {}
     """Workflow-wide defaults an executor may need: `defaultModel`, `language`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True, gc=False):
     """How often and how soon a failed attempt is repeated. Waits are in seconds."""
 
     retries: int = 0
@@ -90,8 +88,7 @@ class Retry:
 NO_RETRY: Final = Retry()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True, gc=False):
     """An executor does it. `input` resolves everything that comes from the execution's data."""
 
     spec: WorkSpec
@@ -109,15 +106,13 @@ class Work:
     """Its result is a result of the execution where its branch ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
+class Begin(Struct, frozen=True, kw_only=True, gc=False):
     """`start`: sets initial fields."""
 
     set: tuple[tuple[Path, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class Finish(Struct, frozen=True, kw_only=True, gc=False):
     """`end`: ends its branch, or with `terminate` the execution."""
 
     output: Value | None = None
@@ -125,15 +120,13 @@ class Finish:
     status: Literal["completed", "failed", "cancelled"] = "completed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decide:
+class Decide(Struct, frozen=True, kw_only=True, gc=False):
     """`decision`: emits a branch label. `branch` gives it (True/False become `true`/`false`)."""
 
     branch: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fork:
+class Fork(Struct, frozen=True, kw_only=True, gc=False):
     """`parallel`: branches × items. `starts` are the edges a branch begins with, in order."""
 
     starts: tuple[PlanEdge, ...]
@@ -150,8 +143,7 @@ class Fork:
     """Without items every static branch gets its own scope; with this the branch's node id is its key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gather:
+class Gather(Struct, frozen=True, kw_only=True, gc=False):
     """`join`: `wait` is 'all', 'any', a count, a share (0–1) or a test over `arrived`/`results`."""
 
     closes: tuple[str, ...] = ()
@@ -171,8 +163,7 @@ class Gather:
     """The state path whose value is joined, instead of what the branches brought."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatheredResult:
+class GatheredResult(Struct, frozen=True, kw_only=True, gc=False):
     """One branch as a join sees it."""
 
     branch: int
@@ -183,8 +174,7 @@ class GatheredResult:
     value: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
+class Repeat(Struct, frozen=True, kw_only=True, gc=False):
     """`loop`: a condition before each round, or one round per item, at most `rounds_max`."""
 
     goes_on: Test | None = None
@@ -207,8 +197,7 @@ class Repeat:
     """A body path that ends without returning ends the loop: exit edges are taken (graph dialect)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True, gc=False):
     """`human`: a gate. All values are resolved when it opens."""
 
     message: Value
@@ -223,8 +212,7 @@ class Ask:
     """`fail`, or the action that is taken by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True, gc=False):
     """`transform`: data only. Each operation sees what earlier ones wrote; the last value is its result."""
 
     steps: tuple[Callable[[Environment], list[tuple[tuple[str | int, ...], Reducer, Json]]], ...]
@@ -233,8 +221,7 @@ class Change:
     answers: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Struct, frozen=True, kw_only=True, gc=False):
     """`wait`: a length of time, a point in time, or an event."""
 
     duration: Value | None = None
@@ -245,16 +232,14 @@ class Wait:
     goes_on_timeout: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emit:
+class Emit(Struct, frozen=True, kw_only=True, gc=False):
     """`emit`: publish an event. `event` and `data` are resolved when control comes by."""
 
     event: Value
     data: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True, gc=False):
     """`workflow`: a child execution."""
 
     workflow: str
@@ -264,16 +249,14 @@ class Call:
     on_failure: Literal["fail", "continue"] = "fail"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Pass(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing happens here (a node of structure only)."""
 
 
 Does: TypeAlias = Work | Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call | Pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True, gc=False):
     """One write after success: `path` ← `value`, joined by `reduce`. `whole`: the value is the result itself."""
 
     path: Path
@@ -282,8 +265,7 @@ class Output:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanNode:
+class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """One node: what happens there, and how control comes and goes."""
 
     id: str
@@ -298,7 +280,7 @@ class PlanNode:
     """Its only edge, where that is plain: the common case takes no decision."""
     catches: tuple[PlanEdge, ...] = ()
     """Its error edges."""
-    labels: Mapping[str, PlanEdge] = field(default_factory=dict[str, "PlanEdge"])
+    labels: Mapping[str, PlanEdge] = {}
     fallback: PlanEdge | None = None
     """Under `label`: the one plain/default edge."""
     hidden: bool = False
@@ -321,8 +303,7 @@ class PlanNode:
     """Where pending tool calls go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True, gc=False):
     """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON, cost in US dollars."""
 
     steps: int | None = 10_000
@@ -336,8 +317,7 @@ class Limits:
     """The node to route to when one trips; None: interrupted, resumable."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """A compiled workflow."""
 
     workflow: str
@@ -355,18 +335,18 @@ class Plan:
     messages: bool = False
     """The workflow has the `messages` field."""
     strict: bool = False
-    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    initial: JsonObject = field(default_factory=dict[str, Json])
+    config: Mapping[str, Json] = {}
+    initial: JsonObject = {}
     """Defaults of declared state fields."""
-    reaches: Callable[[str], frozenset[str]] = field(repr=False, kw_only=True)
+    reaches: Callable[[str], frozenset[str]]
     """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
-    leads: Callable[[str, str, str], bool] = field(repr=False, kw_only=True)
+    leads: Callable[[str, str, str], bool]
     """Whether control can come from one node to another without passing a third (empty: any way)."""
     engine_names: bool = False
     """Its document uses `_currentStep` and the like."""
     nodes_counted: int = 0
     """Nodes without start, end and notes: `_totalNodes`."""
-    edge_index: Mapping[str, int] = field(default_factory=dict[str, int])
-    edge_source: Mapping[str, str] = field(default_factory=dict[str, str])
+    edge_index: Mapping[str, int] = {}
+    edge_source: Mapping[str, str] = {}
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""

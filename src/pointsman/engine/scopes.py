@@ -112,7 +112,7 @@ def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
     opening.settled[event.branch] = BranchState(
         event.outcome,
         _brought(state, scope, event),
-        [(write, value) for write, value, _ in _in_order(scope)] if gives else [],
+        [(write, value) for write, value, _ in _in_order(scope)] if gives and scope.writes else (),
         scope.nodes if gives else {},
         event.failure,
     )

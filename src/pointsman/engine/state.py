@@ -11,11 +11,10 @@ All tokens of the execution are here: unsettled steps, parked arrivals, held arr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from pointsman.engine.commands import Phase
 from pointsman.engine.data import Data
@@ -60,8 +59,7 @@ class Waiting(Struct, frozen=True, gc=False):
     left: Left
 
 
-@dataclass(slots=True)
-class Gate:
+class Gate(Struct):
     """An open gate: what a person is asked."""
 
     id: str
@@ -73,8 +71,7 @@ class Gate:
     approvers: JsonObject | None
 
 
-@dataclass(slots=True, eq=False)
-class StepState:
+class StepState(Struct, eq=False):
     """A step that is not settled."""
 
     step: Step
@@ -96,23 +93,21 @@ class StepState:
     gate: Gate | None = None
     event: str | None = None
     child: bool = False
-    timers: list[str] = field(default_factory=list[str])
+    timers: list[str] = []
 
 
-@dataclass(slots=True, eq=False)
-class BranchState:
+class BranchState(Struct, eq=False, gc=False):
     """A branch whose outcome a join has not taken yet."""
 
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     value: Json
-    writes: list[tuple[Write, Json]]
+    writes: Sequence[tuple[Write, Json]]
     """In the order in which they count. Empty unless the branch arrived or ended: half a branch gives nothing."""
     nodes: dict[str, Json]
     failure: Failure | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Opening:
+class Opening(Struct, eq=False):
     """One opening of a parallel."""
 
     step: Step
@@ -128,7 +123,7 @@ class Opening:
     joined: bool
     next: int = 0
     """The first branch that has not begun."""
-    settled: dict[int, BranchState] = field(default_factory=dict[int, BranchState])
+    settled: dict[int, BranchState] = {}
     arrived: int = 0
     running: int = 0
     detached: bool = False
@@ -143,8 +138,7 @@ class Opening:
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.thread))
 
 
-@dataclass(slots=True, eq=False)
-class LoopState:
+class LoopState(Struct, eq=False):
     """An entry of a loop node whose rounds are not over."""
 
     round: int = 0
@@ -155,8 +149,7 @@ class LoopState:
     """What ended the last round early, where that is no reason to stop."""
 
 
-@dataclass(slots=True, eq=False)
-class ScopeState:
+class ScopeState(Struct, eq=False):
     """The execution itself, or one open branch."""
 
     key: Scope
@@ -167,33 +160,29 @@ class ScopeState:
     """The reserved and `as` names that every expression inside sees."""
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
-    nodes: dict[str, Json] = field(default_factory=dict[str, Json])
-    shown: dict[str, int] = field(default_factory=dict[str, int])
+    nodes: dict[str, Json] = {}
+    shown: dict[str, int] = {}
     """Which visit `nodes` shows, of nodes that may be visited several times at once."""
-    writes: list[tuple[Write, Json, Thread]] = field(default_factory=list[tuple[Write, Json, Thread]])
+    writes: list[tuple[Write, Json, Thread]] = []
     """What a branch wrote, for the data around it; empty in the outermost scope."""
-    visits: dict[tuple[str, Thread], int] = field(default_factory=dict[tuple[str, Thread], int])
-    parked: dict[str, dict[tuple[str, Thread], Waiting]] = field(
-        default_factory=dict[str, dict[tuple[str, Thread], Waiting]]
-    )
-    live: dict[str, int] = field(default_factory=dict[str, int])
+    visits: dict[tuple[str, Thread], int] = {}
+    parked: dict[str, dict[tuple[str, Thread], Waiting]] = {}
+    live: dict[str, int] = {}
     """Unsettled steps per node."""
     tokens: int = 0
     """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
-    loops: dict[str, LoopState] = field(default_factory=dict[str, LoopState])
+    loops: dict[str, LoopState] = {}
     trails: Trails = field(default_factory=Trails)
     """Once control has split here: who wrote what."""
 
 
-@dataclass(slots=True, eq=False)
-class Timer:
+class Timer(Struct, eq=False):
     at: float
     purpose: str
     step: Step | None
 
 
-@dataclass(slots=True, eq=False)
-class UsageTotal:
+class UsageTotal(Struct, eq=False):
     input_tokens: int = 0
     output_tokens: int = 0
     model_calls: int = 0
@@ -201,8 +190,7 @@ class UsageTotal:
     cost_usd: float | None = None
 
 
-@dataclass(slots=True, eq=False)
-class ExecutionState:
+class ExecutionState(Struct, eq=False):
     """Empty until `ExecutionStarted` is folded."""
 
     id: str
@@ -213,34 +201,34 @@ class ExecutionState:
     """When it was decided, unix seconds."""
     workflow: str = ""
     version: str = ""
-    input: JsonObject = field(default_factory=dict[str, Json])
-    config: JsonObject = field(default_factory=dict[str, Json])
+    input: JsonObject = {}
+    config: JsonObject = {}
     session: str | None = None
     parent: str | None = None
     definition: str = ""
-    options: JsonObject = field(default_factory=dict[str, Json])
+    options: JsonObject = {}
     seed: int = 0
     attempt: int = 1
     started_at: float = 0.0
-    scopes: dict[Scope, ScopeState] = field(default_factory=dict[Scope, ScopeState])
-    steps: dict[Step, StepState] = field(default_factory=dict[Step, StepState])
-    openings: dict[Step, Opening] = field(default_factory=dict[Step, Opening])
-    timers: dict[str, Timer] = field(default_factory=dict[str, Timer])
-    held: list[Waiting] = field(default_factory=list[Waiting])
-    left: dict[Step, Left] = field(default_factory=dict[Step, Left])
+    scopes: dict[Scope, ScopeState] = {}
+    steps: dict[Step, StepState] = {}
+    openings: dict[Step, Opening] = {}
+    timers: dict[str, Timer] = {}
+    held: list[Waiting] = []
+    left: dict[Step, Left] = {}
     """What the steps settled in this row left behind; emptied when the next row begins."""
-    fallen: dict[Step, StepState | Waiting] = field(default_factory=dict[Step, "StepState | Waiting"])
+    fallen: dict[Step, StepState | Waiting] = {}
     """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
     taken: int = 0
     """Steps taken so far."""
-    limits: dict[str, float] = field(default_factory=dict[str, float])
+    limits: dict[str, float] = {}
     """Limits that were raised, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)
-    outputs: dict[Place, Ended] = field(default_factory=dict[Place, Ended])
+    outputs: dict[Place, Ended] = {}
     """What `end` nodes produced."""
-    answers: dict[Place, Ended] = field(default_factory=dict[Place, Ended])
+    answers: dict[Place, Ended] = {}
     """The last results where branches ended."""
-    failed: list[StepState | Waiting] = field(default_factory=list["StepState | Waiting"])
+    failed: list[StepState | Waiting] = []
     """What failed the execution, for a retry."""
     output: Json = None
     closes_session: bool = False
@@ -255,7 +243,7 @@ class ExecutionState:
     handed_at: int | None = None
     """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
-    guard: dict[tuple[str, Scope], tuple[int, int]] = field(default_factory=dict[tuple[str, Scope], tuple[int, int]])
+    guard: dict[tuple[str, Scope], tuple[int, int]] = {}
     """Per agent node: hash of what it last said to what, and how often in a row."""
     size_bound: int | None = None
     """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
@@ -24,8 +25,7 @@ Path: TypeAlias = tuple[str | int, ...]
 REPLACING: Final = ("set", "last")
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct, eq=False):
     """What one node wrote on one thread, in order."""
 
     thread: Thread
@@ -35,14 +35,13 @@ class Entry:
     """How it wrote last."""
 
 
-@dataclass(slots=True)
-class Trail:
+class Trail(Struct, eq=False):
     """Everything written to one path since control split."""
 
     base: Json
-    threads: list[Thread] = field(default_factory=list[Thread])
-    entries: list[Entry] = field(default_factory=list[Entry])
-    reducers: set[Reducer] = field(default_factory=set[Reducer])
+    threads: list[Thread] = []
+    entries: list[Entry] = []
+    reducers: set[Reducer] = set()
 
     def add(self, thread: Thread, node: str, reduce: Reducer, value: Json) -> bool:
         """Remember a write. True if it comes last: then it may simply be applied."""
@@ -80,12 +79,11 @@ class Trail:
         return draft.root["value"]
 
 
-@dataclass(slots=True)
-class Trails:
+class Trails(Struct, eq=False):
     """The trails of one scope, by path."""
 
-    by_path: dict[Path, Trail] = field(default_factory=dict[Path, Trail])
-    below: dict[Path, set[Path]] = field(default_factory=dict[Path, set[Path]])
+    by_path: dict[Path, Trail] = {}
+    below: dict[Path, set[Path]] = {}
     """Paths with a trail, by each path above them."""
 
     def __bool__(self) -> bool:

@@ -6,7 +6,6 @@ Left out is what no row of the journal gives: what only makes the next decision 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
@@ -16,7 +15,8 @@ from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepStat
 
 Description: TypeAlias = "None | bool | int | float | str | list[Description] | dict[str, Description]"
 
-NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen", "owned"})
+NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen"})
+"""Of the execution's own fields."""
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:
@@ -41,11 +41,11 @@ def _plain(value: object, *, inside: bool = True) -> Description:
             return [_plain(one) for one in cast("list[object]", value)]
         case set() | frozenset():
             return [*sorted(str(one) for one in cast("set[object]", value))]
-        case Struct():
-            return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-        case _ if is_dataclass(value):
-            names = [one.name for one in fields(value) if one.name not in NOT_KEPT]
+        case ExecutionState():
+            names = [name for name in value.__struct_fields__ if name not in NOT_KEPT]
             return {name: _full(getattr(value, name)) for name in names}
+        case Struct():
+            return {name: _full(getattr(value, name)) for name in value.__struct_fields__}
         case _:
             return str(value)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from pointsman.definition.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
 from pointsman.definition.graph import Graph
