@@ -133,6 +133,7 @@ def test_the_entry_is_the_start_node_else_the_named_one_else_the_one_without_inc
     assert graph("a -> b; b -> c", entry="b").entry == 1
     assert graph("b -> c; a -> b; notes").entry == 2
     assert graph("a -> b; b -> a").links.entries == ()
+    assert graph("forgotten; a -> b").links.entries == (1,)
 
 
 def test_control_reaches_the_handlers_without_an_edge() -> None:

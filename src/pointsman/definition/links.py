@@ -143,7 +143,7 @@ def link(workflow: Workflow) -> Links:
         edge = EdgeRef(len(edges), f"{nodes[source].id}->{nodes[target].id}", source, target, implied=why)
         edges.append(edge)
         enter(edge)
-    entries = _entries(workflow, index, into)
+    entries = _entries(workflow, index, out, into)
     return Links(
         ids=tuple(node.id for node in nodes),
         index=index,
@@ -226,14 +226,18 @@ def _runnable(nodes: tuple[Node, ...]) -> Iterator[int]:
     return (position for position, node in enumerate(nodes) if node.type != "note")
 
 
-def _entries(workflow: Workflow, index: Mapping[str, int], into: list[list[int]]) -> tuple[int, ...]:
+def _entries(
+    workflow: Workflow, index: Mapping[str, int], out: list[list[int]], into: list[list[int]]
+) -> tuple[int, ...]:
     starts = tuple(position for position, node in enumerate(workflow.nodes) if node.type == "start")
     if starts:
         return starts
     if workflow.entry is not None:
         return (index[workflow.entry],) if workflow.entry in index else ()
     handlers = set(_handlers(workflow, index))
-    return tuple(node for node in _runnable(workflow.nodes) if not into[node] and node not in handlers)
+    heads = tuple(node for node in _runnable(workflow.nodes) if not into[node] and node not in handlers)
+    # A node nothing leads to or from was forgotten; it does not put in doubt where executions begin.
+    return tuple(node for node in heads if out[node]) or heads
 
 
 def _handlers(workflow: Workflow, index: Mapping[str, int]) -> tuple[int, ...]:

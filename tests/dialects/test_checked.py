@@ -1,0 +1,117 @@
+"""From a text in any dialect to problems at their author's places, with repairs that work there."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from pointsman.definition.documents import read_document
+from pointsman.dialects.checked import Checked, check_document
+from pointsman.values import Json
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def checked(text: str, *, name: str = "", drop_dangling: bool = False) -> Checked:
+    return check_document(read_document(text.encode()), name=name, drop_dangling=drop_dangling)
+
+
+@pytest.mark.requirement("S0-60", "T0-1", "T0-2")
+def test_the_literal_chat_reports_the_missing_node_and_the_dead_end_behind_it_and_nothing_else() -> None:
+    result = checked((CORPUS / "rows" / "2nchat.json").read_text())
+    assert [(p.code, p.severity, p.pointer) for p in result.problems] == [
+        ("dangling-edge", "error", "/edges/14/targetNodeId"),
+        ("dead-end", "warning", "/edges/15"),
+        ("dangling-edge", "error", "/edges/15/sourceNodeId"),
+        ("dangling-edge", "error", "/edges/16/targetNodeId"),
+    ]
+    dangling = [p for p in result.problems if p.code == "dangling-edge"]
+    assert all("'node-uuid-6'" in p.message and "3 edges name it" in p.hint for p in dangling)
+    assert all(p.line is not None and p.column is not None for p in result.problems)
+    assert result.workflow is not None
+    assert not result.ok
+
+
+@pytest.mark.requirement("T0-1")
+def test_without_its_dangling_edges_the_chat_may_be_executed() -> None:
+    result = checked((CORPUS / "rows" / "2nchat.json").read_text(), drop_dangling=True)
+    assert {(p.code, p.severity) for p in result.problems} == {("dropped-edge", "warning")}
+    assert [p.pointer for p in result.problems] == [
+        "/edges/14/targetNodeId",
+        "/edges/15/sourceNodeId",
+        "/edges/16/targetNodeId",
+    ]
+    assert result.ok
+
+
+def test_a_repair_of_the_chat_is_a_patch_of_its_own_rows() -> None:
+    text = (CORPUS / "rows" / "2nchat.json").read_text()
+    document = read_document(text.encode())
+    (fix,) = {repr(p.fix): p.fix for p in check_document(document).problems if p.code == "dangling-edge"}.values()
+    assert fix is not None
+    mended = patched(document.value, fix)
+    assert isinstance(mended, dict)
+    assert isinstance(mended["edges"], list)
+    assert len(mended["edges"]) == 15
+
+
+@pytest.mark.requirement("S3-67", "T3-8")
+def test_the_news_desk_loads_with_warnings_only() -> None:
+    result = checked((CORPUS / "graph" / "news-reporter.json").read_text(), name="news-reporter.json")
+    assert result.ok
+    assert {"loop-changes-nothing", "parallel-without-join", "fanout-without-items"} <= {
+        p.code for p in result.problems
+    }
+
+
+def test_problems_come_in_the_order_of_the_text() -> None:
+    nodes = "nodes:\n  - {id: a, type: transform, inputs: {x: 'a ='}}\n  - {id: b, type: agnet}\n"
+    text = f"id: w\n{nodes}edges:\n  - {{source: a, target: c}}\n"
+    result = checked(text)
+    assert [(p.code, p.line) for p in result.problems if p.severity == "error"] == [
+        ("expression-syntax", 3),
+        ("unbound-node-type", 4),
+        ("dangling-edge", 6),
+    ]
+
+
+def test_repairs_of_a_native_document_work_as_they_stand() -> None:
+    text = "id: w\nnodes:\n  - {id: a, type: transform}\n  - {id: b, type: agnet}\nedges:\n  - {source: a, target: B}\n"
+    document = read_document(text.encode())
+    value = document.value
+    for problem in check_document(document).problems:
+        value = patched(value, problem.fix or ())
+    assert value == {
+        "id": "w",
+        "nodes": [{"id": "a", "type": "transform"}, {"id": "b", "type": "agent"}],
+        "edges": [{"source": "a", "target": "b"}],
+    }
+
+
+def test_a_shape_with_errors_is_no_workflow_and_the_check_says_so() -> None:
+    result = checked('{"id": "w", "nodes": [{"type": "start"}], "edges": []}')
+    assert (result.workflow, result.ok) == (None, False)
+    assert [p.code for p in result.problems] == ["missing-key"]
+
+
+def patched(value: Json, operations: tuple[dict[str, Json], ...]) -> Json:
+    """Apply a JSON Patch of `remove` and `replace`."""
+    value = copy.deepcopy(value)
+    for operation in operations:
+        *holders, last = str(operation["path"]).split("/")[1:]
+        here = value
+        for part in holders:
+            here = here[int(part)] if isinstance(here, list) else here[part] if isinstance(here, dict) else None
+        if isinstance(here, list):
+            if operation["op"] == "remove":
+                del here[int(last)]
+            else:
+                here[int(last)] = operation["value"]
+        elif isinstance(here, dict):
+            if operation["op"] == "remove":
+                del here[last]
+            else:
+                here[last] = operation["value"]
+    return value
