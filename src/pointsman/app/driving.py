@@ -22,7 +22,10 @@ class Answer:
 async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[Answer, ...]:
     """Go on to the end, or to where only people and events can go on. The answers for which no gate opened."""
     left = list(answers)
-    while await execution.settled() == "waiting":
+    while True:
+        await execution.settled()
+        if execution.state.ended or execution.state.stands_still:
+            break
         fits = ((one, gate) for one in left for gate in execution.gates if one.node in (gate.id, gate.node))
         said, gate = next(fits, (None, None))
         if said is None or gate is None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jsonschema_rs
 
-from pointsman.app.views import event_view, execution_view, waiting_view
-from pointsman.engine.plan import Work
+from pointsman.app.families import OpenGate, family_view, gates_of, is_still
+from pointsman.app.views import event_view, waiting_view
+from pointsman.engine.plan import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,
@@ -18,7 +19,7 @@ from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
 )
-from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import NoSuchStep
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -54,13 +55,6 @@ class ExecutionFailed(PointsmanError):
     code: ClassVar[str] = "execution-failed"
 
 
-class OpenGate(NamedTuple):
-    """A gate that waits for an answer, and its node."""
-
-    id: str
-    node: str
-
-
 class Execution:
     """One execution. Cheap to hold; everything it says comes from the journal."""
 
@@ -94,9 +88,13 @@ class Execution:
 
     @property
     def gates(self) -> list[OpenGate]:
-        """The open gates, in the order of their steps."""
-        steps = sorted(self._driver.state.steps.values(), key=lambda at: at.step)
-        return [OpenGate(at.gate.id, at.step.node) for at in steps if at.gate is not None]
+        """The open gates, in the order of their steps, then those of its sub-workflows."""
+        return [*gates_of(self._runtime, self._driver)]
+
+    @property
+    def is_still(self) -> bool:
+        """Nothing more happens by itself."""
+        return is_still(self._runtime, self._driver)
 
     async def settled(self) -> str:
         """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status.
@@ -104,20 +102,28 @@ class Execution:
         Raises `TakenOver` where another process went on with it.
         """
         try:
-            await self._driver.until(self._is_settled)
+            if any(isinstance(node.does, Call) for node in self._driver.plan.nodes.values()):
+                await self._family_still()
+            else:
+                await self._driver.until(lambda: self.is_still)
         except JournalMoved as why:
             raise TakenOver(
                 f"another process went on with {self.id!r}", hint="`pointsman show` tells how far it is."
             ) from why
         return self.status
 
-    def _is_settled(self) -> bool:
-        state = self._driver.state
-        if state.ended or state.stands_still:
-            return not self._driver.busy or state.ended
-        if status_of(state) != "waiting":
-            return False
-        return not any(timer.purpose in ("wait", "retry", "delay") for timer in state.timers.values())
+    async def _family_still(self) -> None:
+        """As `until`, but asked again whenever anything happens in any execution of this process."""
+        woken = asyncio.Event()
+        leave = self._runtime.feed.watch(lambda _: woken.set())
+        try:
+            while not self.is_still:
+                woken.clear()
+                await self._wait(woken)
+                if self._driver.failure is not None:
+                    raise self._driver.failure
+        finally:
+            leave()
 
     async def output(self) -> Json:
         """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
@@ -135,7 +141,7 @@ class Execution:
 
     async def view(self) -> JsonObject:
         """The execution as JSON."""
-        return execution_view(self._driver.state, await self.rows())
+        return await family_view(self._runtime, self._driver.state, await self.rows())
 
     async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
         """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself."""
@@ -149,7 +155,7 @@ class Execution:
         try:
             while True:
                 woken.clear()
-                settled = self._is_settled()
+                settled = self.is_still
                 async for row in self._runtime.journal.read(self.id, after=after):
                     after = row.seq
                     for number, event in enumerate(row.events):
@@ -162,7 +168,7 @@ class Execution:
 
     async def _wait(self, woken: asyncio.Event) -> None:
         """Until a row comes, or the driver says that something changed."""
-        changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self._is_settled()))
+        changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_still))
         came = asyncio.ensure_future(woken.wait())
         try:
             await asyncio.wait({changed, came}, return_when=asyncio.FIRST_COMPLETED)
@@ -174,19 +180,19 @@ class Execution:
 
     async def answer(self, gate: str, action: str, data: Json = None, *, comment: str = "", by: str = "") -> None:
         """Answer an open gate, named by its id, or by its node's id while that is unique."""
-        at = self.gate(gate)
-        assert at.gate is not None
-        _check_form(at.gate.form, data)
-        await self._driver.deliver(GateAnswered(step=at.step, action=action, data=data, comment=comment, by=by))
+        opened = self.gate(gate)
+        assert opened.at.gate is not None
+        _check_form(opened.at.gate.form, data)
+        report = GateAnswered(step=opened.at.step, action=action, data=data, comment=comment, by=by)
+        await opened.driver.deliver(report)
 
-    def gate(self, name: str) -> StepState:
+    def gate(self, name: str) -> OpenGate:
         """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
-        gates = [at for at in self._driver.state.steps.values() if at.gate is not None]
-        exact = [at for at in gates if at.gate is not None and at.gate.id == name]
-        found = exact or [at for at in gates if at.step.node == name]
+        gates = self.gates
+        found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
         if len(found) == 1:
             return found[0]
-        names = ", ".join(sorted(at.gate.id for at in gates if at.gate is not None)) or "none"
+        names = ", ".join(sorted(gate.id for gate in gates)) or "none"
         if found:
             raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=f"Name one: {names}.")
         raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {names}.")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
+from pointsman.app.families import family_view
 from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.sources import Workflow, invalid
-from pointsman.app.views import event_view, execution_view
+from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.reports import Start
@@ -275,7 +276,8 @@ class Pointsman:
     async def view(self, execution: str) -> JsonObject:
         """An execution as JSON, without taking it up."""
         state = await self.runtime.load(ExecutionId(execution))
-        return execution_view(state, [row async for row in self.store.journal.read(ExecutionId(execution))])
+        rows = [row async for row in self.store.journal.read(ExecutionId(execution))]
+        return await family_view(self.runtime, state, rows)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""

@@ -57,6 +57,12 @@ def waiting_view(state: ExecutionState) -> list[Json]:
     return [gate_view(at) for at in sorted(state.steps.values(), key=lambda a: a.step) if at.gate is not None]
 
 
+def awaiting_view(state: ExecutionState) -> list[Json]:
+    """The outside events that steps wait for."""
+    waits = [at for at in sorted(state.steps.values(), key=lambda a: a.step) if at.event is not None]
+    return [{"nodeId": at.step.node, "event": at.event} for at in waits]
+
+
 def gate_view(at: StepState) -> JsonObject:
     """What a person is asked."""
     gate = at.gate
@@ -129,6 +135,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "path": path,
         "steps": state.taken,
         "waiting": waiting_view(state),
+        "awaiting": awaiting_view(state),
         "errors": errors_of(rows),
         "warnings": warnings_of(rows),
         "usage": {

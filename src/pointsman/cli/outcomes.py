@@ -21,6 +21,7 @@ CODES: Final = {
     "interrupted": INTERRUPTED,
     "cancelled": CANCELLED,
 }
+WAITING_WORD: Final = click.style("waiting", fg="yellow", bold=True)
 COLOURS: Final = {"completed": "green", "failed": "red", "cancelled": "red", "running": "blue"}
 
 
@@ -55,6 +56,10 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
     answer = f"pointsman answer {execution}" if lasting else "--answer"
     lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, answer, at_store)]
+    for one in _objects(view["awaiting"]):
+        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
+        if lasting:
+            lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{at_store}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
         lines.append(
@@ -109,7 +114,7 @@ def _failure(failure: JsonObject) -> str:
 
 def _gate(gate: JsonObject, answer: str, at_store: str) -> list[str]:
     node = shown(gate["nodeId"])
-    lines = [f"{click.style('waiting', fg='yellow', bold=True)} at {node!r}: {shown(gate['message'])}"]
+    lines = [f"{WAITING_WORD} at {node!r}: {shown(gate['message'])}"]
     if gate["shown"] is not None:
         lines.append(f"  {shown(gate['shown'], chars_max=600)}")
     options = [str(option.get("value", option.get("action"))) for option in _objects(gate["options"])]

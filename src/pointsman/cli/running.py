@@ -163,6 +163,8 @@ def answer(execution: str, node: str, json_: str, *, by: str, **options: Unpack[
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
+        if not taken.gates:
+            await taken.settled()  # its sub-workflows come back, with their gates
         await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by)
         return taken
 

@@ -230,6 +230,7 @@ class Driver:
 
     async def _rang(self, timer: str) -> None:
         await self.deliver(TimerFired(timer=timer))
+        self._wake()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
 
     # Waiting for it ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,113 @@
+"""An execution and the sub-workflows it waits for: they stand still together, and their gates are its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pointsman.app.views import awaiting_view, execution_view, waiting_view
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.ports import Row
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.local import LocalRuntime, child_id
+from pointsman.runtime.status import status_of
+from pointsman.values import ExecutionId, Json, JsonObject
+
+MOVING = frozenset({"wait", "retry", "delay"})
+"""Timers by which an execution goes on by itself; those of gates only end a wait for people."""
+
+
+class OpenGate(NamedTuple):
+    """A gate that waits for an answer, and who asks."""
+
+    driver: Driver
+    at: StepState
+
+    @property
+    def id(self) -> str:
+        assert self.at.gate is not None
+        return self.at.gate.id
+
+    @property
+    def node(self) -> str:
+        return self.at.step.node
+
+
+def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
+    """Nothing more happens by itself: ended, paused, or only people and events can go on, here and below."""
+    state = driver.state
+    if state.ended:
+        return True
+    if state.stands_still:
+        return not driver.busy
+    if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
+        return False
+    below = [_child(runtime, driver, at) for at in state.steps.values() if at.child]
+    # A child that has ended is about to be reported.
+    return all(child is not None and not child.state.ended and is_still(runtime, child) for child in below)
+
+
+def _only_waits(state: ExecutionState) -> bool:
+    """Everything that is open waits: for people, events, timers, sub-workflows."""
+    return status_of(state) == "waiting" or (
+        state.status == "running"
+        and not state.working
+        and bool(state.steps)
+        and not any(at.runs for at in state.steps.values())
+    )
+
+
+def _child(runtime: LocalRuntime, driver: Driver, at: StepState) -> Driver | None:
+    return runtime.drivers.get(child_id(driver.execution, at.step, at.attempt))
+
+
+def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
+    """Its own open gates in the order of their steps, then those of each sub-workflow."""
+    steps = sorted(driver.state.steps.values(), key=lambda at: at.step)
+    for at in steps:
+        if at.gate is not None:
+            yield OpenGate(driver, at)
+    for at in steps:
+        if at.child and (child := _child(runtime, driver, at)) is not None:
+            yield from gates_of(runtime, child)
+
+
+class Waits(NamedTuple):
+    """What an execution and its sub-workflows wait for."""
+
+    still: bool
+    """They do nothing else."""
+    gates: list[Json]
+    events: list[Json]
+
+
+async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
+    """Read from the journals; what is open below says in which execution (`executionId`)."""
+    still, gates, awaited = _only_waits(state), waiting_view(state), awaiting_view(state)
+    for at in sorted(state.steps.values(), key=lambda a: a.step):
+        if not at.child:
+            continue
+        name = child_id(ExecutionId(state.id), at.step, at.attempt)
+        if not await runtime.journal.last(name):
+            still = False
+            continue
+        below = await waits_of(runtime, await runtime.load(name))
+        still = still and below.still
+        gates += [_of(name, gate) for gate in below.gates]
+        awaited += [_of(name, event) for event in below.events]
+    return Waits(still, gates, awaited)
+
+
+def _of(execution: ExecutionId, open_: Json) -> Json:
+    assert isinstance(open_, dict)
+    return {"executionId": execution, **open_}
+
+
+async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
+    """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does."""
+    view = execution_view(state, rows)
+    if state.ended or not any(at.child for at in state.steps.values()):
+        return view
+    waits = await waits_of(runtime, state)
+    status = "waiting" if waits.still and view["status"] == "running" else view["status"]
+    return {**view, "status": status, "waiting": waits.gates, "awaiting": waits.events}

@@ -1,0 +1,67 @@
+"""A prompt of its own for every test: an empty directory, no settings, no keys, no store but its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointsman.cli.guard import run_guarded
+from pointsman.settings import KEYS_OF_PROVIDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a command left: its exit code and its two streams."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which must be one JSON value."""
+        return json.loads(self.out)
+
+
+Prompt = Callable[..., Printed]
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory; everything the command line keeps is under it."""
+    for name in [*os.environ]:
+        if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def prompt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Prompt:
+    """`prompt("run", "flow.yaml")` is the command, in this process."""
+
+    def run(*arguments: str, stdin: str | bytes = "") -> Printed:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+        capsys.readouterr()
+        code = run_guarded(arguments)
+        out, err = capsys.readouterr()
+        return Printed(code, out, err)
+
+    return run

@@ -1,0 +1,116 @@
+"""`pointsman check`: all problems, where they are, and an exit code for scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+
+def test_a_sound_workflow_is_said_to_be_sound(prompt: Prompt) -> None:
+    printed = prompt("check", written("letter.yaml", flows.APPROVAL))
+    assert (printed.code, printed.out) == (0, "letter.yaml: native, no problems: may run\n")
+
+
+def test_a_problem_shows_its_line_with_a_caret_under_the_place_and_the_next_step(prompt: Prompt) -> None:
+    printed = prompt("check", written("broken.yaml", flows.BROKEN))
+    lines = printed.out.splitlines()
+    assert printed.code == 1
+    assert lines[0].startswith("broken.yaml:6:21: error [dangling-edge] ")
+    assert "'nowhere'" in lines[0]
+    assert lines[1].endswith("- {source: start, target: nowhere}")
+    assert lines[2].index("^") == lines[1].index("target")
+    assert lines[3] == "  → Add the node, or remove what names it."
+
+
+def test_the_same_as_one_json_object(prompt: Prompt) -> None:
+    printed = prompt("check", "--json", written("broken.yaml", flows.BROKEN))
+    told = printed.json
+    assert printed.code == 1
+    assert (told["ok"], told["dialect"]) == (False, "native")
+    assert set(told["problems"][0]) == {"code", "severity", "pointer", "line", "column", "message", "hint", "fix"}
+    assert (told["problems"][0]["code"], told["problems"][0]["line"]) == ("dangling-edge", 6)
+
+
+def test_several_files_are_a_list_and_the_worst_decides_the_exit_code(prompt: Prompt) -> None:
+    printed = prompt(
+        "check", "--json", written("good.yaml", flows.CHAIN), written("broken.yaml", flows.BROKEN), "none.yaml"
+    )
+    assert printed.code == 2
+    assert [(one["file"], one["ok"]) for one in printed.json] == [
+        ("good.yaml", True),
+        ("broken.yaml", False),
+        ("none.yaml", False),
+    ]
+    assert printed.json[2]["problems"][0]["code"] == "file-unreadable"
+
+
+def test_leniency_drops_edges_that_lead_nowhere_with_a_warning(prompt: Prompt) -> None:
+    printed = prompt("check", "--lenient", written("broken.yaml", flows.BROKEN))
+    assert printed.code == 0
+    assert "warning" in printed.out
+
+
+def test_a_variable_must_be_granted_and_can_be_on_the_spot(prompt: Prompt) -> None:
+    file = written("model.yaml", flows.CHAIN.replace("prompt: one", "prompt: one, model: '${SPEAKER}'"))
+    assert "unresolved-variable" in prompt("check", file).out
+    assert prompt("check", file, "--var", "SPEAKER=scripted").code == 0
+
+
+def test_a_dialect_can_be_insisted_on(prompt: Prompt) -> None:
+    printed = prompt("check", "--json", "--dialect", "rows", written("chain.yaml", flows.CHAIN))
+    assert printed.json["dialect"] == "rows"
+    assert printed.code == 1
+
+
+def test_a_check_needs_no_store_where_no_other_workflow_is_called(prompt: Prompt, tmp_path: Path) -> None:
+    assert prompt("check", written("chain.yaml", flows.CHAIN)).code == 0
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_called_workflow_is_looked_up_among_the_saved_ones(prompt: Prompt) -> None:
+    outer = "pointsman: 1\nid: outer\nnodes:\n  - {id: call, type: workflow, config: {workflow: chain}}\nedges: []\n"
+    written("outer.yaml", outer)
+    assert "unknown-workflow" in prompt("check", "outer.yaml").out
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN))
+    assert "unknown-workflow" not in prompt("check", "outer.yaml").out
+
+
+def test_control_characters_of_a_document_do_not_reach_the_terminal(prompt: Prompt) -> None:
+    hostile = {"nodes": [{"id": "\x1b[2Jx", "type": "agent", "config": {}}], "edges": [{"source": "\x1b]0;y\x07"}]}
+    printed = prompt("check", written("hostile.json", json.dumps(hostile, ensure_ascii=False)))
+    assert printed.code in (1, 2)
+    assert "\x1b" not in printed.out
+    assert "\x07" not in printed.out
+
+
+def test_a_long_line_is_cut_around_the_place(prompt: Prompt) -> None:
+    long = json.dumps({"pointsman": 1, "id": "x", "description": "y" * 5000, "nodes": [], "edges": [], "colour": 1})
+    printed = prompt("check", written("long.json", long))
+    assert "unknown-key" in printed.out
+    assert max(map(len, printed.out.splitlines())) < 300
+
+
+def test_convert_writes_other_dialects_and_pictures(prompt: Prompt) -> None:
+    file = written("chain.yaml", flows.CHAIN)
+    assert json.loads(prompt("convert", file, "--to", "native").out)["id"] == "chain"
+    assert "first" in prompt("convert", file, "--to", "native", "--yaml").out
+    assert prompt("convert", file, "--to", "mermaid").out.startswith("flowchart")
+    assert prompt("convert", file, "--to", "bpmn").out.lstrip().startswith("<")
+    steps = prompt("convert", file, "--to", "steps")
+    assert steps.code == 0
+    assert prompt("check", "--json", written("steps.json", steps.out)).json["dialect"] == "steps"
+
+
+def test_a_conversion_can_go_to_a_file(prompt: Prompt) -> None:
+    printed = prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native", "--out", "made.json")
+    assert (printed.code, printed.out) == (0, "")
+    assert json.loads(Path("made.json").read_text(encoding="utf-8"))["id"] == "chain"
+
+
+def test_the_schema_is_a_json_schema(prompt: Prompt) -> None:
+    schema = prompt("schema").json
+    assert schema["$schema"].startswith("https://json-schema.org/")
