@@ -1,0 +1,101 @@
+"""Reads the code blocks of a page, and plays its console blocks: each command must print what the page shows.
+
+```console
+$ pointsman run examples/2nchat/2nchat.json -i message=hello     commands run in order, in a store of the page's own
+completed exec-… (4 steps; …)                                    … stands for anything on a line, alone for any lines
+$ pointsman show exec-…                                          in a command: the execution that was named last
+$ echo $?                                                        the exit code of the command before
+```
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ANY: Final = "…"
+_FENCE: Final = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+_EXECUTION: Final = re.compile(r"exec-[0-9a-z]{8,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its language, what follows the language, its text and where it begins."""
+
+    language: str
+    about: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line of a console block and the lines the page shows below it."""
+
+    line: str
+    shows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command left behind."""
+
+    output: str
+    code: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found: list[Block] = []
+    for fence in _FENCE.finditer(text):
+        language, _, about = fence["info"].strip().partition(" ")
+        found.append(Block(language, about.strip(), fence["body"], text.count("\n", 0, fence.start()) + 1))
+    return found
+
+
+def commands_of(text: str) -> Iterator[Command]:
+    """Lines that begin with `$`; one that ends in a backslash goes on in the next."""
+    command, shows = "", list[str]()
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield Command(command, tuple(shows))
+            command, shows = line[2:].strip(), []
+        else:
+            shows.append(line)
+    if command:
+        yield Command(command, tuple(shows))
+
+
+def play(text: str, run: Callable[[list[str]], Ran]) -> list[str]:
+    """Run the commands of a block; what was not as shown. `run` gets the words after `pointsman`."""
+    wrong: list[str] = []
+    last, execution = Ran("", 0), ""
+    for command in commands_of(text):
+        if command.line == "echo $?":
+            last = Ran(str(last.code), 0)
+        else:
+            words = shlex.split(command.line.replace(f"exec-{ANY}", execution), comments=True)
+            if words[:1] != ["pointsman"]:
+                wrong.append(f"not a command of pointsman: {command.line}")
+                continue
+            last = run(words[1:])
+            execution = (_EXECUTION.findall(last.output) or [execution])[-1]
+        if not shown_in(command.shows, last.output):
+            wrong.append(f"$ {command.line}\n-- shown:\n{chr(10).join(command.shows)}\n-- printed:\n{last.output}")
+    return wrong
+
+
+def shown_in(shows: tuple[str, ...], output: str) -> bool:
+    """Whether the output is what is shown: line by line, blank lines left out, with `…` as in the module's text."""
+    pattern = "".join(f"{_line(line)}\n" if line.strip() != ANY else r"(?:.*\n)*?" for line in shows if line.strip())
+    printed = "".join(f"{line.rstrip()}\n" for line in output.splitlines() if line.strip())
+    return re.fullmatch(pattern, printed) is not None
+
+
+def _line(line: str) -> str:
+    return ".*".join(re.escape(part) for part in line.rstrip().split(ANY))

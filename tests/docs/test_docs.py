@@ -1,0 +1,93 @@
+"""What the pages say is true: commands print what is shown, quoted files say it, Python runs, links lead somewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pointsman.cli.guard import run_guarded
+from pointsman.settings import KEYS_OF_PROVIDERS
+from tests.docs.console import Block, Ran, blocks_of, commands_of, play, shown_in
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
+BLOCKS: Final = [(page, block) for page in PAGES for block in blocks_of(page)]
+LINK: Final = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+def each(name: str, chosen: list[tuple[Path, Block]]) -> pytest.MarkDecorator:
+    ids = [f"{page.relative_to(ROOT)}:{block.line}" for page, block in chosen]
+    return pytest.mark.parametrize(("page", name), chosen, ids=ids)
+
+
+@pytest.fixture
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the root of the repository, with a store of its own and no settings and no keys."""
+    for name in [*os.environ]:
+        if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
+            monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("POINTSMAN_DELAYS", "false")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(ROOT)
+    return tmp_path
+
+
+def run(words: list[str]) -> Ran:
+    """A command in this process; both of its streams in the order of a terminal."""
+    with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) as terminal:
+        with contextlib.redirect_stdout(terminal), contextlib.redirect_stderr(terminal):
+            code = run_guarded(words)
+        terminal.seek(0)
+        return Ran(terminal.read(), code)
+
+
+@each("block", [(page, block) for page, block in BLOCKS if block.language == "console"])
+def test_a_console_prints_what_the_page_shows(page: Path, block: Block, at_home: Path) -> None:
+    assert [*commands_of(block.text)] != []
+    assert "\n".join(play(block.text, run)) == ""
+
+
+@each("block", [(page, block) for page, block in BLOCKS if "/" in block.about])
+def test_a_quotation_stands_in_its_file(page: Path, block: Block) -> None:
+    assert block.text in (ROOT / block.about).read_text(encoding="utf-8")
+
+
+@each("block", [(page, block) for page, block in BLOCKS if block.language == "python" and "import " in block.text])
+def test_python_runs(page: Path, block: Block, at_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block.text, f"{page.name}:{block.line}", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
+    assert capsys.readouterr().out != ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    linked = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in linked if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("shows", "output", "fits"),
+    [
+        (("a", "b"), "a\nb\n", True),
+        (("a",), "a\nb\n", False),
+        (("a", "…"), "a\nb\nc\n", True),
+        (("…", "c"), "a\nb\nc\n", True),
+        (("took … s",), "took 1.3 s\n", True),
+        (("a.c",), "abc\n", False),
+        ((), "", True),
+        ((), "a\n", False),
+    ],
+)
+def test_what_is_shown_is_compared_line_by_line(*, shows: tuple[str, ...], output: str, fits: bool) -> None:
+    assert shown_in(shows, output) is fits
