@@ -1,0 +1,41 @@
+"""Tools nobody registered, in runs where the scripted model plays: they are offered, and say so when they are called.
+
+A definition that names `web_search` can then be tried before anyone has written the tool. Models that answer from a
+script call only what their script says; a call of a tool that neither the installation nor the script has is a failure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.ports import Run, Tools, ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.values import Json, JsonObject
+
+ANYTHING: Final[JsonObject] = {"type": "object"}
+
+
+class UnscriptedTools:
+    """The tools of an installation; any other name is a tool without a script."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def find(self, name: str) -> ToolSpec | None:
+        """The tool, or a stand-in of that name."""
+        found = self._tools.find(name)
+        return found or ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING)
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        """Call it. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
+        if self._tools.find(call.name) is not None:
+            return await self._tools.call(call, key=key, run=run)
+        raise ToolFailed(
+            Failure(
+                code="tool-not-scripted",
+                message=f"there is no tool {call.name!r} here, and no script of it",
+                hint="Register it with the installation, or give it results under `tools:` in the script.",
+            )
+        )

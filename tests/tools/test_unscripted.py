@@ -1,0 +1,47 @@
+"""Tools nobody registered, where the scripted model plays."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.engine.reports import ToolCall
+from pointsman.settings import Settings
+from pointsman.tools.calculator import calculator
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.unscripted import UnscriptedTools
+from pointsman.values import JsonObject
+
+FINDER: JsonObject = {
+    "id": "finder",
+    "nodes": [{"id": "search", "type": "agent", "config": {"prompt": "Find it.", "tools": ["web_search"]}}],
+    "edges": [],
+}
+
+
+async def test_a_tool_nobody_has_is_offered_and_says_so_when_it_is_called() -> None:
+    tools = UnscriptedTools(ToolRegistry([calculator], plugins=False))
+    assert tools.find("web_search") is not None
+    with pytest.raises(ToolFailed) as caught:
+        await tools.call(ToolCall(id="1", name="web_search", arguments={}), key="k")
+    assert caught.value.failure.code == "tool-not-scripted"
+
+
+async def test_a_tool_of_the_installation_is_still_called() -> None:
+    tools = UnscriptedTools(ToolRegistry([calculator], plugins=False))
+    assert await tools.call(ToolCall(id="1", name="calculator", arguments={"expression": "2 * 3"}), key="k") == 6
+
+
+async def test_a_workflow_that_names_an_unregistered_tool_can_be_tried_with_the_scripted_model() -> None:
+    async with Pointsman("memory:", model="scripted", settings=Settings()) as app:
+        checked = await app.check(Workflow.of(FINDER))
+        assert [(one.code, one.severity) for one in checked.problems] == [("unknown-tool", "warning")]
+        execution = await app.start(Workflow.of(FINDER))
+        assert await execution.settled() == "completed"
+
+
+async def test_with_a_real_model_the_unregistered_tool_forbids_the_execution() -> None:
+    async with Pointsman("memory:", model="openai:gpt-5", settings=Settings()) as app:
+        checked = await app.check(Workflow.of(FINDER))
+        assert [(one.code, one.severity) for one in checked.problems] == [("unknown-tool", "error")]
