@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -43,6 +44,21 @@ class Played:
         return [request for request in self.asked if request.hints["node"] == node]
 
 
+@contextmanager
+def overheard() -> Iterator[list[ModelRequest]]:
+    """Everything models are asked meanwhile."""
+    asked: list[ModelRequest] = []
+    ask = PydanticModels.ask
+
+    async def listen(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        asked.append(msgspec.structs.replace(request, messages=[*request.messages]))  # the loop goes on with its list
+        return await ask(self, request, on_text=on_text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PydanticModels, "ask", listen)
+        yield asked
+
+
 def play(
     file: str,
     given: Json,
@@ -54,12 +70,6 @@ def play(
     """Run an example by its path below `examples/`; `script` is beside it, or the text of one."""
     path = EXAMPLES / file
     said = parse_script(script) if "\n" in script else load_script(path.parent / script)
-    asked: list[ModelRequest] = []
-    ask = PydanticModels.ask
-
-    async def listen(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        asked.append(msgspec.structs.replace(request, messages=[*request.messages]))  # the loop goes on with its list
-        return await ask(self, request, on_text=on_text)
 
     async def run() -> Played:
         app = Pointsman(
@@ -74,6 +84,5 @@ def play(
             assert unused == ()
             return Played(await execution.view(), await timeline(app, execution.id), tuple(asked))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PydanticModels, "ask", listen)
+    with overheard() as asked:
         return run_virtually(run())

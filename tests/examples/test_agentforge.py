@@ -7,9 +7,14 @@ from typing import cast
 
 import pytest
 
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.driving import Answer
+from pointsman.app.scripts import parse_script
 from pointsman.ports import ModelRequest
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
-from tests.examples.plays import Played, play
+from tests.examples.plays import EXAMPLES, Played, overheard, play
 
 PIPELINE = "agentforge/agentforge.yaml"
 PROPOSAL: JsonObject = {"goal": "Write a proposal for optimizing warehouse operations"}
@@ -210,6 +215,36 @@ def test_the_retrying_variant_writes_again_told_what_was_wrong_and_stops_at_thre
     assert "Costs have no source" not in _prompt(again[0])
     assert "Costs have no source" in _prompt(again[1])
     assert len(play("agentforge/retry.yaml", {"goal": "Write a pamphlet"}).asked_of("writer")) == 3
+
+
+@pytest.mark.requirement("S2-66")
+def test_the_blocking_variant_lets_nothing_weak_pass_without_a_person() -> None:
+    held = play("agentforge/blocking.yaml", {"goal": "Write a pamphlet"})
+    assert (held.view["status"], held.view["output"]) == ("waiting", None)
+    assert (len(held.asked_of("reviewer")), len(held.asked_of("validation"))) == (2, 3)
+    released = play("agentforge/blocking.yaml", {"goal": "Write a pamphlet"}, answers=(Answer("release", "approve"),))
+    assert str(released.output["final"]).startswith("# Warehouse Optimization Proposal (REVISED)")
+
+
+@pytest.mark.requirement("S2-61", "S2-62", "T2-15")
+def test_a_failed_pipeline_goes_on_where_it_failed_and_pays_for_nothing_twice() -> None:
+    rules = "rules:\n- {node: validation, times: 2, fail: 503}\n"
+
+    async def run() -> tuple[str, JsonObject, str]:
+        script, settings = parse_script(rules), Settings(store="memory:")
+        async with Pointsman(settings=settings, model="scripted", script=script, clock=VirtualClock()) as app:
+            failed = await app.start(Workflow.load(EXAMPLES / PIPELINE), MEMO)
+            status, state = await failed.settled(), cast(JsonObject, (await failed.view())["state"])
+            taken_up = await app.open(failed.id)
+            await taken_up.retry()
+            return status, state, await taken_up.settled()
+
+    with overheard() as requests:
+        status, state, after = run_virtually(run())
+    asked = [request.hints["node"] for request in requests]
+    assert (status, after) == ("failed", "completed")
+    assert {"plan", "research", "developer", "writer"} <= set(state), "all that was made before is kept"
+    assert [asked.count(node) for node in ("ceo_research", "developer", "writer", "validation")] == [1, 1, 1, 3]
 
 
 def _accounts(played: Played) -> list[JsonObject]:
