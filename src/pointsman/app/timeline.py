@@ -52,6 +52,11 @@ class Account:
     """What a node consumed, all its visits and attempts together."""
 
     steps: int = 0
+    retries: int = 0
+    cached: int = 0
+    """Steps that an equal one answered."""
+    status: str = "open"
+    """How its latest step or attempt ended."""
     work_s: float = 0.0
     model_calls: int = 0
     tool_calls: int = 0
@@ -101,6 +106,7 @@ class Timeline:
             case events.AttemptStarted(step=step, attempt=attempt):
                 self._end(step, at, "done")
                 self._begin(step, "work", at, attempt=attempt)
+                self._account(step).retries += event.reason == "retry"
             case events.ScopesOpened(step=step):
                 self._end(step, at, "done")
                 self._begin(step, "parallel", at)
@@ -114,8 +120,11 @@ class Timeline:
                 if not final:
                     self._begin(step, "wait", at, attempt=event.attempt)
             case events.StepSucceeded(step=step):
-                self._end(step, at, "done", usage=event.usage)
-                self._account(step).steps += 1
+                status = "cached" if event.cached else "done"
+                self._end(step, at, status, usage=event.usage)
+                account = self._account(step)
+                account.steps, account.status = account.steps + 1, status
+                account.cached += event.cached
             case events.StepCancelled(step=step):
                 self._end(step, at, "cancelled")
             case events.ScopesClosed(step=step):
@@ -140,7 +149,8 @@ class Timeline:
         if span is not None:
             span.end, span.status = at, status
             if span.kind == "work":
-                self._account(step).work_s += at - span.begin
+                account = self._account(step)
+                account.work_s, account.status = account.work_s + at - span.begin, status
         if usage is not None:
             self._account(step).add(usage)
 
@@ -164,6 +174,9 @@ def timeline_view(timeline: Timeline, document: JsonObject | None, *, language: 
             "name": names.get(node, node),
             **agents.get(node, {"model": None, "keyIndex": None}),
             "steps": account.steps,
+            "retries": account.retries,
+            "cached": account.cached,
+            "status": account.status,
             "seconds": round(account.work_s, 6),
             "modelCalls": account.model_calls,
             "toolCalls": account.tool_calls,

@@ -227,6 +227,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             mark=repeats.mark,
             repeats=repeats.times,
             usage=report.usage,
+            cached=report.cached,
         )
     )
     desk.touched[step.scope] = None

@@ -93,6 +93,8 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     repeats: int = 0
     """How often in a row it has said that now."""
     usage: Usage | None = None
+    cached: bool = False
+    """The result was known from an equal step; nothing was performed."""
 
 
 class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):

@@ -66,6 +66,8 @@ class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults
     """What this work adds to the conversation (role/content objects)."""
     warnings: tuple[str, ...] = ()
     usage: Usage | None = None
+    cached: bool = False
+    """It was not performed: an equal step had brought this before."""
 
 
 class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True):

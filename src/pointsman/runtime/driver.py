@@ -27,6 +27,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.ports import Row
+from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
@@ -56,6 +57,8 @@ class Driver:
         self.ready: deque[Execute] = deque()
         self.busy = 0
         self.stopped: set[Step] = set()
+        self.places: dict[Step, cache.Place] = {}
+        """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self._status = ""
         self._changed: list[asyncio.Future[None]] = []
@@ -153,7 +156,9 @@ class Driver:
             while True:
                 report = await self._attempt(command)
                 if report is not None:
-                    _, asked = await self._settle(report)
+                    decided, asked = await self._settle(report)
+                    if self.places:
+                        await self._remember(report, decided)
                     if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
                         command = asked[0]
                         continue
@@ -194,6 +199,12 @@ class Driver:
             self.deadlines.set(step, task, command.timeout_s)
         attempt = Attempt(self.execution, command, self.world)
         try:
+            place = cache.place_of(self.state, command, does)
+            if place is not None:
+                known = await cache.answer_to(command, place, self.world.memory)
+                if known is not None:
+                    return known
+                self.places[step] = place
             if self.recovered:
                 await attempt.remember()
             return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
@@ -206,6 +217,12 @@ class Driver:
             del self.lanes[step]
             if command.timeout_s is not None:
                 self.deadlines.drop(step)
+
+    async def _remember(self, report: WorkDone | WorkFailed, decided: Sequence[Event]) -> None:
+        """Keep the result for equal steps, where the node asks for it."""
+        place = self.places.pop(report.step, None)
+        if place is not None and type(report) is WorkDone:
+            await cache.remember(report, decided, place, self.world.memory)
 
     def _cancelled(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkFailed | None:
         """Why the attempt was cancelled: its time was up, someone stopped the step, or the whole task is going."""

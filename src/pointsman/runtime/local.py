@@ -24,7 +24,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.store import Effects, Ledger, Store
-from pointsman.ports import Clock
+from pointsman.ports import Clock, Memory
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.world import ExecutorsFor
@@ -91,6 +91,10 @@ class LocalRuntime:
     @property
     def effects(self) -> Effects:
         return self.store.effects
+
+    @property
+    def memory(self) -> Memory:
+        return self.store.memory
 
     async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
         """Begin. Returns when the start is durable."""

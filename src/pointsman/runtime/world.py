@@ -8,7 +8,7 @@ from pointsman.engine.commands import Execute, StartChild
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.journal.store import Effects, Ledger
-from pointsman.ports import Clock, Executor
+from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.feed import Feed
 from pointsman.values import ExecutionId, Json
 
@@ -28,6 +28,8 @@ class World(Protocol):
     def journal(self) -> Ledger: ...
     @property
     def effects(self) -> Effects: ...
+    @property
+    def memory(self) -> Memory: ...
     @property
     def executors(self) -> ExecutorsFor: ...
     @property

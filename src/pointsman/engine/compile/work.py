@@ -189,5 +189,6 @@ def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *
         retry=retry_of(execution, config),
         on_failure=on_failure_of(execution, config),  # pyright: ignore[reportArgumentType] - the model's own words
         delay_s=delay,
+        cache=(execution.cache if execution is not None else None) or "off",
         **more,
     )

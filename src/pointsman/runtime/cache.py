@@ -1,0 +1,62 @@
+"""The cache of steps: a node that asks for it is answered with what an equal step of it brought before.
+
+attempt ─▶ known? ─▶ yes: its result, as a success that cost nothing and says `cached`
+                  └▶ no:  perform it; once its success is in the journal, remember the result
+
+Steps are equal when definition, node, configuration, resolved input and conversation are. Answers live beside the
+memory tiers, under a scope of their own that no memory node can name. Losing one costs a repetition, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.events import Event, StepSucceeded
+from pointsman.engine.plan import Work
+from pointsman.engine.reports import WorkDone
+from pointsman.engine.state import ExecutionState
+from pointsman.ports import Memory
+
+SCOPE: Final = "cache"
+
+
+class Place(NamedTuple):
+    """Where the answer to a command is kept: whose it is, and the hash of everything it depends on."""
+
+    namespace: str
+    key: str
+
+
+def place_of(state: ExecutionState, command: Execute, does: Work) -> Place | None:
+    """None: nothing is remembered for this node, or the command is not its own work."""
+    if does.cache == "off" or command.phase != "work":
+        return None
+    # An execution outside any session is a session of its own, as for memory nodes.
+    owners = {"execution": state.id, "session": state.session or state.id, "long_term": state.workflow}
+    spec = does.spec
+    depends = (state.definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages)
+    digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()
+    return Place(f"{does.cache}/{owners[does.cache]}", digest)
+
+
+async def answer_to(command: Execute, place: Place, memory: Memory) -> WorkDone | None:
+    """What an equal step brought, as the result of this one."""
+    found = await memory.get(SCOPE, place.namespace, place.key)
+    if found is None:
+        return None
+    known = msgspec.convert(found, WorkDone)
+    return replace(known, step=command.step, attempt=command.attempt, cached=True)
+
+
+async def remember(report: WorkDone, decided: Sequence[Event], place: Place, memory: Memory) -> None:
+    """Keep the result of a step that really succeeded; what it cost and warned of belongs to that step alone."""
+    if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):
+        return
+    kept = replace(report, usage=None, warnings=())
+    await memory.put(SCOPE, place.namespace, place.key, msgspec.to_builtins(kept))
