@@ -49,6 +49,7 @@ def test_a_script_is_found_again_without_being_named(prompt: Prompt) -> None:
     assert prompt("show", execution, "--json").json["state"]["text"] == "Fine."
 
 
+@pytest.mark.requirement("S1-159")
 def test_a_retry_takes_up_the_step_that_failed_and_repeats_no_other(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: second, attempt: 1, fail: 400}]")
     failed = prompt("run", written("chain.yaml", flows.CHAIN), "--script", script, "--json").json

@@ -36,6 +36,7 @@ def workflow(nodes: list[JsonObject], edges: list[JsonObject]) -> Workflow:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
+@pytest.mark.requirement("S1-151")
 def test_every_node_and_edge_is_drawn(file: str) -> None:
     drawn = workflow_of(imported(file))
     lines = lines_of(draw(drawn))

@@ -32,7 +32,7 @@ def test_silence_about_visits_means_ten() -> None:
     assert (workflow.config.limits.visits, workflow.config.limits.steps) == (10, 10)
 
 
-@pytest.mark.requirement("T1-3")
+@pytest.mark.requirement("T1-3", "S1-115")
 def test_more_than_the_older_format_allows_is_a_warning() -> None:
     read = load(old(node("a", "start"), config={"maxIterations": 2000, "maxNodes": 60}))
     assert ("above-cap", "/config/maxIterations") in codes(read)

@@ -79,14 +79,14 @@ def test_every_agent_is_told(words: list[str]) -> None:
         assert any(word in agent.system.in_("en") for word in words), name
 
 
-@pytest.mark.requirement("S0-61", "S0-45")
+@pytest.mark.requirement("S0-61", "S0-45", "S0-41", "S1-156")
 def test_a_question_goes_to_a_worker_its_tool_back_to_the_router_and_ends() -> None:
     played = play("2nchat/2nchat.json", "Which companies in Oslo have we not called this month?")
     assert played.path == [ROUTER, RC2, TOOLS, ROUTER]
     assert played.view["status"] == "completed"
 
 
-@pytest.mark.requirement("S0-45")
+@pytest.mark.requirement("S0-45", "S0-40")
 def test_external_research_alone_returns_to_the_one_who_asked_for_it() -> None:
     played = play("2nchat/2nchat.json", "What is known about Fjordkraft outside our records?")
     assert played.path == [ROUTER, CALLER, TOOLS, CALLER, ROUTER]

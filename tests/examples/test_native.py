@@ -41,7 +41,7 @@ def test_its_comments_are_read_over() -> None:
     assert Workflow.load(EXAMPLES / RESEARCH).problems == ()
 
 
-@pytest.mark.requirement("S1-40", "S1-41", "S1-43", "S1-141")
+@pytest.mark.requirement("S1-40", "S1-41", "S1-43", "S1-141", "S1-128")
 def test_one_search_per_question_and_the_findings_in_their_order() -> None:
     state = cast(JsonObject, play(RESEARCH, TOPIC).view["state"])
     questions = cast("list[Json]", cast(JsonObject, state["plan"])["questions"])
@@ -57,7 +57,7 @@ def test_each_search_calls_its_tool_and_answers_from_what_it_found() -> None:
     assert len(found) == 1
 
 
-@pytest.mark.requirement("S1-42", "S1-O11", "T1-13")
+@pytest.mark.requirement("S1-42", "S1-O11", "T1-13", "S1-129")
 def test_a_person_publishes_or_has_it_written_again() -> None:
     published = play(RESEARCH, TOPIC, answers=(Answer("review", "publish"),))
     rewritten = play(RESEARCH, TOPIC, answers=(Answer("review", "rewrite", {"wish": "shorter"}),))

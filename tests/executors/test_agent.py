@@ -232,6 +232,7 @@ async def test_the_tool_loop_runs_calls_at_once_and_tells_their_results_in_order
     assert (report.usage.model_calls, report.usage.tool_calls) == (2, 2)
 
 
+@pytest.mark.requirement("S1-104", "T1-5")
 async def test_tools_outside_the_list_are_refused_and_the_model_is_told() -> None:
     stage = Stage(
         "rules: [{call: 1, toolCalls: [{name: weather}, {name: web_search, arguments: {q: port}}]}, {text: fine}]"

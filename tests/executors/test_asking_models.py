@@ -16,6 +16,7 @@ CHOICES: list[JsonObject] = [
 ]
 
 
+@pytest.mark.requirement("S1-142")
 async def test_a_decision_by_model_leaves_by_its_choice() -> None:
     stage = Stage('rules: [{purpose: decision, json: {choice: letter, reason: "It greets."}}]')
     report = await stage.done(execute(prompt="What is it?", value="Dear Sir"), agent(choices=[*CHOICES]))

@@ -121,6 +121,7 @@ async def test_a_recorded_change_of_memory_is_not_made_again() -> None:
     assert await remember(stage, "get", key="log") == [1]
 
 
+@pytest.mark.requirement("S1-73")
 async def test_memory_belongs_to_its_execution_session_or_workflow() -> None:
     stage, spec = Stage(), agent(kind="memory", settings={"workflow": "news-desk"})
     owners: list[JsonObject] = [
@@ -161,6 +162,7 @@ async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject, code: 
     assert (failure.code, failure.retryable) == (code, False)
 
 
+@pytest.mark.requirement("T1-5")
 async def test_code_is_refused_without_a_sandbox() -> None:
     failure = await Stage().failure(execute("code"), agent(kind="code", source="1 + 1"))
     assert (failure.code, failure.retryable) == ("sandbox-missing", False)

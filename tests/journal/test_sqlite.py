@@ -65,6 +65,7 @@ async def test_a_read_only_store_is_still_read(store: SqliteStore) -> None:
     await store.journal.append(ONE, row_of(2))
 
 
+@pytest.mark.requirement("S1-70")
 async def test_a_store_locked_by_another_process_is_told_and_goes_on_when_released(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_file_that_went_away_is_missed_and_taken_up_again(
     assert await seqs(store) == [1, 2]
 
 
+@pytest.mark.requirement("S1-70")
 async def test_one_bad_request_does_not_harm_those_committed_with_it(store: SqliteStore) -> None:
     def fail(transaction: Transaction) -> None:
         transaction.execute("INSERT INTO executions (id) VALUES ('half')")
@@ -328,6 +330,7 @@ def test_migrations_are_applied_once_in_order_and_all_or_nothing(tmp_path: Path)
     database.close()
 
 
+@pytest.mark.requirement("S1-70")
 async def test_every_commit_reaches_the_disk(store: SqliteStore) -> None:
     def settings(transaction: Transaction) -> tuple[object, ...]:
         return tuple(transaction.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))

@@ -71,7 +71,7 @@ async def test_cancelling_stops_the_work_that_runs_and_a_second_time_changes_not
     assert (driver.state.status, doing.cancelled, len(doing.asked)) == ("cancelled", ["a"], 1)
 
 
-@pytest.mark.requirement("S3-32")
+@pytest.mark.requirement("S3-32", "S1-63", "T1-4")
 async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
     running, most, gate = 0, 0, asyncio.Event()
 
@@ -98,7 +98,7 @@ async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
     assert (most, len(doing.asked)) == (3, 10)
 
 
-@pytest.mark.requirement("S1-67", "S3-92")
+@pytest.mark.requirement("S1-67", "S3-92", "S1-157", "S1-121")
 async def test_what_a_process_left_unfinished_is_taken_up_and_nothing_recorded_runs_again(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
     reached, forever = asyncio.Event(), asyncio.Event()

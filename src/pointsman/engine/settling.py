@@ -82,7 +82,8 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
     if event.repeats:
         state.guard[step.node, step.scope] = (event.mark, event.repeats)
     value = at.left.value if event.keeps else event.result
-    state.left[step] = replace(at.left, value=value, pending=event.pending)
+    caller = step.node if event.pending else at.left.caller
+    state.left[step] = replace(at.left, value=value, pending=event.pending, caller=caller)
     tokens.settle(state, step)
 
 
