@@ -101,6 +101,12 @@ def test_where_branches_are_waited_for_one_write_is_enough() -> None:
         assert codes(drawn(drawing, configs=configs, input=CLOSED)) == []
 
 
+def test_where_one_way_is_chosen_each_must_write() -> None:
+    configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
+    drawing = "start -> s; s -goal == 'x'-> a; s -default-> b; a -> m; b -> m; m -> agent1; agent1 -> end"
+    assert codes(drawn(drawing, configs=configs, input=CLOSED)) == ["maybe-missing"]
+
+
 def test_the_first_round_of_an_until_loop_always_runs() -> None:
     drawing = "start -> loop; loop -> a; a -> loop; loop -> agent1; agent1 -> end"
     configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}, "loop": {"until": "goal != ''"}}
