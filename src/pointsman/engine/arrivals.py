@@ -11,6 +11,7 @@ from pointsman.engine import events, scopes
 from pointsman.engine.facts import Arrival
 from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
 from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.threads import ways
 
 NOBODY = Step("", (), 0)
 """The stand-in for who sends control to the node of last resort."""
@@ -31,11 +32,11 @@ def came(
 ) -> Left:
     """What reaches a step, and take the parked arrivals it consumes."""
     if not merged:
-        return on_thread(Left(None) if after is None else left_by(state, after), thread)
+        return on_thread(Left(None) if after is None else left_by(state, scope, after), thread)
     parked = scope.parked[node]
     left = Left(None)
     for arrival in merged:
-        left = parked.pop((arrival.edge, arrival.thread)).left
+        left = parked.pop((arrival.edge, ways(arrival.thread))).left
     if not parked:
         del scope.parked[node]
     scope.tokens -= len(merged)  # the step that consumes them counts from here on
@@ -47,10 +48,10 @@ def on_thread(left: Left, thread: Thread) -> Left:
     return left if left.thread == thread else replace(left, thread=thread)
 
 
-def left_by(state: ExecutionState, step: Step) -> Left:
-    """What a step left behind; a parallel that is still open passes on what reached it."""
-    left = state.left.get(step)
-    return left if left is not None else state.steps[step].left
+def left_by(state: ExecutionState, scope: ScopeState, step: Step) -> Left:
+    """What a step left behind for a step in `scope`; a parallel gives its branches what reached it."""
+    opening = scope.opening
+    return opening.left if opening is not None and opening.step == step else state.left[step]
 
 
 def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
@@ -59,18 +60,26 @@ def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
     return scope if scope is not None else scopes.begin(state, key)
 
 
+def parked(scope: ScopeState, node: str, arrival: Arrival) -> Left:
+    """What a parked arrival brought."""
+    return scope.parked[node][arrival.edge, ways(arrival.thread)].left
+
+
 def park(state: ExecutionState, event: events.Parked) -> None:
+    """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
     scope = scope_of(state, event.scope)
-    parked = scope.parked.setdefault(event.node, {})
-    key = (event.edge, event.thread)
-    scope.tokens += key not in parked
-    left = on_thread(left_by(state, event.after), event.thread)
-    parked[key] = Waiting(event.node, event.scope, event.edge, left)
+    at_node = scope.parked.setdefault(event.node, {})
+    key = (event.edge, ways(event.thread))
+    known = at_node.get(key)
+    scope.tokens += known is None
+    if known is None or known.left.thread <= event.thread:
+        left = on_thread(left_by(state, scope, event.after), event.thread)
+        at_node[key] = Waiting(event.node, event.scope, event.edge, left)
 
 
 def hold(state: ExecutionState, event: events.Held) -> None:
     scope = scope_of(state, event.scope)
-    left = Left(None) if event.after is None else left_by(state, event.after)
+    left = Left(None) if event.after is None else left_by(state, scope, event.after)
     left = replace(left, thread=event.thread, caller=event.caller or left.caller)
     state.held.append(Waiting(event.node, event.scope, event.edge, left))
     scope.tokens += 1

@@ -146,8 +146,8 @@ class Desk:
     def scope(self, key: Scope) -> ScopeState:
         return scope_of(self.state, key)
 
-    def left(self, step: Step) -> Left:
-        return left_by(self.state, step)
+    def left(self, scope: ScopeState, step: Step) -> Left:
+        return left_by(self.state, scope, step)
 
     def visit(self, scope: ScopeState, node: PlanNode, thread: Thread) -> Step:
         """The identity of the next visit to a node."""

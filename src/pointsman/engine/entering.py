@@ -4,6 +4,7 @@
     several edges, alone in the scope       starts at once
     several edges, others on their way      parked ──▶ released when no other token of the scope can arrive
     several parked nodes that only wait for each other      all released together, in document order
+    the join of a branch                    when nothing else of the branch moves
 
 A token can arrive at N when the plan has a path from where it is to N. Inner scopes count as one token at their
 parallel. Tokens in the queue are settled first, so `release` looks at a state that stands still.
@@ -108,6 +109,8 @@ def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str])
     """The other parked nodes from which it can be reached; None when something that moves can reach it."""
     if isinstance(node.does, Repeat) and looping.comes_back(node, scope):
         return looping.waits_for(node.does, scope, parked)
+    if closes(node, scope):  # a branch is over when all of it is: what it still wrote later would be lost
+        return None if scope.live else {other for other in parked if other != node.id}
     before = desk.plan.reaches(node.id)
     live = scope.live
     if len(live) <= len(before):
@@ -138,8 +141,8 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
 
 
 def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode) -> None:
-    waiting = scope.parked[node.id]
-    keys = looping.side(node, scope, list(waiting)) if isinstance(node.does, Repeat) else list(waiting)
+    waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
+    keys = looping.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
     merged = in_order(keys, desk.plan.edge_index)
     if isinstance(node.does, Gather) and closes(node, scope):
         branching.settle(desk, scope, "arrived", merged=merged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pointsman.engine import limits
+from pointsman.engine.arrivals import parked
 from pointsman.engine.commands import Execute, SetTimer
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.events import StepFailed, StepPassed, StepStarted, TimerSet
@@ -30,9 +31,9 @@ class Entry:
         self.merged = merged
         self.step = desk.visit(scope, node, move.thread)
         if merged:
-            self.left = scope.parked[node.id][merged[-1].edge, merged[-1].thread].left
+            self.left = parked(scope, node.id, merged[-1])
         elif move.after is not None:
-            self.left = desk.left(move.after)
+            self.left = desk.left(scope, move.after)
         else:
             self.left = Left(None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pointsman.engine.arrivals import parked
 from pointsman.engine.desk import Arrive
 from pointsman.engine.entry import Entry
 from pointsman.engine.outputs import accept, written
@@ -71,9 +72,8 @@ def _aggregate(entry: Entry, does: Gather, seen: list[GatheredResult]) -> Json:
 def _of_arrivals(entry: Entry, does: Gather) -> Json:
     """A join of plain splits: the arrivals are its branches, in document order."""
     desk, scope = entry.desk, entry.scope
-    parked = scope.parked.get(entry.node.id, {})
     values: list[Json] = (
-        [parked[a.edge, a.thread].left.value for a in entry.merged] if entry.merged else [entry.left.value]
+        [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.left.value]
     )
     edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
     sources = [desk.plan.edge_source.get(edge, "") for edge in edges]

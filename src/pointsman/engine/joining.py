@@ -124,7 +124,7 @@ def _close(
     branches = tuple(sorted(opening.settled))
     desk.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
     desk.touched[step.scope] = None
-    desk.go(Arrive(join.id, step.scope, None, step, desk.left(step).thread))
+    desk.go(Arrive(join.id, step.scope, None, step, opening.left.thread))
 
 
 def aggregated(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> Json:
@@ -153,8 +153,7 @@ def _check_branches(desk: Desk, opening: Opening) -> None:
     if not writes:
         return
     node, around = desk.node(opening.step), opening.scope
-    thread = desk.left(opening.step).thread
-    check_conflicts(desk, around, node, thread, tuple(write for _, write, _ in writes))
+    check_conflicts(desk, around, node, opening.left.thread, tuple(write for _, write, _ in writes))
     draft = Data(around.data.shared())
     for _, write, value in writes:
         draft.write(write, value)

@@ -160,7 +160,7 @@ def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
         return True
     if any(edge.kind == "test" for edge in node.out):
         return True
-    if labels and node.no_route == "turn":
+    if labels and node.out and node.no_route == "turn":
         return END in labels
     return node.no_route != "fail"
 

@@ -164,7 +164,7 @@ def skip_round(desk: Desk, step: Step, failure: Failure) -> bool:
         desk.emit(LoopLeft(node=inner, scope=scope.key))
     dropped = tuple(sorted(node for node in scope.parked if node in body))
     desk.emit(LoopRoundFailed(node=loop.id, scope=scope.key, failure=failure, dropped=dropped))
-    desk.go(Arrive(loop.id, scope.key, None, step, desk.left(step).thread))
+    desk.go(Arrive(loop.id, scope.key, None, step, desk.left(scope, step).thread))
     return True
 
 

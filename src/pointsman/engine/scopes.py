@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from pointsman.engine import events
 from pointsman.engine.data import Data
-from pointsman.engine.facts import Arrival, Write
+from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.threads import ways
 from pointsman.engine.tokens import settle
 from pointsman.engine.trails import REPLACING
 from pointsman.values import Json
@@ -44,6 +45,7 @@ def opened(state: ExecutionState, event: events.ScopesOpened) -> None:
         event.items,
         event.keys,
         event.item_name,
+        at.left,
         scope.data.shared(),
         nodes,
         event.joined,
@@ -125,20 +127,13 @@ def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Thread]]:
 
 def _brought(state: ExecutionState, scope: ScopeState, event: events.BranchSettled) -> Json:
     if event.after is not None:
-        left = state.left.get(event.after)
-        return (left or state.steps[event.after].left).value
+        opening = state.openings[event.step]
+        return opening.left.value if event.after == event.step else state.left[event.after].value
     if event.merged:
         last = event.merged[-1]
-        return _parked_value(scope, last)
+        (at_join,) = scope.parked.values()  # nothing else of the branch is left
+        return at_join[last.edge, ways(last.thread)].left.value
     return failure_of(event.failure) if event.failure is not None else None
-
-
-def _parked_value(scope: ScopeState, arrival: Arrival) -> Json:
-    for parked in scope.parked.values():
-        waiting = parked.get((arrival.edge, arrival.thread))
-        if waiting is not None:
-            return waiting.left.value
-    return None
 
 
 def failure_of(failure: Failure) -> Json:

@@ -167,7 +167,7 @@ def _finish(entry: Entry, does: Finish) -> None:
 
 def finish(desk: Desk, move: Arrive) -> None:
     """The reserved target END: the whole execution is completed."""
-    if move.after is not None:
+    if move.after in desk.state.left:  # else a branch of a parallel leads straight to the end
         desk.end_token(move.after)
     ending.complete(desk, closes_session=desk.plan.conversational)
 

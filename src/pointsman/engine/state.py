@@ -22,6 +22,7 @@ from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Branch, Scope, Step, Thread
+from pointsman.engine.threads import Ways
 from pointsman.engine.trails import Trails
 from pointsman.values import Json, JsonObject
 
@@ -117,6 +118,8 @@ class Opening(Struct, eq=False):
     items: list[Json] | None
     keys: tuple[str, ...]
     item_name: str | None
+    left: Left
+    """What reached the parallel, and reaches its branches."""
     base: JsonObject
     """The data as it was when it opened: what every branch begins with."""
     base_nodes: Mapping[str, Json]
@@ -166,7 +169,8 @@ class ScopeState(Struct, eq=False):
     writes: list[tuple[Write, Json, Thread]] = []
     """What a branch wrote, for the data around it; empty in the outermost scope."""
     visits: dict[tuple[str, Thread], int] = {}
-    parked: dict[str, dict[tuple[str, Thread], Waiting]] = {}
+    parked: dict[str, dict[tuple[str, Ways], Waiting]] = {}
+    """Arrivals that wait at a node, by edge and the ways behind them."""
     live: dict[str, int] = {}
     """Unsettled steps per node."""
     tokens: int = 0

@@ -12,8 +12,16 @@ threads the greater one comes later, or stands later in the document; it never d
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from pointsman.engine.steps import MET, Split, Thread
+
+Ways: TypeAlias = tuple[tuple[str, int], ...]
+
+
+def ways(thread: Thread) -> Ways:
+    """The ways it took, whenever it took them: what is the same each time a line goes round."""
+    return tuple((one.node, one.edge) for one in thread)
 
 
 def split(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:

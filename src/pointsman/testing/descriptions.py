@@ -6,6 +6,7 @@ Left out is what no row of the journal gives: what only makes the next decision 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
@@ -16,7 +17,6 @@ from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepStat
 Description: TypeAlias = "None | bool | int | float | str | list[Description] | dict[str, Description]"
 
 NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen"})
-"""Of the execution's own fields."""
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:
@@ -42,10 +42,11 @@ def _plain(value: object, *, inside: bool = True) -> Description:
         case set() | frozenset():
             return [*sorted(str(one) for one in cast("set[object]", value))]
         case ExecutionState():
-            names = [name for name in value.__struct_fields__ if name not in NOT_KEPT]
-            return {name: _full(getattr(value, name)) for name in names}
+            return {name: _full(getattr(value, name)) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case Struct():
             return {name: _full(getattr(value, name)) for name in value.__struct_fields__}
+        case _ if is_dataclass(value):
+            return {one.name: _full(getattr(value, one.name)) for one in fields(value)}
         case _:
             return str(value)
 

@@ -199,7 +199,7 @@ class Simulation:
         if not decision.events:
             return
         if self._happens(self.chance_of_crash / 2):
-            self._crash()  # before the row was written: what was asked is done again
+            self.crash()  # before the row was written: what was asked is done again
             if not isinstance(report, ANSWERS):
                 self.tell(report)
             return
@@ -212,7 +212,7 @@ class Simulation:
         if self.checked:
             self.check()
         if self._happens(self.chance_of_crash / 2):
-            self._crash()
+            self.crash()
 
     # The world -----------------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Simulation:
         if decision.events:
             raise LawBroken(f"a stale report decided {decision.events}: {stale}")
 
-    def _crash(self) -> None:
+    def crash(self) -> None:
         """The process is gone, the rows are there."""
         self.state = refolded(self.state.id, self.rows)
         self.asked = Asked()
@@ -299,6 +299,7 @@ class Simulation:
         owed = Asked()
         for command in outstanding(self.plan, self.state):
             owed.take(command)
+        self.asked.gates = {step: None for step in self.asked.gates if step in self.state.steps}  # nobody tells people
         if owed != self.asked and not self.state.ended and self.state.status != "interrupted":
             raise LawBroken(f"outstanding is {owed}, asked and not answered is {self.asked}")
 

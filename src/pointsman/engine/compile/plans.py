@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.graph import Graph, analyse, ancestors
+from pointsman.definition.graph import Graph, analyse
 from pointsman.definition.policies import DEFAULTS
 from pointsman.definition.walks import NOWHERE, reach
 from pointsman.definition.workflow import Workflow
@@ -134,7 +134,7 @@ def _reaches(graph: Graph, nodes: Mapping[str, PlanNode]) -> Callable[[str], fro
         found = known.get(node)
         if found is None:
             target = graph.index[node]
-            found_before = set(ancestors(graph, target))
+            found_before = reach(graph.links.sources, graph.links.sources(target), avoid=(target, _fork(graph, target)))
             if any(one == target or one in found_before for one in graph.links.targets(target)):
                 found_before.add(target)
             before = {graph.ids[one] for one in found_before}
@@ -143,6 +143,12 @@ def _reaches(graph: Graph, nodes: Mapping[str, PlanNode]) -> Callable[[str], fro
         return found
 
     return reaches
+
+
+def _fork(graph: Graph, node: int) -> int:
+    """The parallel open around a node: a way through it comes from outside, or from another opening."""
+    around = graph.scopes[node]
+    return around[-1] if around else NOWHERE
 
 
 def _leads(graph: Graph) -> Callable[[str, str, str], bool]:
@@ -158,7 +164,8 @@ def _leads(graph: Graph) -> Callable[[str, str, str], bool]:
         goal, closed = number(target), number(without) if without else NOWHERE
         found = known.get((goal, closed))
         if found is None:
-            found = known[goal, closed] = reach(graph.links.sources, graph.links.sources(goal), avoid=(closed,))
+            avoid = (closed, _fork(graph, goal))
+            found = known[goal, closed] = reach(graph.links.sources, graph.links.sources(goal), avoid=avoid)
         return number(source) in found
 
     return leads

@@ -1,0 +1,270 @@
+"""The data: who writes what, in which order, and what is refused before it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.world import limits, started
+
+SPLIT = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"
+
+
+def writes(path: str, *names: str) -> dict[str, dict[str, object]]:
+    return {name: {"outputs": {path: "result"}} for name in names}
+
+
+@pytest.mark.requirement("S1-102")
+@pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
+def test_two_that_run_at_once_and_set_one_path_are_a_conflict_whoever_was_faster(order: list[str]) -> None:
+    world = started(SPLIT, nodes=writes("x", "tool2", "tool3")).done("tool1").done(order[0]).done(order[1])
+    assert (world.status, world.failure.code) == ("failed", "write-conflict")
+
+
+@pytest.mark.parametrize("path", ["x", "x.y", "x.y.z"])
+def test_paths_above_and_below_conflict_too(path: str) -> None:
+    nodes = {**writes("x.y", "tool2"), **writes(path, "tool3")}
+    world = started(SPLIT, nodes=nodes).done("tool1").done("tool2", {}).done("tool3", {})
+    assert world.failure.code == "write-conflict"
+
+
+def test_it_is_a_conflict_when_one_of_them_takes_no_time() -> None:
+    drawing = "start -> tool1; tool1 -> set1, tool3"
+    nodes = {"set1": {"config": {"set": {"x": "1"}}}, **writes("x", "tool3")}
+    assert started(drawing, nodes=nodes).done("tool1").done("tool3").failure.code == "write-conflict"
+
+
+def test_it_is_a_conflict_when_one_of_them_has_ended_long_ago() -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3; tool3 -> tool5"
+    nodes = writes("x", "tool2", "tool5")
+    for order in (["tool2", "tool3", "tool5"], ["tool3", "tool2", "tool5"], ["tool3", "tool5", "tool2"]):
+        world = started(drawing, nodes=nodes).done("tool1")
+        for name in order:
+            world.done(name)
+        assert world.failure.code == "write-conflict"
+
+
+def test_after_they_met_the_same_path_may_be_written_again() -> None:
+    world = started(SPLIT, nodes=writes("x", "tool1", "tool2", "tool4")).done("tool1", 1).done("tool3").done("tool2", 2)
+    assert world.done("tool4", 3).data == {"x": 3}
+
+
+@pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
+def test_a_node_that_waited_for_a_way_that_ended_comes_after_it(order: list[str]) -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n > 5-> tool4; tool3 -> tool4"
+    world = started(drawing, nodes=writes("x", "tool2", "tool4"), input={"n": 1}).done("tool1")
+    world.done(order[0]).done(order[1]).done("tool4", "later")
+    assert (world.status, world.data["x"]) == ("completed", "later")
+
+
+def test_a_round_of_a_free_cycle_comes_after_the_one_before() -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4; tool4 -n < 1-> tool1"
+    world = started(drawing, nodes=writes("x", "tool2"), input={"n": 0})
+    for value in (1, 2):
+        world.done("tool1").done("tool3").done("tool2", value).done("tool4")
+    assert world.data["x"] == 2
+
+
+def test_a_side_line_of_one_round_is_at_once_with_that_of_the_next() -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
+    world = started(drawing, nodes=writes("x", "tool3"), input={"n": 0}).done("tool1").done("tool2").done("tool1")
+    assert world.done("tool3#2").done("tool3").failure.code == "write-conflict"
+
+
+@pytest.mark.requirement("S1-102", "T3-5")
+@pytest.mark.parametrize(
+    "order", [["tool2", "tool3", "tool5"], ["tool5", "tool3", "tool2"], ["tool3", "tool5", "tool2"]]
+)
+@pytest.mark.parametrize(
+    ("reduce", "expected"),
+    [
+        ("append", ["one", "tool2", "tool3", "tool5"]),
+        ("last", "tool5"),
+    ],
+)
+def test_reducers_apply_in_document_order_whoever_was_faster(reduce: str, expected: object, order: list[str]) -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3, tool5"
+    nodes = writes("log", "tool1", "tool2", "tool3", "tool5")
+    world = started(drawing, nodes=nodes, state={"log": {"reduce": reduce}}).done("tool1", "one")
+    for name in order:
+        world.done(name)
+    assert world.data["log"] == expected
+
+
+@pytest.mark.parametrize(
+    ("reduce", "values", "expected"),
+    [
+        ("add", [1, 2, 4], 7),
+        ("min", [3, 2, 4], 2),
+        ("max", [3, 2, 4], 4),
+        ("union", [["a"], ["b", "a"], ["c"]], ["a", "b", "c"]),
+        ("merge", [{"a": 1}, {"b": 2}, {"a": 3}], {"a": 3, "b": 2}),
+    ],
+)
+def test_every_reducer_joins_what_branches_wrote(reduce: str, values: list[object], expected: object) -> None:
+    drawing = "start -> fan; fan -> tool1, tool2, tool3; tool1 -> join; tool2 -> join; tool3 -> join"
+    world = started(drawing, nodes=writes("x", "tool1", "tool2", "tool3"), state={"x": {"reduce": reduce}})
+    for name, value in reversed(list(zip(["tool1", "tool2", "tool3"], values, strict=True))):
+        world.done(name, value)  # pyright: ignore[reportArgumentType] - plain JSON
+    assert world.data["x"] == expected
+
+
+def test_the_longest_pattern_decides_and_applies_at_its_own_level() -> None:
+    state = {"verdicts.*": {"reduce": "append"}, "verdicts": {"reduce": "merge"}, "verdicts.final": {"reduce": "set"}}
+    drawing = "start -> tool1; tool1 -> tool2; tool2 -> tool3; tool3 -> tool4; tool4 -> tool5"
+    nodes = {**writes("verdicts.a", "tool1", "tool2"), **writes("verdicts.final", "tool3", "tool4")}
+    nodes |= writes("verdicts", "tool5")
+    world = started(drawing, nodes=nodes, state=state)
+    for number, name in enumerate(["tool1", "tool2", "tool3", "tool4"]):
+        world.done(name, number)
+    assert world.done("tool5", {"b": 9}).data == {"verdicts": {"a": [0, 1], "final": 3, "b": 9}}
+
+
+@pytest.mark.parametrize(
+    ("other", "conflicts"), [("x", True), ("x.y", True), ("x.y.z", True), ("y", False), ("x.z", False)]
+)
+def test_branches_must_not_overwrite_one_another(other: str, conflicts: bool) -> None:
+    drawing = "start -> fan; fan -> tool1, tool2; tool1 -> join; tool2 -> join"
+    nodes = {**writes("x.y", "tool1"), **writes(other, "tool2")}
+    world = started(drawing, nodes=nodes).done("tool2", {}).done("tool1", {})
+    assert (world.status, conflicts) == (("failed", True) if conflicts else ("completed", False))
+
+
+def test_a_branch_and_a_line_beside_its_parallel_must_not_either() -> None:
+    drawing = "start -> tool1; tool1 -> fan, tool3; fan -> tool2; tool2 -> join"
+    nodes = writes("x", "tool2", "tool3")
+    for order in (["tool2", "tool3"], ["tool3", "tool2"]):
+        world = started(drawing, nodes=nodes).done("tool1").done(order[0]).done(order[1])
+        assert world.failure.code == "write-conflict"
+
+
+def test_a_branch_that_fails_or_is_cancelled_gives_nothing() -> None:
+    drawing = "start -> fan; fan -> tool1, tool3; tool1 -> tool2; tool2 -> join; tool3 -> join"
+    nodes = {"fan": {"config": {"onBranchError": "continue"}}, **writes("half", "tool1"), **writes("whole", "tool3")}
+    world = started(drawing, nodes=nodes).done("tool1").done("tool3").fails("tool2")
+    assert world.data == {"whole": "tool3"}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "result"),
+    [
+        ({"text.below": "result"}, 1),
+        ({"list.name": "result"}, 1),
+        ({"list[9]": "result"}, 1),
+        ({"text": "result + 1"}, {}),
+    ],
+)
+def test_a_write_that_cannot_be_applied_fails_its_step_and_changes_nothing(outputs: object, result: object) -> None:
+    world = started(
+        "start -> tool1; tool1 -error-> tool2", nodes={"tool1": {"outputs": outputs}}, input={"text": "t", "list": []}
+    )
+    world.done("tool1", result)  # pyright: ignore[reportArgumentType] - plain JSON
+    assert (world.working, world.data) == (["tool2"], {"text": "t", "list": []})
+
+
+@pytest.mark.parametrize(
+    ("reduce", "held", "value"), [("append", "text", 1), ("merge", {}, 1), ("add", 1, "x"), ("union", 3, 1)]
+)
+def test_a_reducer_that_does_not_fit_fails_the_step(reduce: str, held: object, value: object) -> None:
+    world = started("start -> tool1", nodes=writes("x", "tool1"), state={"x": {"reduce": reduce}}, input={"x": held})  # pyright: ignore[reportArgumentType] - plain JSON
+    assert world.done("tool1", value).failure.code == "write-failed"  # pyright: ignore[reportArgumentType] - plain JSON
+
+
+@pytest.mark.requirement("S1-99", "T1-19")
+def test_a_state_that_grows_too_large_fails_its_step_before_the_write_and_names_the_largest_fields() -> None:
+    world = started(
+        "start -> tool1; tool1 -error-> tool2",
+        nodes=writes("big", "tool1"),
+        config=limits(stateSize="1KB"),
+        input={"old": "y" * 300},
+    )
+    world.done("tool1", "x" * 2_000)
+    shown = world.state.root.nodes["tool1"]
+    assert "big (2002 bytes), old (302 bytes)" in str(shown)
+    assert (world.working, "big" in world.data) == (["tool2"], False)
+
+
+def test_what_is_replaced_does_not_count() -> None:
+    drawing = "start -> tool1; tool1 -n > 0-> tool1"
+    world = started(drawing, nodes=writes("big", "tool1"), config=limits(stateSize="1KB"), input={"n": 1})
+    for _ in range(5):
+        world.done("tool1", "x" * 600)
+    assert world.status == "running"
+
+
+@pytest.mark.parametrize("kind", ["transform", "start", "human", "loop"])
+def test_data_nodes_gates_and_loops_are_held_to_the_size_too(kind: str) -> None:
+    nodes: dict[str, dict[str, object]] = {
+        "transform": {"set1": {"config": {"set": {"x": "big + big"}}}},
+        "start": {"start": {"config": {"set": {"x": "big + big"}}}},
+        "human": {"ask1": {"outputs": {"x": "big + big"}}},
+        "loop": {"loop": {"config": {"maxIterations": 2, "collect": "x"}}},
+    }[kind]  # pyright: ignore[reportAssignmentType] - one of them
+    drawing = {
+        "transform": "start -> set1",
+        "start": "start -> tool1",
+        "human": "start -> ask1; ask1 -#approve-> tool1",
+    }
+    loop = "start -> set2; set2 -> loop; loop -body-> set1; set1 -> loop; loop -exit-> tool1"
+    if kind == "loop":
+        nodes["set1"] = {"type": "tool", "config": {"tool": "t"}}
+    world = started(drawing.get(kind, loop), nodes=nodes, input={"big": "x" * 700}, config=limits(stateSize="1KB"))
+    if kind == "human":
+        world.answer("ask1", "approve")
+    if kind == "loop":
+        world.done("set1", "y" * 700)
+    assert world.failure.code == "state-too-large"
+
+
+def test_outputs_are_evaluated_over_the_result_and_see_the_data() -> None:
+    nodes = {"tool1": {"outputs": {"sum": "result.n + base", "all": "result"}}}
+    world = started("start -> tool1", nodes=nodes, input={"base": 2}).done("tool1", {"n": 3})
+    assert world.data == {"base": 2, "sum": 5, "all": {"n": 3}}
+
+
+@pytest.mark.requirement("S1-43")
+def test_each_operation_of_a_transform_sees_what_the_ones_before_it_wrote() -> None:
+    operations = [
+        {"set": "a", "value": 1},
+        {"increment": "a", "by": 2},
+        {"copy": "a", "to": "b"},
+        {"push": "b", "to": "c"},
+    ]
+    world = started("start -> set1; set1 -> end", nodes={"set1": {"config": {"operations": operations}}})
+    assert (world.data, world.status) == ({"a": 3, "b": 3, "c": [3]}, "completed")
+
+
+def test_a_transform_that_fails_writes_nothing_at_all() -> None:
+    operations = [{"set": "a", "value": 1}, {"push": "a", "to": "text"}]
+    world = started(
+        "start -> set1; set1 -error-> tool1",
+        nodes={"set1": {"config": {"operations": operations}}},
+        input={"text": "t"},
+    )
+    assert (world.working, world.data) == (["tool1"], {"text": "t"})
+
+
+def test_the_input_is_copied_into_the_state_then_start_sets_then_defaults_hold() -> None:
+    nodes = {"start": {"config": {"set": {"twice": "n * 2"}}}}
+    world = started(
+        "start -> tool1", nodes=nodes, state={"lang": {"default": "en"}, "n": {"default": 9}}, input={"n": 4}
+    )
+    assert world.data == {"lang": "en", "n": 4, "twice": 8}
+
+
+def test_a_step_that_is_skipped_does_no_work_and_lets_the_value_pass() -> None:
+    nodes = {"tool2": {"skipWhen": "n > 1", "outputs": {"x": "result"}}}
+    world = started("start -> tool1; tool1 -> tool2; tool2 -> end", nodes=nodes, input={"n": 2}).done("tool1", "v")
+    assert (world.status, world.output, world.data) == ("completed", "v", {"n": 2})
+
+
+def test_a_parallel_that_is_skipped_goes_on_at_its_join() -> None:
+    drawing = "start -> tool1; tool1 -> fan; fan -> tool2; tool2 -> join; join -> tool3"
+    world = started(drawing, nodes={"fan": {"skipWhen": "true"}}).done("tool1", "v")
+    assert (world.working, world.state.root.nodes["join"]) == (["tool3"], "v")
+
+
+def test_templates_that_found_nothing_are_said() -> None:
+    world = started(
+        "start -> tool1", nodes={"tool1": {"config": {"tool": "t", "parameters": {"a": "x {{nothing}} y"}}}}
+    )
+    assert world.warnings == ["template-missing"]

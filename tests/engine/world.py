@@ -1,0 +1,252 @@
+"""A scripted world for scenarios: start a workflow, answer what it asks, look at what it did.
+
+    world = started("start -> tool1; tool1 -> tool2")
+    world.done("tool1", "found")
+    assert world.working == ["tool2"]
+
+Workflows are drawn as text (`tests.definition.graphs`); `nodes` and `edges` say more about single ones. After every
+report the laws are held: the rows mean the state, and what is outstanding is what was asked and not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar, cast
+
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.events import Event, Warned
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import (
+    CancelRequested,
+    ChildEnded,
+    EventReceived,
+    GateAnswered,
+    PauseRequested,
+    Report,
+    ResumeRequested,
+    RetryRequested,
+    Start,
+    TimerFired,
+    ToolCall,
+    Usage,
+    WorkDone,
+    WorkFailed,
+)
+from pointsman.engine.state import ExecutionState, Status
+from pointsman.engine.steps import Step
+from pointsman.testing.simulation import Outcome, Simulation
+from pointsman.values import Json, JsonObject
+from tests.definition.graphs import document
+
+More: TypeAlias = Mapping[str, Mapping[str, object]]
+
+E = TypeVar("E", bound=Event)
+
+
+def plan_of(drawing: str, *, nodes: More | None = None, edges: More | None = None, **keys: object) -> Plan:
+    """The plan of a drawing. `nodes` adds keys to nodes by id, `edges` to edges by `source->target`."""
+    drawn = cast(dict[str, list[dict[str, object]]], document(drawing))
+    for node in drawn["nodes"]:
+        node.update((nodes or {}).get(str(node["id"]), {}))
+    for edge in drawn["edges"]:
+        edge.update((edges or {}).get(f"{edge['source']}->{edge['target']}", {}))
+    workflow, problems = Workflow.from_document(cast(JsonObject, {**drawn, **keys}))
+    assert workflow is not None, problems
+    return compile_workflow(workflow)
+
+
+def limits(**said: object) -> dict[str, object]:
+    return {"limits": said}
+
+
+class World:
+    """One execution, and everything that the world can do to it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.simulation = Simulation(plan, seed=1, checked=True)
+
+    # What happens --------------------------------------------------------------------------------------------------
+
+    def tell(self, report: Report) -> None:
+        self.simulation.tell(report)
+
+    def begin(self, input: Mapping[str, Json] | None = None, *, session: str | None = None) -> World:
+        self.tell(Start(input=dict(input or {}), seed=1, session=session))
+        return self
+
+    def done(
+        self,
+        name: str,
+        result: Json = None,
+        *,
+        next: str | None = None,
+        labels: tuple[str, ...] = (),
+        pending: tuple[ToolCall, ...] = (),
+        messages: tuple[Json, ...] = (),
+        cost: float | None = None,
+        attempt: int | None = None,
+    ) -> World:
+        """The work of a step succeeded; without a result it is the step's name."""
+        step, current = self.at(name)
+        usage = Usage(cost_usd=cost) if cost is not None else None
+        self.simulation.asked.work.pop(step, None)
+        self.tell(
+            WorkDone(
+                step=step,
+                attempt=current if attempt is None else attempt,
+                result=name if result is None else result,
+                next=next,
+                labels=labels,
+                pending=pending,
+                messages=messages,
+                usage=usage,
+            )
+        )
+        return self
+
+    def fails(self, name: str, code: str = "boom", *, retryable: bool = False, after_s: float | None = None) -> World:
+        step, attempt = self.at(name)
+        self.simulation.asked.work.pop(step, None)
+        failure = Failure(code=code, message=f"{code} at {name}", retryable=retryable, retry_after_s=after_s)
+        self.tell(WorkFailed(step=step, attempt=attempt, failure=failure))
+        return self
+
+    def answer(self, name: str, action: str, data: Json = None, *, by: str = "") -> World:
+        step, _ = self.at(name)
+        self.simulation.asked.gates.pop(step, None)
+        self.tell(GateAnswered(step=step, action=action, data=data, by=by))
+        return self
+
+    def child_ended(self, name: str, output: Json = None, *, failure: Failure | None = None) -> World:
+        step, attempt = self.at(name)
+        self.simulation.asked.children.pop(step, None)
+        self.tell(ChildEnded(step=step, attempt=attempt, output=output, failure=failure))
+        return self
+
+    def ring(self) -> World:
+        """The clock moves on to the next timer."""
+        timers = self.simulation.asked.timers
+        timer = min(timers, key=lambda name: (timers[name], name))
+        self.simulation.now = max(self.now, timers.pop(timer))
+        self.tell(TimerFired(timer=timer))
+        return self
+
+    def later(self, seconds: float) -> World:
+        self.simulation.now += seconds
+        return self
+
+    def signal(self, name: str, data: Json = None) -> World:
+        self.tell(EventReceived(name=name, data=data))
+        return self
+
+    def pause(self) -> World:
+        self.tell(PauseRequested())
+        return self
+
+    def resume(self, **limits: float) -> World:
+        if self.status == "interrupted":
+            self.simulation.asked.work.clear()
+            self.simulation.asked.timers.clear()
+        self.tell(ResumeRequested(limits=limits))
+        return self
+
+    def retry(self) -> World:
+        self.tell(RetryRequested())
+        return self
+
+    def cancel(self) -> World:
+        self.tell(CancelRequested(reason="enough"))
+        return self
+
+    def crash(self) -> World:
+        self.simulation.crash()
+        return self
+
+    def rest(self) -> Outcome:
+        """Everything still asked is answered in some order."""
+        return self.simulation.go_on()
+
+    # What is to see ------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ExecutionState:
+        return self.simulation.state
+
+    @property
+    def now(self) -> float:
+        return self.simulation.now
+
+    @property
+    def status(self) -> Status:
+        return self.state.status
+
+    @property
+    def output(self) -> Json:
+        return self.state.output
+
+    @property
+    def data(self) -> JsonObject:
+        return self.state.root.data.root
+
+    @property
+    def failure(self) -> Failure:
+        assert self.state.failure is not None
+        return self.state.failure
+
+    @property
+    def working(self) -> list[str]:
+        """The steps that executors work on."""
+        return sorted(str(step) for step in self.simulation.asked.work)
+
+    @property
+    def gates(self) -> list[str]:
+        return sorted(str(step) for step in self.simulation.asked.gates)
+
+    @property
+    def timers(self) -> list[float]:
+        """Seconds from now, of all timers."""
+        return sorted(round(at - self.now, 3) for at in self.simulation.asked.timers.values())
+
+    @property
+    def steps(self) -> list[str]:
+        """All steps so far, in the order in which they began."""
+        return [str(step) for step in self.outcome.steps]
+
+    @property
+    def path(self) -> list[str]:
+        return list(self.outcome.path)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [event.code for event in self.events(Warned)]
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.status, self.output, tuple(self.simulation.rows), self.state)
+
+    def events(self, kind: type[E]) -> list[E]:
+        return [event for event in self.outcome.events if isinstance(event, kind)]
+
+    def asked(self, name: str) -> JsonObject:
+        """What the executor of a step was given."""
+        return self.simulation.asked.work[self.at(name)[0]].input
+
+    def at(self, name: str) -> tuple[Step, int]:
+        """An open step by its name, or else the node's only one; with its attempt."""
+        found = [at for step, at in self.state.steps.items() if str(step) == name]
+        found = found or [at for step, at in self.state.steps.items() if step.node == name]
+        assert len(found) == 1, f"{name!r} is not one of {[str(step) for step in self.state.steps]}"
+        return found[0].step, found[0].attempt
+
+
+def started(
+    drawing: str,
+    *,
+    nodes: More | None = None,
+    edges: More | None = None,
+    input: Mapping[str, Json] | None = None,
+    **keys: object,
+) -> World:
+    return World(plan_of(drawing, nodes=nodes, edges=edges, **keys)).begin(input)
