@@ -131,8 +131,8 @@ def pump(desk: Desk, opening: Opening) -> None:
     most = int(raised) if raised is not None and does.parallel_max is None else most
     if opening.running >= most or opening.next >= opening.total:
         return
-    edges = {edge.id: edge for edge in does.starts}
-    while opening.running < most and opening.next < opening.total:
+    edges, total = {edge.id: edge for edge in does.starts}, opening.total
+    while opening.running < most and opening.next < total:
         branch = opening.next
         scope = desk.scope(opening.branch_scope(branch))
         edge = edges[opening.starts[branch % len(opening.starts)]]

@@ -47,7 +47,7 @@ from pointsman.engine.reports import (
     WorkFailed,
 )
 from pointsman.engine.settling import show
-from pointsman.engine.state import ExecutionState, StepState, Waiting
+from pointsman.engine.state import ENDED, ExecutionState, StepState, Waiting
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
 
@@ -83,7 +83,7 @@ def _run(desk: Desk) -> None:
     """Let control go on until everything waits for the world."""
     state = desk.state
     while True:
-        while desk.queue and not state.ended:
+        while desk.queue and state.status not in ENDED:
             move = desk.next()
             match move:
                 case Arrive():
@@ -94,7 +94,7 @@ def _run(desk: Desk) -> None:
                     failing.fall(desk, move)
                 case _:
                     assert_never(move)
-        if state.ended:
+        if state.status in ENDED:
             return
         if not entering.release(desk) and not desk.queue:
             break
@@ -201,14 +201,16 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
     if node.leave == "label" and not report.pending and not leaving.legal(node, labels):
         failing.reask(desk, at, leaving.no_route(node, labels), report.usage)
         return
-    repeats = guarding.repeats(desk, at, report) if does.spec.kind == "agent" else guarding.Repeats(0, 0)
-    stuck = repeats.tripped(step, limits.allowed(desk, "no-progress", guarding.REPEATS_MAX) or guarding.REPEATS_MAX)
-    if stuck is not None and not desk.state.handed_off:
-        limits.trip(desk, stuck)
-        return
+    repeats = guarding.NONE
+    if does.spec.kind == "agent":
+        repeats = guarding.repeats(desk, at, report)
+        stuck = guarding.tripped(desk, step, repeats)
+        if stuck is not None:
+            limits.trip(desk, stuck)
+            return
     try:
         said = _said(report, decides=does.decides)
-        writes = written(desk, at.scope, node, report.result, shown=show(report.result, said))
+        writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
         accept(desk, at.scope, node, at.left.thread, writes, report.result)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
@@ -235,12 +237,14 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
 
 
 def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
+    if report.text is None and report.next is None:
+        return None
     said: JsonObject = {}
     if report.text is not None:
         said["text"] = report.text
     if report.next is not None:
         said["branch" if decides else "next"] = report.next
-    return said or None
+    return said
 
 
 def _child_ended(desk: Desk, report: ChildEnded) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap, deque
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, final
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
 
+@final
 class Arrive(Struct, frozen=True, gc=False):
     """Control is on its way to a node."""
 
@@ -98,14 +99,14 @@ class Desk:
 
     def go(self, move: Move) -> None:
         """Let control go on."""
-        key = move.scope if isinstance(move, Arrive) else move.step.scope
+        key = move.scope if type(move) is Arrive else move.step.scope
         self.in_flight[key] = self.in_flight.get(key, 0) + 1
         self.queue.append(move)
 
     def next(self) -> Move:
         """The move to make now; it is in the queue no more."""
         move = self.queue.popleft()
-        self.in_flight[move.scope if isinstance(move, Arrive) else move.step.scope] -= 1
+        self.in_flight[move.scope if type(move) is Arrive else move.step.scope] -= 1
         return move
 
     def drop(self, scope: Scope, nodes: frozenset[str]) -> None:

@@ -12,6 +12,8 @@ parallel. Tokens in the queue are settled first, so `release` looks at a state t
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from pointsman.engine import branching, limits, looping, starting
@@ -23,6 +25,8 @@ from pointsman.engine.state import ScopeState
 from pointsman.engine.steps import Thread
 from pointsman.engine.threads import closed, met
 from pointsman.values import END
+
+AT_ONCE: Final = ("arrival", "each")
 
 
 def arrive(desk: Desk, move: Arrive) -> None:
@@ -37,7 +41,9 @@ def arrive(desk: Desk, move: Arrive) -> None:
         starting.finish(desk, move)
         return
     node = desk.plan.nodes[move.node]
-    if isinstance(node.does, Gather) and closes(node, scope):
+    if node.enter in AT_ONCE:
+        starting.start(desk, node, scope, move)
+    elif isinstance(node.does, Gather) and closes(node, scope):
         if desk.alone(scope) and move.after is not None:
             branching.settle(desk, scope, "arrived", after=move.after)
         else:
@@ -50,7 +56,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
 
 
 def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
-    if move.again or move.after is None or node.enter in ("arrival", "each") or was_fired(node, scope, move):
+    if move.again or move.after is None or was_fired(node, scope, move):
         return True
     if isinstance(node.does, Repeat):
         return looping.starts_now(desk, node, scope, move)

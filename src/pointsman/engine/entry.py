@@ -121,10 +121,10 @@ def execute(desk: Desk, step: Step) -> None:
 
 def execution_of(desk: Desk, step: Step) -> Execute:
     """The command for the current attempt. After a crash it comes out the same."""
-    at = desk.state.steps[step]
     does = desk.node(step).does
     assert isinstance(does, Work)
-    messages: list[Json] = []
+    at = desk.state.steps[step]
+    messages: tuple[Json, ...] | list[Json] = ()
     if does.listens and at.messages:
         found = at.scope.data.shared().get("messages")
         if isinstance(found, list):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pointsman.engine.desk import Desk
-from pointsman.engine.limits import Tripped
+from pointsman.engine.limits import Tripped, allowed
 from pointsman.engine.plan import Repeat
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import StepState
@@ -29,23 +29,30 @@ class Repeats(NamedTuple):
     mark: int
     times: int
 
-    def tripped(self, step: Step, most: float) -> Tripped | None:
-        """The limit it reached by repeating itself, if it did."""
-        if self.times < most:
-            return None
-        return Tripped("no-progress", f"{step.node!r} answered the same to the same {self.times} times", step)
+
+NONE: Final = Repeats(0, 0)
+"""Of work that is no agent's: nobody compares."""
 
 
 def repeats(desk: Desk, at: StepState, report: WorkDone) -> Repeats:
     """Compare with what the agent node said last."""
     if _ends_anyway(desk, at.step):
-        return Repeats(0, 0)
+        return NONE
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
     said: list[Json] = [at.input, report.result, report.next, calls]
     digest = blake2b(msgspec.json.encode(said), digest_size=7).digest()
     mark = int.from_bytes(digest, "big")
     last, times = desk.state.guard.get((at.step.node, at.step.scope), (0, 0))
     return Repeats(mark, times + 1 if mark == last else 1)
+
+
+def tripped(desk: Desk, step: Step, repeats: Repeats) -> Tripped | None:
+    """The limit it reached by repeating itself, if it did."""
+    if repeats is NONE or desk.state.handed_off:
+        return None
+    if repeats.times < (allowed(desk, "no-progress", REPEATS_MAX) or REPEATS_MAX):
+        return None
+    return Tripped("no-progress", f"{step.node!r} answered the same to the same {repeats.times} times", step)
 
 
 def _ends_anyway(desk: Desk, step: Step) -> bool:

@@ -30,24 +30,24 @@ class Tripped(NamedTuple):
 
 def allowed(desk: Desk, name: str, planned: float | None) -> float | None:
     """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
-    raised = desk.state.limits.get(name)
-    return planned if raised is None else raised
+    return desk.state.limits.get(name, planned)
 
 
 def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> Tripped | None:
     """A limit that forbids to start this node now."""
     state, limits = desk.state, desk.plan.limits
-    steps = allowed(desk, "steps", limits.steps)
+    raised = state.limits
+    steps = raised.get("steps", limits.steps)
     if steps is not None and state.taken - (state.handed_at or 0) >= steps:
         return Tripped("steps", f"the limit of {int(steps)} steps is reached")
     if state.handed_off:
         return None
-    visits = allowed(desk, f"visits:{node.id}", allowed(desk, "visits", node.visits_max))
+    visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
     if visits is not None:
         done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
         if done >= visits:
             return Tripped("visits", f"{node.id!r} was visited {done} times, its limit")
-    cost = allowed(desk, "costUsd", limits.cost_usd)
+    cost = raised.get("costUsd", limits.cost_usd)
     if cost is not None and state.usage.cost_usd is not None and state.usage.cost_usd >= cost:
         return Tripped("costUsd", f"the budget of {cost} US dollars is spent")
     return None
@@ -80,12 +80,11 @@ def trip(desk: Desk, tripped: Tripped) -> None:
 def watch(desk: Desk) -> None:
     """See that the clock is asked about the limits of time."""
     state, limits = desk.state, desk.plan.limits
-    if state.handed_off:
+    worked, most = allowed(desk, WORKED, limits.execution_time_s), allowed(desk, CLOCK, limits.deadline_s)
+    if (worked is None and most is None) or state.handed_off:
         return
-    worked = allowed(desk, WORKED, limits.execution_time_s)
     if worked is not None and state.working and WORKED not in state.timers:
         _set(desk, WORKED, state.at + max(0.0, worked - _worked(state)))
-    most = allowed(desk, CLOCK, limits.deadline_s)
     if most is not None and CLOCK not in state.timers:
         _set(desk, CLOCK, state.started_at + most)
 

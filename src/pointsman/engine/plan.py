@@ -24,6 +24,16 @@ Value: TypeAlias = Callable[[Environment], Json]
 
 Test: TypeAlias = Callable[[Environment], bool]
 
+
+class Fixed(Struct, frozen=True, gc=False):
+    """A value that nothing in the data changes: whoever knows it need not build what formulas see."""
+
+    value: Json
+
+    def __call__(self, env: Environment) -> Json:
+        return self.value
+
+
 Enter: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
 """`arrival`: one incoming edge, every arrival starts it · `merge`: waits for all that can still arrive · `each`: every
 arrival starts it although there are several edges · `join`: closes a parallel · `loop`: rounds and entries."""

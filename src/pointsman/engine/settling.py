@@ -9,7 +9,7 @@ from pointsman.engine.arrivals import came, scope_of
 from pointsman.engine.facts import Write
 from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
-from pointsman.engine.state import Ended, ExecutionState, ScopeState, StepState, Waiting
+from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Waiting
 from pointsman.engine.steps import Step, Thread
 from pointsman.values import Json, JsonObject
 
@@ -83,7 +83,7 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
         state.guard[step.node, step.scope] = (event.mark, event.repeats)
     value = at.left.value if event.keeps else event.result
     caller = step.node if event.pending else at.left.caller
-    state.left[step] = replace(at.left, value=value, pending=event.pending, caller=caller)
+    state.left[step] = Left(value, at.left.thread, caller, event.pending)
     tokens.settle(state, step)
 
 

@@ -24,11 +24,13 @@ from pointsman.engine.plan import (
     Decide,
     Emit,
     Finish,
+    Fixed,
     Fork,
     Gather,
     Pass,
     PlanNode,
     Repeat,
+    Value,
     Wait,
     Work,
 )
@@ -112,10 +114,7 @@ def _label(value: Json) -> str:
 
 def _work(entry: Entry, does: Work) -> None:
     desk, scope = entry.desk, entry.scope
-    env = entry.environment()
-    work = desk.object(scope, does.input, env)
-    for path in env.missing or ():
-        desk.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
+    work = _input(entry, does.input)
     if does.spec.kind == "tool_executor":
         work = _pending(entry)
         if not work["calls"]:
@@ -128,6 +127,17 @@ def _work(entry: Entry, does: Work) -> None:
         return
     entry.began(input=work, messages=_messages(scope) if does.listens else 0, runs=True)
     execute(desk, entry.step)
+
+
+def _input(entry: Entry, compute: Value | None) -> JsonObject:
+    """What the work is given."""
+    if isinstance(compute, Fixed):
+        return compute.value if isinstance(compute.value, dict) else {}
+    env = entry.environment()
+    found = entry.desk.object(entry.scope, compute, env)
+    for path in env.missing or ():
+        entry.desk.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
+    return found
 
 
 def _pending(entry: Entry) -> JsonObject:

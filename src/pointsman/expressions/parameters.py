@@ -54,6 +54,8 @@ class Parameters:
     reads: tuple[tuple[str, Read], ...]
     """(JSON pointer inside the tree, what its text reads)."""
     secrets: tuple[SecretText, ...]
+    fixed: bool
+    """Nothing in it depends on data: it is always the same."""
 
     def evaluate(self, env: Environment, *, missing: list[str] | None = None) -> Json:
         """The tree with its templates filled in. Raises `ExpressionFailed` with the pointer of the text.
@@ -67,7 +69,10 @@ def compile_parameters(value: Json, *, names: Names = NATIVE, spelling: Spelling
     """Compile a tree. Raises `ExpressionError` with the pointer of the text."""
     compiler = ParameterCompiler(names, spelling)
     fill = compiler.value(value, ())
-    return Parameters(fill or (lambda env, missing: value), tuple(compiler.reads), tuple(compiler.secrets))
+    found = tuple(compiler.reads), tuple(compiler.secrets)
+    if fill is None:
+        return Parameters(lambda env, missing: value, *found, fixed=True)
+    return Parameters(fill, *found, fixed=False)
 
 
 class ParameterCompiler:

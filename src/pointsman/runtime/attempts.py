@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pointsman.engine.commands import Execute
 from pointsman.runtime.feed import Delta
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId, Json, JsonObject
+
+NOTHING: Final[Mapping[int, Json]] = {}
 
 
 class Attempt:
@@ -19,7 +22,7 @@ class Attempt:
         self.execution = execution
         self._command = command
         self._world = world
-        self._known: dict[int, Json] = {}
+        self._known: Mapping[int, Json] = NOTHING
 
     async def remember(self) -> None:
         """Read what an attempt of the same name has paid for before a crash."""

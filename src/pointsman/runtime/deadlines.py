@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pointsman.engine.steps import Step
 
-
-class Due(NamedTuple):
-    at: float
-    task: asyncio.Task[Any]
+Due: TypeAlias = "tuple[float, asyncio.Task[Any]]"
+"""When, and who is cancelled then. A plain tuple: one is made for every step."""
 
 
 class Deadlines:
@@ -26,7 +24,7 @@ class Deadlines:
         """The attempt of `step` that `task` performs has so many seconds."""
         loop = asyncio.get_running_loop()
         at = loop.time() + seconds
-        self._due[step] = Due(at, task)
+        self._due[step] = at, task
         if self._timer is None or at < self._timer_at:
             self._arm(loop, at)
 
@@ -50,10 +48,10 @@ class Deadlines:
         self._timer = None
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for step, due in self._due.items():
-            if due.at <= now and step not in self._expired:
+        for step, (at, task) in self._due.items():
+            if at <= now and step not in self._expired:
                 self._expired.add(step)
-                due.task.cancel()
-        left = [due.at for step, due in self._due.items() if step not in self._expired]
+                task.cancel()
+        left = [at for step, (at, _) in self._due.items() if step not in self._expired]
         if left:
             self._arm(loop, min(left))

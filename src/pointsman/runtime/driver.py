@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pointsman.engine import commands
 from pointsman.engine.commands import Command, Execute
@@ -36,6 +36,9 @@ from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId
 
+IN_A_ROW_MAX: Final = 64
+"""Attempts before the event loop gets its turn: work that answers at once would let nobody else in."""
+
 
 class DriverLost(EngineBug):
     """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
@@ -56,6 +59,7 @@ class Driver:
         self.lanes: dict[Step, asyncio.Task[Any] | None] = {}
         self.ready: deque[Execute] = deque()
         self.busy = 0
+        self.in_a_row = 0
         self.stopped: set[Step] = set()
         self.places: dict[Step, cache.Place] = {}
         """Where the cache wants the results of steps that are being performed."""
@@ -207,6 +211,9 @@ class Driver:
                 self.places[step] = place
             if self.recovered:
                 await attempt.remember()
+            self.in_a_row += 1
+            if self.in_a_row % IN_A_ROW_MAX == 0:
+                await asyncio.sleep(0)
             return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
         except asyncio.CancelledError:
             return self._cancelled(command, task)

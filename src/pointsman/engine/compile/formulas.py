@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pointsman.definition.text import Text
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.plan import Output, Reducer, Test, Value
+from pointsman.engine.plan import Fixed, Output, Reducer, Test, Value
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.names import Names
@@ -74,6 +74,8 @@ class Formulas:
     def tree(self, source: Json) -> Value:
         """A JSON tree whose texts are templates."""
         parameters = compile_parameters(source, names=self.names, spelling=self.spelling)
+        if parameters.fixed:
+            return Fixed(source)
         return lambda env: parameters.evaluate(env, missing=env.missing)
 
     def path(self, source: str) -> Path:

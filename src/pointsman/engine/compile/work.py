@@ -14,7 +14,7 @@ from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import Retry, Value, Work, WorkSpec
+from pointsman.engine.plan import Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
@@ -127,7 +127,9 @@ def judge_input(questions: list[Question]) -> Value:
 def tool_input(config: ToolConfig, formulas: Formulas, given: Value | None) -> Value:
     """`{tool, parameters}`; the node's inputs are the parameters where it names none."""
     parameters = formulas.tree(config.parameters) if config.parameters is not None else given
-    return lambda env: {"tool": config.tool, "parameters": parameters(env) if parameters is not None else {}}
+    if parameters is None or isinstance(parameters, Fixed):
+        return Fixed({"tool": config.tool, "parameters": parameters.value if parameters is not None else {}})
+    return lambda env: {"tool": config.tool, "parameters": parameters(env)}
 
 
 def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
