@@ -191,8 +191,7 @@ def _implied(
             case LoopConfig(body=body) if body:
                 yield from _implied_body(position, body, index, edges, out)
             case HumanConfig(on_timeout=str(name)) if name in index:
-                for target in _unreached((index[name],), edges, out[position]):
-                    yield position, target, "timeout"
+                yield position, index[name], "timeout"  # its other edges there belong to what a person answers
             case AgentConfig():
                 targets = {edges[edge].target for edge in out[position]}
                 for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
