@@ -122,7 +122,7 @@ def test_the_cache_of_a_node_is_shared_as_widely_as_it_says(cache: str, made: in
     assert len(searches.queries) == made
 
 
-@pytest.mark.requirement("S3-94")
+@pytest.mark.requirement("S3-20", "S3-94")
 def test_each_node_has_its_duration_retries_cache_hits_and_status() -> None:
     searches = Searches(failing=1)
     document = looping("execution")

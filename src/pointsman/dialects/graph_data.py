@@ -87,7 +87,7 @@ def state_of(flow: DataFlow, nodes: Iterable[str]) -> JsonObject:
     for path in sorted(flow.all_written):
         if path[0] in _LISTS and len(path) == (2 if path[0] == "verdicts" else 1):
             state[".".join((path[0], "*") if len(path) == 2 else path)] = {"reduce": "append"}
-        elif path[0] in _OBJECTS:
+        elif path[0] in _OBJECTS and len(path) > 1:  # a field that is only written whole may be a text
             state.setdefault(path[0], {"reduce": "merge"})
     for read in flow.reads:
         prefix = _indexed(read)
