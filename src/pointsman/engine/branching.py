@@ -129,13 +129,10 @@ def pump(desk: Desk, opening: Opening) -> None:
     most = does.parallel_max or desk.plan.limits.parallel
     raised = desk.state.limits.get("parallel")
     most = int(raised) if raised is not None and does.parallel_max is None else most
-    if opening.running >= most or opening.next >= opening.total:
-        return
-    edges, total = {edge.id: edge for edge in does.starts}, opening.total
-    while opening.running < most and opening.next < total:
+    while opening.running < most and opening.next < opening.total:
         branch = opening.next
         scope = desk.scope(opening.branch_scope(branch))
-        edge = edges[opening.starts[branch % len(opening.starts)]]
+        edge = does.by_id[opening.starts[branch % len(opening.starts)]]
         desk.go(Arrive(edge.target, scope.key, edge, opening.step))
 
 

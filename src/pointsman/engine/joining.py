@@ -71,13 +71,12 @@ def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
     """What the branches brought, in branch order; failures too where they are wanted."""
     does = desk.node(opening.step).does
     assert isinstance(does, Fork)
-    edges = {edge.id: edge.target for edge in does.starts}
     found: list[GatheredResult] = []
     for branch in sorted(opening.settled):
         settled = opening.settled[branch]
         wanted = settled.outcome == "arrived" or (settled.outcome == "failed" and does.on_branch_error == "continue")
         if wanted:
-            start = edges[opening.starts[branch % len(opening.starts)]]
+            start = does.by_id[opening.starts[branch % len(opening.starts)]].target
             number = branch // len(opening.starts)
             key = opening.keys[number] if number < len(opening.keys) and opening.items is not None else start
             found.append(

@@ -80,8 +80,10 @@ def trip(desk: Desk, tripped: Tripped) -> None:
 def watch(desk: Desk) -> None:
     """See that the clock is asked about the limits of time."""
     state, limits = desk.state, desk.plan.limits
+    if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
+        return
     worked, most = allowed(desk, WORKED, limits.execution_time_s), allowed(desk, CLOCK, limits.deadline_s)
-    if (worked is None and most is None) or state.handed_off:
+    if state.handed_off:
         return
     if worked is not None and state.working and WORKED not in state.timers:
         _set(desk, WORKED, state.at + max(0.0, worked - _worked(state)))

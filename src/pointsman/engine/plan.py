@@ -142,6 +142,7 @@ class Fork(Struct, frozen=True, kw_only=True, gc=False):
     """`parallel`: branches × items. `starts` are the edges a branch begins with, in order."""
 
     starts: tuple[PlanEdge, ...]
+    by_id: Mapping[str, PlanEdge]
     items: Value | None = None
     item_name: str | None = None
     parallel_max: int | None = None

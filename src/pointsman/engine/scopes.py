@@ -49,6 +49,7 @@ def opened(state: ExecutionState, event: events.ScopesOpened) -> None:
         scope.data.shared(),
         nodes,
         event.joined,
+        len(event.starts) * (1 if event.items is None else len(event.items)),
     )
 
 

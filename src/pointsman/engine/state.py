@@ -124,6 +124,8 @@ class Opening(Struct, eq=False):
     """The data as it was when it opened: what every branch begins with."""
     base_nodes: Mapping[str, Json]
     joined: bool
+    total: int
+    """How many branches there are."""
     next: int = 0
     """The first branch that has not begun."""
     settled: dict[int, BranchState] = {}
@@ -131,11 +133,6 @@ class Opening(Struct, eq=False):
     running: int = 0
     detached: bool = False
     """Its join has fired; what still runs inside reaches nothing outside."""
-
-    @property
-    def total(self) -> int:
-        """How many branches there are."""
-        return len(self.starts) * (1 if self.items is None else len(self.items))
 
     def branch_scope(self, branch: int) -> Scope:
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.thread))

@@ -85,8 +85,10 @@ def fork_of(config: ParallelConfig, formulas: Formulas, graph: Graph, node: int,
     """A parallel with its branch edges and the join that closes it."""
     shape = graph.forks[node]
     join = graph.join_of.get(node)
+    starts = tuple(edges[number] for number in _named_order(config, shape.starts, edges))
     return Fork(
-        starts=tuple(edges[number] for number in _named_order(config, shape.starts, edges)),
+        starts=starts,
+        by_id={edge.id: edge for edge in starts},
         items=formulas.value(config.items) if config.items is not None else None,
         item_name=config.as_,
         parallel_max=config.max_parallel,
