@@ -36,6 +36,8 @@ class OpenGate(NamedTuple):
 def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     """Nothing more happens by itself: ended, paused, or only people and events can go on, here and below."""
     state = driver.state
+    if driver.committing:
+        return False  # What it decided is not durable yet.
     if state.ended:
         return True
     if state.stands_still:

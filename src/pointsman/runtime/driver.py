@@ -64,6 +64,10 @@ class Driver:
         self.places: dict[Step, cache.Place] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
+        self.committing = 0
+        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        self._asked_early = False
+        """Somebody asked about the state while a row was under way: to be told again once it is durable."""
         self._status = ""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
@@ -89,17 +93,20 @@ class Driver:
         if status != self._status:
             self._status = status
             summary = summary_of(self.execution, self.state, status)
+        self.committing += 1
         try:
             await self.world.journal.append(self.execution, row, summary=summary)
         except BaseException as why:
             self.failure = why
             self._wake()
             raise
+        finally:
+            self.committing -= 1
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
         if self.state.ended:
             await self.world.turn_ended(self.state)
-        if summary is not None:
+        if summary is not None or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
 
@@ -260,6 +267,7 @@ class Driver:
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, []
+        self._asked_early = False
         for future in changed:
             if not future.done():
                 future.set_result(None)
@@ -269,6 +277,7 @@ class Driver:
         while not holds():
             if self.failure is not None:
                 raise self.failure
+            self._asked_early = self._asked_early or self.committing > 0
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._changed.append(future)
             await future
