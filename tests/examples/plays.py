@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ class Played:
 
 
 @contextmanager
-def overheard() -> Iterator[list[ModelRequest]]:
+def overheard() -> Generator[list[ModelRequest]]:
     """Everything models are asked meanwhile."""
     asked: list[ModelRequest] = []
     ask = PydanticModels.ask
