@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pointsman.app.bulletins import bulletins, observability_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
@@ -226,6 +227,8 @@ class Pointsman:
             options["pins"] = pins
         if is_conversational(definition):
             options["history"] = len(history)
+        if definition.config is not None and definition.config.observability is not None:
+            options["observability"] = definition.config.observability
         return options
 
     async def open(self, execution: str) -> Execution:
@@ -278,6 +281,13 @@ class Pointsman:
         state = await self.runtime.load(ExecutionId(execution))
         rows = [row async for row in self.store.journal.read(ExecutionId(execution))]
         return await family_view(self.runtime, state, rows)
+
+    async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
+        """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""
+        state = await self.runtime.load(ExecutionId(execution))
+        level = observability_of(state.options)
+        rows = [row async for row in self.store.journal.read(ExecutionId(execution), after=after)]
+        return [one for row in rows for one in bulletins(ExecutionId(execution), row, level)]
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""

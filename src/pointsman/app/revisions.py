@@ -16,9 +16,13 @@ class NoSuchRevision(CallerError):
     code = "no-such-revision"
 
 
-async def list_workflows(app: Pointsman, workflow: str | None = None) -> list[JsonObject]:
-    """The latest revision of each saved workflow; or all revisions of one, newest first."""
+async def list_workflows(
+    app: Pointsman, workflow: str | None = None, *, include_disabled: bool = False
+) -> list[JsonObject]:
+    """The latest revision of each saved workflow that is not switched off; or all revisions of one, newest first."""
     entries = await app.workflows(workflow)
+    if workflow is None and not include_disabled:
+        entries = [entry for entry in entries if entry.enabled]
     if workflow is not None and not entries:
         await app.library.saved(workflow)  # raises, with the names that are known
     return [entry_view(entry) for entry in entries]
@@ -34,6 +38,7 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
         "createdAt": entry.created,
         "author": entry.author,
         "digest": entry.digest,
+        "enabled": entry.enabled,
     }
 
 

@@ -22,11 +22,12 @@ def workflows() -> None:
 
 
 @workflows.command("list")
+@click.option("--all", "include_disabled", is_flag=True, help="List those that are switched off too.")
 @json_option
 @store_option
-def list_(*, as_json: bool, store: str | None) -> None:
+def list_(*, include_disabled: bool, as_json: bool, store: str | None) -> None:
     """The latest revision of each saved workflow."""
-    _print_entries(go(_entries(store, None)), as_json=as_json)
+    _print_entries(go(_entries(store, None, include_disabled=include_disabled)), as_json=as_json)
 
 
 @workflows.command()
@@ -38,9 +39,9 @@ def versions(workflow: str, *, as_json: bool, store: str | None) -> None:
     _print_entries(go(_entries(store, workflow)), as_json=as_json)
 
 
-async def _entries(store: str | None, workflow: str | None) -> list[JsonObject]:
+async def _entries(store: str | None, workflow: str | None, *, include_disabled: bool = False) -> list[JsonObject]:
     async with installation(store) as app:
-        return await list_workflows(app, workflow)
+        return await list_workflows(app, workflow, include_disabled=include_disabled)
 
 
 def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:

@@ -45,12 +45,21 @@ def _semver(value: str) -> str:
     return value
 
 
+RESERVED_IDS: Final = ("executions", "check", "validate", "generate")
+"""Words of addresses beside which workflows stand: as an id they would hide what is there."""
+
+
 def _workflow_id(value: WorkflowId) -> WorkflowId:
     if not _ID.fullmatch(value):
         raise ValueError(
             "must begin with a letter or digit and have only letters, digits, '.', '_' and '-' (at most 200)"
         )
+    if value in RESERVED_IDS:
+        raise ValueError(f"must not be a word of addresses: {', '.join(RESERVED_IDS)}")
     return value
+
+
+_ID_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_ID.pattern}$", "not": {"enum": [*RESERVED_IDS]}}
 
 
 class Trigger(Shape):
@@ -91,7 +100,7 @@ class Workflow(Shape):
 
     pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
     """The version of the format; optional on reading, always written."""
-    id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
+    id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra=_ID_SCHEMA)]
     """Unique in its store."""
     name: Text | None = None
     description: Text | None = None

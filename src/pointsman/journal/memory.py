@@ -139,6 +139,7 @@ def entry_of(saved: SavedWorkflow) -> WorkflowEntry:
         created=draft.created,
         author=draft.author,
         digest=saved.digest,
+        enabled=draft.native.get("enabled") is not False,
     )
 
 

@@ -71,6 +71,8 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True):
     created: Instant
     author: str
     digest: str
+    enabled: bool = True
+    """False: it is switched off; lists hide it unless asked."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True):

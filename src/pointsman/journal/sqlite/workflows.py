@@ -17,14 +17,15 @@ from pointsman.values import Instant, Json, WorkflowId
 
 ENTRY: Final = "id, revision, name, version, dialect, created, author, digest"
 WHOLE: Final = f"{ENTRY}, text, native"
+LISTED: Final = f"{ENTRY}, coalesce(json_extract(CAST(native AS TEXT), '$.enabled'), 1)"
 LATEST: Final = f"""
-    SELECT {ENTRY} FROM workflows AS w
+    SELECT {LISTED} FROM workflows AS w
     WHERE id NOT IN (SELECT id FROM deleted_workflows)
         AND revision = (SELECT max(revision) FROM workflows WHERE id = w.id)
     ORDER BY id
 """
 
-EntryRow = tuple[str, int, str, str, str, float, str, str]
+EntryRow = tuple[str, int, str, str, str, float, str, str, int]
 WholeRow = tuple[str, int, str, str, str, float, str, str, str, bytes]
 
 
@@ -47,7 +48,7 @@ class SqliteWorkflows:
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         statement, values = LATEST, ()
         if workflow is not None:
-            statement, values = f"SELECT {ENTRY} FROM workflows WHERE id = ? ORDER BY revision DESC", (workflow,)
+            statement, values = f"SELECT {LISTED} FROM workflows WHERE id = ? ORDER BY revision DESC", (workflow,)
         rows: list[EntryRow] = await self._read(lambda connection: connection.execute(statement, values).fetchall())
         return [entry_of(row) for row in rows]
 
@@ -123,7 +124,7 @@ def saved_of(row: WholeRow) -> SavedWorkflow:
 
 
 def entry_of(row: EntryRow) -> WorkflowEntry:
-    identifier, revision, name, version, dialect, created, author, digest = row
+    identifier, revision, name, version, dialect, created, author, digest, enabled = row
     return WorkflowEntry(
         id=WorkflowId(identifier),
         revision=revision,
@@ -133,4 +134,5 @@ def entry_of(row: EntryRow) -> WorkflowEntry:
         created=Instant(created),
         author=author,
         digest=digest,
+        enabled=bool(enabled),
     )

@@ -1,0 +1,124 @@
+"""Bulletins: what a feed tells of an execution, in the words its subscribers know.
+
+The journal says everything; a bulletin says what concerns people. Which ones a feed carries is the workflow's
+`observability`: `minimal` how it ended and what went wrong, `standard` each step too, `full` inputs and results too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from pointsman.app.views import HIDDEN, failure_view
+from pointsman.engine import events
+from pointsman.engine.reports import Usage
+from pointsman.engine.steps import Step
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Json, JsonObject
+
+Observability: TypeAlias = Literal["minimal", "standard", "full"]
+
+MINIMAL: Final = frozenset(
+    {
+        "workflow.node.error",
+        "workflow.human.required",
+        "workflow.complete",
+        "workflow.failed",
+        "workflow.cancelled",
+        "workflow.interrupted",
+    }
+)
+"""What everybody must hear: errors, ends, and that a person is waited for."""
+
+
+def observability_of(options: JsonObject) -> Observability:
+    """What an execution was started with."""
+    said = options.get("observability")
+    return said if said in ("minimal", "full") else "standard"
+
+
+def bulletins(execution: ExecutionId, row: Row, observability: Observability = "standard") -> Iterator[JsonObject]:
+    """One committed row as bulletins, in order. `id` is `<seq>.<n>`: a subscriber goes on behind the last one seen."""
+    last = len(row.events)
+    for number, event in enumerate(row.events):
+        for name, told, shown in _said(event):
+            if observability == "minimal" and name not in MINIMAL:
+                continue
+            step: Step | None = getattr(event, "step", None)
+            if step is not None and step.node.endswith(HIDDEN):
+                continue
+            yield _bulletin(execution, row, number, name, step) | told | (shown if observability == "full" else {})
+    if observability != "minimal":
+        yield _bulletin(execution, row, last, "workflow.checkpoint.saved", None)
+
+
+def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: Step | None) -> JsonObject:
+    found: JsonObject = {
+        "id": f"{row.seq}.{number}",
+        "event": name,
+        "executionId": execution,
+        "seq": row.seq,
+        "at": row.at,
+    }
+    if step is not None:
+        found["nodeId"] = step.node
+        found["step"] = str(step)
+    return found
+
+
+Said: TypeAlias = tuple[str, JsonObject, JsonObject]
+"""Name, what every reader is told, what only `full` shows."""
+
+
+def _said(event: events.Event) -> Iterator[Said]:
+    match event:
+        case events.StepStarted():
+            yield "workflow.node.start", {}, {"input": event.input}
+        case events.StepSucceeded():
+            yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
+            if event.usage is not None:
+                yield "workflow.usage", {"usage": _plain(event.usage)}, {}
+        case events.StepPassed(said={"skipped": True}):
+            yield "workflow.node.skipped", {}, {}
+        case events.StepPassed():
+            yield "workflow.node.complete", {}, {"result": event.result}
+        case events.StepFailed():
+            error = failure_view(event.failure, event.step.node)
+            name = "workflow.node.error" if event.final else "workflow.node.retry"
+            yield name, {"attempt": event.attempt, "error": error}, {}
+        case events.LeavingFailed():
+            yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
+        case events.GateOpened():
+            asked: JsonObject = {"gateId": event.gate, "message": event.message, "options": [*event.options]}
+            yield "workflow.human.required", asked, {"shown": event.shown}
+        case events.GateClosed():
+            yield "workflow.human.answered", {"action": event.action, "by": event.by}, {"data": event.data}
+        case _:
+            yield from _life(event)
+
+
+def _life(event: events.Event) -> Iterator[Said]:
+    match event:
+        case events.ExecutionStarted():
+            yield "workflow.start", {"workflowId": event.workflow}, {"input": event.input}
+        case events.ExecutionPaused():
+            yield "workflow.paused", {"by": event.by}, {}
+        case events.ExecutionResumed() | events.ExecutionRetried():
+            yield "workflow.resumed", {"by": event.by}, {}
+        case events.ExecutionInterrupted():
+            yield "workflow.interrupted", {"limit": event.limit, "message": event.message}, {}
+        case events.ExecutionCompleted():
+            yield "workflow.complete", {}, {"output": event.output}
+        case events.ExecutionFailed():
+            failed = event.step.node if event.step is not None else None
+            yield "workflow.failed", {"error": failure_view(event.failure, failed)}, {}
+        case events.ExecutionCancelled():
+            yield "workflow.cancelled", {"reason": event.reason, "by": event.by}, {}
+        case _:
+            pass
+
+
+def _plain(value: Usage) -> Json:
+    return msgspec.to_builtins(value)
