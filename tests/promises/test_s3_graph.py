@@ -102,9 +102,8 @@ def test_a_step_is_known_by_its_node_branch_and_visit_and_gets_what_its_branch_m
     steps = [str(event["step"]) for event in played.told("step_succeeded")]
     assert len(steps) == len(set(steps)) == 2 + 2 * 2, "no branch or round swallowed another's"
     checks = [event for event in played.told("step_started") if event["node"] == "check"]
-    places = {cast("list[JsonObject]", event["scope"])[0]["branch"] for event in checks}
+    places = {cast(int, cast("list[JsonObject]", event["scope"])[0]["branch"]) for event in checks}
     assert places == {0, 1}
-    assert {str(event["step"]).partition("write")[2] for event in checks} == {""}
     assert [len(cast("list[Json]", said)) for said in cast(JsonObject, played.data["verdicts"]).values()] == [2, 2]
 
 
