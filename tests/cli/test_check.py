@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pointsman.values import JsonObject
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -80,7 +81,10 @@ def test_a_called_workflow_is_looked_up_among_the_saved_ones(prompt: Prompt) -> 
 
 
 def test_control_characters_of_a_document_do_not_reach_the_terminal(prompt: Prompt) -> None:
-    hostile = {"nodes": [{"id": "\x1b[2Jx", "type": "agent", "config": {}}], "edges": [{"source": "\x1b]0;y\x07"}]}
+    hostile: JsonObject = {
+        "nodes": [{"id": "\x1b[2Jx", "type": "agent", "config": {}}],
+        "edges": [{"source": "\x1b]0;y\x07"}],
+    }
     printed = prompt("check", written("hostile.json", json.dumps(hostile, ensure_ascii=False)))
     assert printed.code in (1, 2)
     assert "\x1b" not in printed.out

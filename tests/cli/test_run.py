@@ -12,7 +12,8 @@ from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 
 FIELDS = {
-    "executionId", "workflowId", "status", "output", "state", "path", "steps", "waiting", "errors", "usage", "durationMs",
+    "executionId", "workflowId", "status", "output", "state", "path", "steps", "waiting", "errors", "usage",
+    "durationMs",
 }  # fmt: skip
 
 
@@ -188,8 +189,12 @@ edges: []
 
 
 def test_a_chat_talks_line_by_line_and_keeps_what_was_said(prompt: Prompt) -> None:
-    text = "pointsman: 1\nid: talk\nconfig: {conversational: true}\nnodes: [{id: a, type: agent, config: {}}]\nedges: []\n"
-    script = written("s.yaml", "rules: [{node: a, contains: One, text: First.}, {node: a, contains: Two, text: Second.}]")
+    text = (
+        "pointsman: 1\nid: talk\nconfig: {conversational: true}\nnodes: [{id: a, type: agent, config: {}}]\nedges: []\n"
+    )
+    script = written(
+        "s.yaml", "rules: [{node: a, contains: One, text: First.}, {node: a, contains: Two, text: Second.}]"
+    )
     printed = prompt(
         "chat", written("talk.yaml", text), "--session", "s", "--script", script, stdin="One\nTwo\n\nThree\n"
     )

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from pointsman.app.installation import Pointsman
+from pointsman.app.views import scope_view
 from pointsman.definition.text import read_text
 from pointsman.engine import events
 from pointsman.engine.reports import Usage
@@ -37,7 +38,7 @@ class Span:
         return {
             "step": str(self.step),
             "node": self.step.node,
-            "scope": msgspec.to_builtins(self.step.scope),
+            "scope": scope_view(self.step.scope),
             "visit": self.step.visit,
             "kind": self.kind,
             "attempt": self.attempt,

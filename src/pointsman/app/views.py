@@ -9,6 +9,7 @@ import msgspec
 from pointsman.engine import events
 from pointsman.engine.failures import Failure
 from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.steps import Scope
 from pointsman.ports import Row
 from pointsman.runtime.status import status_of
 from pointsman.values import Json, JsonObject
@@ -28,11 +29,16 @@ def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
         found["step"] = str(step)
         found["node"] = step.node
         if step.scope:
-            found["scope"] = msgspec.to_builtins(step.scope)
+            found["scope"] = scope_view(step.scope)
     after = getattr(event, "after", None)
     if after is not None:
         found["after"] = str(after)
     return found
+
+
+def scope_view(scope: Scope) -> list[Json]:
+    """The open branches around a step, outermost first."""
+    return [{"parallel": one.parallel, "visit": one.visit, "branch": one.branch} for one in scope]
 
 
 def path_of(rows: Iterable[Row]) -> list[str]:

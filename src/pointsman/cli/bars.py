@@ -56,8 +56,8 @@ def _lanes(spans: list[JsonObject]) -> dict[Lane, list[JsonObject]]:
 
 
 def _label(lane: list[JsonObject]) -> str:
-    scope = cast("list[list[object]]", lane[0]["scope"])
-    inside = "".join(f"{parallel}[{branch}] " for parallel, _, branch in scope)
+    scope = cast("list[JsonObject]", lane[0]["scope"])
+    inside = "".join(f"{one['parallel']}[{one['branch']}] " for one in scope)
     return shown("  " * len(scope) + inside + str(lane[0]["name"]))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, TextIO, cast
 
 import click
+from click.shell_completion import shell_complete
 
 from pointsman import __version__
 from pointsman.cli.entry import root
@@ -25,6 +26,9 @@ from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
+
+COMPLETE: Final = "_POINTSMAN_COMPLETE"
+"""Set by a shell that wants to know how a line could go on."""
 
 FAILED: Final = 1
 MISUSED: Final = 2
@@ -65,7 +69,9 @@ def run_guarded(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str], seen: Face) -> int:
     try:
         _check_encoding(arguments)
-        code: object = root.main([*arguments], prog_name="pointsman", standalone_mode=False, obj=seen)
+        code = _invoked(arguments, seen)
+    except click.exceptions.Exit as why:
+        return why.exit_code
     except click.exceptions.NoArgsIsHelpError as why:
         click.echo(why.format_message(), err=True)
         return MISUSED
@@ -83,6 +89,15 @@ def _run(arguments: Sequence[str], seen: Face) -> int:
     except Exception as why:
         return _unexpected(why, arguments, seen)
     return code if isinstance(code, int) else 0
+
+
+def _invoked(arguments: Sequence[str], seen: Face) -> object:
+    """As `root.main`, which would hide that nobody reads the output any more."""
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        return shell_complete(root, {"obj": seen}, "pointsman", COMPLETE, instruction)
+    with root.make_context("pointsman", [*arguments], obj=seen) as ctx:
+        return root.invoke(ctx)
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:

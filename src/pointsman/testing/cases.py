@@ -103,6 +103,9 @@ async def _drive(execution: Execution, case: Case) -> tuple[Answer, ...]:
     for name, data in case.signals.items():
         await execution.signal(name, data)
         answers = await drive(execution, answers)
+    if case.time_passes is not None:
+        await asyncio.sleep(case.time_passes)
+        answers = await drive(execution, answers)
     return answers
 
 

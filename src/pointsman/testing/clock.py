@@ -7,6 +7,7 @@ loop idle ─▶ a thread works?  yes: wait for it, in real time
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
@@ -18,6 +19,8 @@ T = TypeVar("T")
 
 BEGIN: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: virtual time begins here, so that what it stamps is always the same."""
+RESOLUTION_S: Final = 1e-6
+"""Unix seconds are no finer than this in a float."""
 STUCK_S: Final = 30.0
 """Real seconds without anything that could happen."""
 
@@ -36,7 +39,8 @@ class VirtualClock:
 
     async def sleep_until(self, at: float) -> None:
         """Takes no real time once nothing else can happen before."""
-        await asyncio.sleep(max(0.0, at - self.now()))
+        while (left := at - self.now()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
+            await asyncio.sleep(max(left, RESOLUTION_S))
 
 
 class _Leaping(selectors.BaseSelector):
@@ -49,6 +53,8 @@ class _Leaping(selectors.BaseSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self._real.select(0)
+        # The loop calls what is due before now, not at it; far from zero its own tolerance is below what a float tells.
+        self.now = math.nextafter(self.now, math.inf)
         if ready or (timeout is not None and timeout <= 0):
             return ready
         if self.threads:
@@ -93,6 +99,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._leaping.threads += 1
         future.add_done_callback(self._thread_ended)
         return future
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
+        """Its threads end in real time as well."""
+        self._leaping.threads += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._leaping.threads -= 1
 
     def _thread_ended(self, _: asyncio.Future[Any]) -> None:
         self._leaping.threads -= 1

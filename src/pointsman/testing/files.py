@@ -20,6 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from pointsman.definition.documents import BYTES_MAX, read_document
 from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
+from pointsman.definition.quantities import read_duration
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
@@ -45,6 +46,13 @@ def _listed(value: object) -> object:
     return value if value is None or isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType] - pydantic looks into it
 
 
+def _duration(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("must be a number with a unit, such as 8d")
+    return read_duration(value).seconds
+
+
+Seconds = Annotated[float, BeforeValidator(_duration)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Said = Annotated[tuple[str | JsonObject, ...], BeforeValidator(_listed)]
 
@@ -87,6 +95,8 @@ class Case(_Part):
     """Node -> what is said at its gates, one after another: an action, or {action, data, comment}."""
     signals: JsonObject = {}
     """Events delivered, in order, while it waits: name -> data."""
+    time_passes: Seconds | None = None
+    """So much time passes after that (`8d`): what is left open may time out."""
     saved: Texts = ()
     """Workflow files to save before: those it calls."""
     settings: JsonObject = {}

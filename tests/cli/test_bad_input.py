@@ -1,0 +1,215 @@
+"""Whatever is typed, named or stored: one message, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+BOMB = b"".join(
+    b"%c: &%c [%s]\n" % (97 + n, 97 + n, b", ".join([b"x" if not n else b"*%c" % (96 + n)] * 9)) for n in range(9)
+)
+"""Nine levels of nine aliases each: a few hundred bytes that mean 387 million texts."""
+FILES = {
+    "directory": None,
+    "binary.json": bytes(range(256)) * 40,
+    "empty.yaml": b"",
+    "spaces.json": b"  \n ",
+    "half.json": b'{"nodes": [',
+    "flow.yaml": b"a: [1\nb: 2",
+    "tabs.yaml": b"a:\n\t- b",
+    "huge.json": b"[" + b"1," * 9_000_000 + b"1]",
+    "deep.json": b"[" * 100_000,
+    "latin.yaml": "name: Müller".encode("latin-1"),
+    "twice.json": b'{"id": 1, "id": 2}',
+    "number.json": b"42",
+    "list.json": b"[]",
+    "null.json": b"null",
+    "bomb.yaml": BOMB,
+    "cycle.yaml": b"a: &a [*a]",
+    "python.yaml": b"a: !!python/object/apply:os.system [id]",
+    "surrogate.json": b'{"id": "\\ud800", "nodes": [], "edges": []}',
+    "words.txt": b"Please run my workflow.",
+}
+UNREADABLE = {
+    "directory", "binary.json", "empty.yaml", "spaces.json", "half.json", "flow.yaml", "tabs.yaml", "huge.json",
+    "deep.json", "latin.yaml", "bomb.yaml", "cycle.yaml", "python.yaml",
+}  # fmt: skip
+
+
+def made(name: str) -> str:
+    content = FILES[name]
+    if content is None:
+        Path(name).mkdir()
+    else:
+        Path(name).write_bytes(content)
+    return name
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_is_too_odd_to_be_told_about(prompt: Prompt, name: str) -> None:
+    printed = prompt("check", made(name), "--json")
+    assert printed.code == (2 if name in UNREADABLE else 1)
+    assert printed.json["ok"] is False
+    assert printed.json["problems"][0]["message"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_is_too_odd_to_be_refused(prompt: Prompt, name: str) -> None:
+    printed = prompt("run", made(name), "--json")
+    assert printed.code == (2 if name in UNREADABLE else 1)
+    assert printed.json["status"] == "refused"
+    assert printed.json["errors"][0]["message"]
+    assert "bug" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("bom", "encoding"), [(b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8")]
+)
+def test_other_encodings_of_unicode_are_read(prompt: Prompt, bom: bytes, encoding: str) -> None:
+    Path("flow.yaml").write_bytes(bom + flows.CHAIN.encode(encoding))
+    assert prompt("check", "flow.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nothing"],
+        ["--nothing"],
+        ["run"],
+        ["run", "flow.yaml", "--nothing"],
+        ["run", "flow.yaml", "extra"],
+        ["run", "flow.yaml", "-i", "no equals sign"],
+        ["run", "flow.yaml", "-i", "=value"],
+        ["run", "flow.yaml", "--input", '{"a": }'],
+        ["run", "flow.yaml", "--input", "@none.json"],
+        ["run", "flow.yaml", "--input", "@."],
+        ["run", "flow.yaml", "--input", "7"],
+        ["run", "flow.yaml", "--input", "text", "-i", "a=b"],
+        ["run", "flow.yaml", "--answer", "nothing"],
+        ["run", "flow.yaml", "--answer", "gate="],
+        ["run", "flow.yaml", "--answer", "gate=[1]"],
+        ["run", "flow.yaml", "--answer", "gate={"],
+        ["run", "flow.yaml", "--answer", 'gate={"data": 1}'],
+        ["run", "flow.yaml", "--answer", 'gate={"action": "a", "colour": 1}'],
+        ["run", "flow.yaml", "--durability", "often"],
+        ["run", "flow.yaml", "--dialect", "klingon"],
+        ["run", "flow.yaml", "--script", "none.yaml"],
+        ["run", "nowhere"],
+        ["run", "nowhere.yaml"],
+        ["run", "no/where"],
+        ["run", "\udcff"],
+        ["check"],
+        ["convert", "flow.yaml"],
+        ["convert", "flow.yaml", "--to", "latin"],
+        ["convert", "flow.yaml", "--to", "native", "--out", "no/such/directory.json"],
+        ["answer", "exec-none", "gate", "{"],
+        ["resume", "exec-none", "--limit", "steps=many"],
+        ["resume", "exec-none", "--limit", "steps=-1"],
+        ["resume", "exec-none", "--limit", "steps=nan"],
+        ["list", "--limit", "0"],
+        ["list", "--status", "lost"],
+        ["workflows", "nothing"],
+        ["workflows", "get", "nothing"],
+        ["workflows", "delete", "nothing"],
+        ["workflows", "versions", "nothing"],
+        ["workflows", "diff", "nothing"],
+        ["test", "nowhere"],
+        ["completion", "powershell"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_says_why(prompt: Prompt, arguments: list[str]) -> None:
+    written("flow.yaml", flows.CHAIN)
+    printed = prompt(*arguments)
+    assert printed.code == 2
+    assert printed.err
+    assert "bug" not in printed.err
+    assert printed.out == ""
+
+
+def test_wrong_usage_is_json_too_where_json_was_asked_for(prompt: Prompt) -> None:
+    printed = prompt("run", written("flow.yaml", flows.CHAIN), "--json", "--answer", "nothing")
+    assert (printed.code, printed.json["status"], printed.json["errors"][0]["code"]) == (2, "refused", "usage")
+
+
+def test_a_command_that_was_mistyped_gets_the_nearest_one(prompt: Prompt) -> None:
+    assert "Did you mean 'check'?" in prompt("chekc", "flow.yaml").err
+
+
+def test_input_in_a_file_is_told_with_its_place(prompt: Prompt) -> None:
+    written("in.json", '{"a": 1,\n "b": }')
+    printed = prompt("run", written("flow.yaml", flows.CHAIN), "--input", "@in.json")
+    assert printed.code == 2
+    assert "in.json:2:7" in printed.err
+
+
+def test_a_script_is_told_about_its_own_file(prompt: Prompt) -> None:
+    script = written("s.yaml", "rules:\n  - {nod: write}")
+    printed = prompt("run", written("flow.yaml", flows.CHAIN), "--script", script)
+    assert printed.code == 1
+    assert printed.err.startswith("s.yaml:2:6: error [unknown-key]")
+    assert "Did you mean 'node'?" in printed.err
+
+
+STORES = {
+    "no-scheme.db": "store-unknown",
+    "klingon://x": "store-unknown",
+    "sqlite:///directory.db": "store-missing",
+    "sqlite:///no/such/place.db": "store-missing",
+    "sqlite:///garbage.db": "store-foreign",
+    "sqlite:///other.db": "store-foreign",
+    "sqlite:///newer.db": "store-newer",
+    "sqlite:///": "store-missing",
+}
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_store_that_cannot_be_used_is_exit_code_1_and_says_what_to_do(prompt: Prompt, url: str) -> None:
+    Path("directory.db").mkdir()
+    Path("garbage.db").write_bytes(b"not a database at all, but longer than a header of one hundred bytes" * 4)
+    with sqlite3.connect("other.db") as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    prompt("list", "--store", "sqlite:///newer.db")
+    with sqlite3.connect("newer.db") as newer:
+        newer.execute("PRAGMA user_version = 999")
+    newer.close()
+    for command in (["list"], ["run", written("flow.yaml", flows.CHAIN)]):
+        printed = prompt(*command, "--store", url)
+        assert printed.code == 1
+        assert f"[{STORES[url]}]" in printed.err
+        assert "  → " in printed.err
+
+
+def test_a_store_that_is_held_by_another_is_told(prompt: Prompt) -> None:
+    prompt("list", "--store", "sqlite:///held.db")
+    holder = sqlite3.connect("held.db", isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    printed = prompt("list", "--store", "sqlite:///held.db")
+    holder.close()
+    assert (printed.code, "[store-locked]" in printed.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("x = ", "cannot be read"), ("stoer = 'x'", "Did you mean 'store'?"), ("delays = 'perhaps'", "delays")],
+)
+def test_settings_that_cannot_be_used_name_the_file_and_the_key(prompt: Prompt, text: str, told: str) -> None:
+    written("pointsman.toml", text)
+    printed = prompt("settings")
+    assert printed.code == 1
+    assert "pointsman.toml" in printed.err
+    assert told in printed.err
+
+
+def test_a_data_directory_that_cannot_be_made_is_told(prompt: Prompt, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file stands in the way", encoding="utf-8")
+    printed = prompt("list")
+    assert (printed.code, "--store" in printed.err) == (1, True)

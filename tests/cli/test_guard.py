@@ -1,0 +1,59 @@
+"""The guard: what nobody foresaw becomes a report, and secrets or tracebacks never become output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman import __version__
+from pointsman.cli import documents
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("what nobody foresaw")
+
+    monkeypatch.setattr(documents, "converted", fail)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_bug_is_one_line_and_a_file_to_report(prompt: Prompt, tmp_path: Path) -> None:
+    printed = prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native")
+    assert printed.code == 1
+    assert printed.out == ""
+    assert "bug [engine-bug] KeyError: 'what nobody foresaw'" in printed.err
+    assert "Traceback" not in printed.err
+    (report,) = tmp_path.glob("pointsman-bug-*.txt")
+    assert str(report) in printed.err
+    text = report.read_text(encoding="utf-8")
+    assert __version__ in text
+    assert "Traceback" in text
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_whole_traceback_is_shown_to_who_asks_for_it(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_DEBUG", "1")
+    assert "Traceback" in prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native").err
+
+
+def test_version_and_help_are_exit_code_0(prompt: Prompt) -> None:
+    assert prompt("--version").out == f"pointsman, version {__version__}\n"
+    assert prompt("--help").code == 0
+    assert "Usage: pointsman run" in prompt("run", "--help").out
+
+
+def test_the_demo_plays_both_workflows_offline(prompt: Prompt) -> None:
+    printed = prompt("demo")
+    assert printed.code == 0
+    assert "# Warehouse Optimization Proposal (REVISED)" in printed.out
+    assert "Two companies in Oslo wait for a call" in printed.out
+    assert printed.out.count("completed exec-") == 2
+    assert "CEO + Research" in printed.out
+    assert "--model openai:" in printed.out
+    assert "export GROQ_API_KEY=" in printed.out
+    assert "\x1b" not in printed.out

@@ -1,0 +1,126 @@
+"""Saved workflows, and what can be known of an installation."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+
+def test_a_workflow_is_saved_listed_read_and_deleted(prompt: Prompt) -> None:
+    file = written("chain.yaml", flows.CHAIN)
+    assert prompt("workflows", "save", file).out == "chain@1\n"
+    assert prompt("workflows", "save", file).out == "chain@1\n"
+    assert prompt("workflows", "get", "chain").out == flows.CHAIN
+    assert prompt("workflows", "list", "--json").json["workflows"][0]["id"] == "chain"
+    assert prompt("workflows", "delete", "chain").code == 0
+    assert prompt("workflows", "list", "--json").json == {"workflows": []}
+    assert prompt("workflows", "get", "chain").code == 2
+
+
+def test_revisions_are_kept_and_compared(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN))
+    changed = prompt(
+        "workflows", "save", written("chain.yaml", flows.CHAIN.replace("prompt: two", "prompt: 2")), "--json"
+    )
+    assert changed.code == 1, "a prompt is a text"
+    prompt("workflows", "save", written("chain.yaml", flows.CHAIN.replace("prompt: two", "prompt: zwei")))
+    versions = prompt("workflows", "versions", "chain", "--json").json["workflows"]
+    assert [one["revision"] for one in versions] == [2, 1]
+    lines = prompt("workflows", "diff", "chain").out.splitlines()
+    assert lines[:2] == ["--- chain@1", "+++ chain@2"]
+    assert [line for line in lines if line.startswith(("-  ", "+  "))] == [
+        "-  - {id: second, type: agent, config: {prompt: two}, outputs: {b: result}}",
+        "+  - {id: second, type: agent, config: {prompt: zwei}, outputs: {b: result}}",
+    ]
+    assert prompt("workflows", "diff", "chain", "2", "1").out.startswith("--- chain@2")
+    assert prompt("workflows", "diff", "chain", "1", "7").code == 2
+
+
+def test_an_invalid_workflow_is_saved_only_as_a_draft(prompt: Prompt) -> None:
+    file = written("broken.yaml", flows.BROKEN)
+    assert prompt("workflows", "save", file).code == 1
+    assert prompt("workflows", "save", file, "--draft").out == "broken@1\n"
+    assert prompt("run", "broken").code == 1
+
+
+def test_tools_of_a_script_are_listed(prompt: Prompt) -> None:
+    script = written("s.yaml", "tools: {web_search: {description: Search the web., result: []}}")
+    tools = prompt("tools", "--script", script, "--json").json["tools"]
+    assert [(tool["name"], tool["origin"]) for tool in tools] == [("web_search", "scripted")]
+    assert "Search the web." in prompt("tools", "--script", script).out
+
+
+def test_models_tell_the_default_and_never_a_key(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert prompt("models", "--json").json["default"] == "scripted"
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-very-secret")
+    printed = prompt("models", "--json")
+    assert [(one["name"], one["source"]) for one in printed.json["providers"]] == [("groq", "GROQ_API_KEY")]
+    assert printed.json["default"] is None
+    assert "very-secret" not in printed.out + prompt("models").out
+
+
+def test_settings_tell_their_sources_and_mask_secrets(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(
+        "pointsman.toml",
+        'language = "de"\n[providers.own]\nbase_url = "http://127.0.0.1:1/v1"\nkeys = ["top-secret"]\n',
+    )
+    monkeypatch.setenv("POINTSMAN_MODEL", "own:x")
+    printed = prompt("settings", "--store", "memory:", "--json")
+    found = printed.json
+    assert (found["store"]["value"], found["store"]["source"]) == ("memory:", "--store")
+    assert (found["model"]["value"], found["model"]["source"]) == ("own:x", "POINTSMAN_MODEL")
+    assert found["language"]["source"].endswith("pointsman.toml")
+    assert found["delays"]["source"] == "default"
+    assert found["providers"]["value"]["own"]["keys"] == 1
+    assert "top-secret" not in printed.out
+
+
+def test_an_unharmed_store_verifies_and_a_changed_one_does_not(prompt: Prompt) -> None:
+    import sqlite3
+
+    store = ["--store", "sqlite:///s.db"]
+    prompt("run", written("chain.yaml", flows.CHAIN), *store)
+    assert prompt("verify", *store, "--json").json == {"ok": True, "damage": []}
+    with sqlite3.connect("s.db") as connection:
+        connection.execute("UPDATE rows SET at = at + 1 WHERE rowid = (SELECT max(rowid) FROM rows)")
+    connection.close()
+    printed = prompt("verify", *store)
+    assert printed.code == 1
+    assert "is not what was written" in printed.out
+
+
+def test_the_doctor_tells_what_an_operator_should_know(prompt: Prompt) -> None:
+    told = prompt("doctor", "--store", "memory:", "--json").json
+    assert told["store"] == "memory:"
+    assert any("scripted model" in warning for warning in told["warnings"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(prompt: Prompt, shell: str) -> None:
+    assert "_POINTSMAN_COMPLETE" in prompt("completion", shell).out
+
+
+def completed(prompt: Prompt, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
+    """What bash would be offered for the last word."""
+    with monkeypatch.context() as patch:
+        patch.setenv("_POINTSMAN_COMPLETE", "bash_complete")
+        patch.setenv("COMP_WORDS", " ".join(("pointsman", *words)))
+        patch.setenv("COMP_CWORD", str(len(words)))
+        return [line.partition(",")[2] for line in prompt().out.splitlines() if line]
+
+
+def test_commands_ids_and_gates_are_completed(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
+    execution = prompt("run", "letter", "-i", "goal=x", "--json").json["executionId"]
+    assert completed(prompt, monkeypatch, "wor") == ["workflows"]
+    assert "letter" in completed(prompt, monkeypatch, "run", "let")
+    assert completed(prompt, monkeypatch, "show", "exec-") == [execution]
+    assert completed(prompt, monkeypatch, "answer", execution, "re") == ["review"]
+
+
+def test_completion_stays_silent_where_the_store_is_unusable(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_STORE", "sqlite:///no/such/place.db")
+    assert completed(prompt, monkeypatch, "show", "exec-") == []

@@ -1,0 +1,124 @@
+"""What can be seen of executions: list, show, events, timeline."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+
+from pointsman.cli.bars import bar_lines
+from pointsman.cli.progress import Board
+from pointsman.values import Json, JsonObject
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+
+def test_executions_are_listed_newest_first_and_can_be_narrowed(prompt: Prompt) -> None:
+    done = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
+    waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
+    listed = prompt("list", "--json").json["executions"]
+    assert [one["executionId"] for one in listed] == [waits, done]
+    assert [one["status"] for one in listed] == ["waiting", "completed"]
+    narrowed = prompt("list", "--status", "waiting", "--json").json["executions"]
+    assert [one["executionId"] for one in narrowed] == [waits]
+    assert prompt("list", "--workflow", "chain", "--limit", "1").out.split()[0] == done
+
+
+def test_show_tells_the_path_the_state_and_the_next_step(prompt: Prompt) -> None:
+    prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships")
+    execution = prompt("list").out.split()[0]
+    printed = prompt("show", execution)
+    assert printed.code == 0
+    assert "path: write" in printed.out
+    assert "goal: ships" in printed.out
+    assert f"pointsman answer {execution} review approve|again" in printed.out
+
+
+def test_events_are_the_journal_in_order_and_can_be_taken_up_anywhere(prompt: Prompt) -> None:
+    execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
+    events = [json.loads(line) for line in prompt("events", execution, "--jsonl").out.splitlines()]
+    assert [(event["seq"], event["n"]) for event in events] == sorted((event["seq"], event["n"]) for event in events)
+    assert events[0]["kind"] == "started"
+    assert events[-1]["kind"] == "completed"
+    later = prompt("events", execution, "--jsonl", "--after", "2").out.splitlines()
+    assert [json.loads(line) for line in later] == [event for event in events if event["seq"] > 2]
+    assert len(prompt("events", execution).out.splitlines()) == len(events)
+
+
+def test_following_ends_when_nothing_more_happens_by_itself(prompt: Prompt) -> None:
+    execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
+    printed = prompt("events", execution, "--follow", "--jsonl")
+    assert json.loads(printed.out.splitlines()[-1])["kind"] == "gate_opened"
+
+
+def test_a_timeline_has_a_span_per_attempt_and_an_account_per_node(prompt: Prompt) -> None:
+    text = flows.CHAIN.replace(
+        "config: {prompt: two}", "execution: {retries: 1, retryDelay: 1ms}, config: {prompt: two}"
+    )
+    script = written("s.yaml", "rules: [{node: second, attempt: 1, fail: 500}]")
+    execution = prompt("run", written("chain.yaml", text), "--script", script, "--json").json["executionId"]
+    told = prompt("timeline", execution, "--json").json
+    second = [(span["kind"], span["attempt"], span["status"]) for span in told["spans"] if span["node"] == "second"]
+    assert second == [("work", 1, "retried"), ("wait", 1, "done"), ("work", 2, "done")]
+    assert all(span["endMs"] >= span["startMs"] for span in told["spans"])
+    assert [(node["node"], node["modelCalls"]) for node in told["nodes"]] == [("first", 1), ("second", 1), ("third", 1)]
+
+
+def test_a_timeline_in_the_terminal_has_a_lane_per_node_and_branch(prompt: Prompt) -> None:
+    execution = prompt("run", written("fans.yaml", flows.FANS), "--json").json["executionId"]
+    lines = prompt("timeline", execution).out.splitlines()
+    labels = [line.split("│")[0].strip() for line in lines if "│" in line]
+    assert labels == ["split", "split[0] ask", "split[1] ask", "split[2] ask"]
+    assert any(line.startswith("all ") for line in lines)
+
+
+def test_bars_are_as_long_as_what_they_stand_for() -> None:
+    def span(node: str, begin: float, end: float) -> JsonObject:
+        common: JsonObject = {"step": node, "name": node, "scope": [], "kind": "work", "attempt": 1, "status": "done"}
+        return {**common, "node": node, "startMs": begin, "endMs": end}
+
+    lines = bar_lines({"durationMs": 1000.0, "spans": [span("a", 0, 250), span("b", 250, 1000)]})
+    a, b = (line.split("│")[1] for line in lines[:2])
+    assert abs(a.count("█") * 3 - b.count("█")) <= 3
+    assert b.index("█") == a.count("█")
+
+
+def event(kind: str, step: str = "", **more: Json) -> JsonObject:
+    return {"execution": "exec-1", "parent": None, "kind": kind, "step": step, "node": step.split("/")[-1], **more}
+
+
+def shown(board: Board) -> str:
+    with board.console.capture() as captured:
+        board.console.print(board)
+    return captured.get()
+
+
+def test_progress_shows_what_runs_counts_branches_and_rounds_and_streams_text() -> None:
+    board = Board(Console(width=100, force_terminal=False))
+    board.names["ask"] = "Ask them"
+    board.see(event("scopes_opened", "fan", starts=["e"], items=[1, 2, 3]))
+    board.see(event("step_started", "ask", scope=[{"parallel": "fan", "visit": 1, "branch": 0}]))
+    board.see(event("delta", "ask", delta={"kind": "text", "text": "Once upon\na time"}))
+    board.see(event("branch_settled", "fan", outcome="arrived"))
+    board.see(event("loop_round", "again", round=2))
+    text = shown(board)
+    assert "Ask them" in text
+    assert "Once upon a time" in text
+    assert "fan 1/3" in text
+    assert "again round 2" in text
+    board.see(event("step_succeeded", "ask", usage={"model_calls": 1, "input_tokens": 3, "output_tokens": 4}))
+    assert "1 steps, 1 model calls, 7 tokens" in shown(board)
+    assert "Ask them" not in shown(board)
+
+
+def test_progress_tells_retries_failures_and_gates_for_good() -> None:
+    board = Board(Console(width=100, force_terminal=False))
+    with board.console.capture() as captured:
+        board.see(event("step_started", "write"))
+        board.see(event("step_failed", "write", final=False, failure={"code": "model-busy", "message": "429"}))
+        assert "model-busy: will be tried again" in str(board.running["exec-1/write"].note)
+        board.see(event("attempt_started", "write", attempt=2, reason="retry"))
+        board.see(event("step_failed", "write", final=True, failure={"code": "model-busy", "message": "\x1b[2J429"}))
+    assert "✗ write" in captured.get()
+    assert "\x1b" not in captured.get()

@@ -1,0 +1,147 @@
+"""Real processes: killed, interrupted, and read by someone who leaves. Nothing is lost, nothing is repeated."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+STORE = ["--store", "sqlite:///store.db"]
+SLOW_SECOND = "rules:\n  - {node: first, text: One.}\n  - {node: second, delay: 20s, text: Never.}\n"
+QUICK = "rules:\n  - {node: first, text: Again!}\n  - {node: second, text: Two.}\n  - {node: third, text: Three.}\n"
+
+
+def started(*arguments: str, **more: int) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pointsman", *arguments],
+        stdout=more.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def in_the_middle() -> Iterator[subprocess.Popen[str]]:
+    """A run of the chain whose second step takes long."""
+    process = started(
+        "run", written("chain.yaml", flows.CHAIN), "--script", written("slow.yaml", SLOW_SECOND), *STORE, "--json"
+    )
+    with process:
+        yield process
+        process.kill()
+
+
+def until_second_runs(prompt: Prompt, process: subprocess.Popen[str]) -> str:
+    """The execution, once its second step has begun."""
+    while process.poll() is None:
+        if Path("store.db").exists():
+            for execution in prompt("list", *STORE).out.split()[:1]:
+                if '"step": "second"' in prompt("events", execution, "--jsonl", *STORE).out:
+                    return execution
+    pytest.fail(f"it ended too early: {process.communicate()}")
+
+
+@pytest.mark.requirement("S1-67", "S1-157")
+def test_a_killed_run_continues_and_repeats_no_finished_step(
+    prompt: Prompt, in_the_middle: subprocess.Popen[str]
+) -> None:
+    execution = until_second_runs(prompt, in_the_middle)
+    in_the_middle.kill()
+    in_the_middle.wait()
+    assert prompt("show", execution, *STORE, "--json").json["status"] == "running"
+
+    printed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), *STORE, "--json")
+    assert (printed.code, printed.json["status"]) == (0, "completed")
+    assert printed.json["path"] == ["first", "second", "third"]
+    assert [printed.json["state"][name] for name in "abc"] == ["One.", "Two.", "Three."]
+    assert printed.json["usage"]["modelCalls"] == 3
+    assert prompt("verify", *STORE).code == 0
+
+
+def test_ctrl_c_leaves_the_execution_resumable_and_says_how(
+    prompt: Prompt, in_the_middle: subprocess.Popen[str]
+) -> None:
+    execution = until_second_runs(prompt, in_the_middle)
+    in_the_middle.send_signal(signal.SIGINT)
+    out, err = in_the_middle.communicate(timeout=20)
+    assert in_the_middle.returncode == 130
+    assert "Traceback" not in err
+    assert f'"executionId": "{execution}", ' in out
+    assert '"status": "running"' in out
+    printed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), *STORE, "--json")
+    assert printed.json["path"] == ["first", "second", "third"]
+
+
+def test_what_is_cancelled_from_elsewhere_ends_here_too(prompt: Prompt, in_the_middle: subprocess.Popen[str]) -> None:
+    execution = until_second_runs(prompt, in_the_middle)
+    assert prompt("cancel", execution, *STORE, "--json").json["status"] == "cancelled"
+    written_later = prompt("events", execution, "--jsonl", *STORE).out
+    in_the_middle.kill()
+    assert '"kind": "cancelled"' in written_later.splitlines()[-1]
+    assert prompt("show", execution, *STORE, "--json").json["path"] == ["first"]
+
+
+@pytest.mark.requirement("S1-160")
+def test_three_nodes_wait_for_a_person_in_one_process_and_end_in_another() -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        with started(*arguments, *STORE) as process:
+            out, _ = process.communicate(timeout=30)
+        return process.returncode, out
+
+    file = written("letter.yaml", flows.APPROVAL)
+    assert run("workflows", "save", file) == (0, "letter@1\n")
+    assert run("run", "letter", "-i", "goal=ships")[0] == 3
+    execution = run("list")[1].split()[0]
+    code, events = run("events", execution, "--jsonl")
+    assert (code, '"kind": "gate_opened"' in events) == (0, True)
+    code, out = run("answer", execution, "review", "approve")
+    assert (code, "ships" in out) == (0, True)
+
+
+def test_who_reads_the_output_may_leave_early(prompt: Prompt) -> None:
+    prompt("run", written("chain.yaml", flows.CHAIN), *STORE)
+    execution = prompt("list", *STORE, "--json").json["executions"][0]["executionId"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = started("events", execution, *STORE, stdout=writing)
+    os.close(writing)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
+    written("chain.yaml", flows.CHAIN.replace("id: chain", "id: chain\nname: Küste → 港"))
+    for arguments in (["convert", "chain.yaml", "--to", "mermaid"], ["show", "exec-ü"]):
+        environment = {**os.environ, "PYTHONPATH": str(SOURCES), "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(
+            [sys.executable, "-m", "pointsman", *arguments], env=environment, capture_output=True, check=False
+        )
+        assert done.returncode in (0, 2)
+        assert b"Traceback" not in done.stderr
+
+
+def test_help_loads_next_to_nothing() -> None:
+    code = "import sys; from pointsman.cli.guard import run_guarded; run_guarded(['--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    heavy = {"pydantic", "msgspec", "rich", "sqlite3", "asyncio", "httpx2", "pydantic_ai", "jsonschema_rs", "ruamel"}
+    assert loaded & heavy == set()
+    assert not any(name.startswith(("pointsman.app", "pointsman.engine")) for name in loaded)

@@ -1,0 +1,54 @@
+"""Virtual time: waiting costs nothing, order is kept, threads are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from pointsman.testing import clock as clocks
+from pointsman.testing.clock import BEGIN, NothingCanHappen, VirtualClock, run_virtually
+
+
+def test_a_year_passes_in_no_time_and_in_order() -> None:
+    told: list[tuple[str, float]] = []
+
+    async def nap(name: str, seconds: float) -> None:
+        clock = VirtualClock()
+        await clock.sleep_until(clock.now() + seconds)
+        told.append((name, clock.now() - BEGIN))
+
+    async def both() -> None:
+        await asyncio.gather(nap("year", 31_536_000.0), nap("minute", 60.0))
+
+    began = time.perf_counter()
+    run_virtually(both())
+    assert time.perf_counter() - began < 5
+    assert [(name, round(at)) for name, at in told] == [("minute", 60), ("year", 31_536_000)]
+
+
+def test_time_stands_still_while_a_thread_works() -> None:
+    async def work() -> float:
+        clock = VirtualClock()
+        alarm = asyncio.create_task(asyncio.sleep(3600))
+        await asyncio.to_thread(sum, range(100_000))
+        alarm.cancel()
+        return clock.now() - BEGIN
+
+    assert run_virtually(work()) == 0.0
+
+
+def test_timeouts_are_virtual_too() -> None:
+    async def wait() -> None:
+        async with asyncio.timeout(86_400):
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        run_virtually(wait())
+
+
+def test_what_can_never_happen_is_said_instead_of_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "STUCK_S", 0.01)
+    with pytest.raises(NothingCanHappen):
+        run_virtually(asyncio.Event().wait())
