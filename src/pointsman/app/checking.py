@@ -14,6 +14,7 @@ from pointsman.definition.check import check
 from pointsman.definition.check.lenience import lenient as without_dangling_edges
 from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems, warning
+from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.checked import repaired
 from pointsman.models.transport import is_scripted
@@ -60,7 +61,7 @@ def check_workflow(
     workflow = source.read.workflow
     if workflow is None:
         return Checked(source.read.problems, source.read.dialect, None)
-    known = known_of(settings, tools, workflows)
+    known = replace(known_of(settings, tools, workflows), node_types=_performed(workflow))
     dropped: tuple[Problem, ...] = ()
     if lenient:
         workflow, dropped = without_dangling_edges(workflow)
@@ -92,6 +93,15 @@ def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]
             facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent)
     agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
     return Known(tools=facts, agents=agents, workflows=workflows)
+
+
+def _performed(workflow: Definition) -> Collection[str]:
+    """The kinds of work that installed packages do; asked only where a node is of a type that is not built in."""
+    if not any(isinstance(node.config, UnboundConfig) for node in workflow.nodes):
+        return ()
+    from pointsman.executors.registry import announced_kinds  # Most checks need no executors.
+
+    return announced_kinds()
 
 
 def _variables(workflow: Definition, settings: Settings) -> list[Problem]:

@@ -36,6 +36,11 @@ class ExecutorNotLoaded(OperatorError):
     code: ClassVar[str] = "executor-not-loaded"
 
 
+def announced_kinds() -> frozenset[str]:
+    """The kinds of work that installed packages do. Loads none of them."""
+    return frozenset(plugin.name for plugin in entry_points(group=GROUP))
+
+
 class Executors:
     """The executors of one installation. Those of packages are loaded when their kind is first asked for."""
 
