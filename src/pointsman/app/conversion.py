@@ -43,10 +43,14 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
 
 
 def _original(source: Workflow, target: str) -> JsonObject | None:
-    """What its author wrote, without the envelope around it; only its own dialect is written over it."""
+    """What its author wrote, without the envelope around it; only its own dialect is written over it.
+
+    Older words of the native dialect are not kept: who asks for `native` wants today's.
+    """
     if source.read.dialect != target or not isinstance(source.original, dict):
         return None
-    return unwrapped(source.original)[0].document
+    document = unwrapped(source.original)[0].document
+    return None if target == "native" and "pointsman" not in document else document
 
 
 def yaml_text(value: JsonObject) -> str:
