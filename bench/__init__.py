@@ -1,0 +1,1 @@
+"""Measurements: what a node costs, by shape, size and store, with growth. `make bench`, or `python -m bench --help`."""

@@ -1,0 +1,62 @@
+"""Taking up an execution: `python -m bench.resume STEPS` prints what reading and folding a stored journal costs."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+import tempfile
+
+import msgspec
+
+from bench.answers import Answers
+from bench.measure import Children, Spent, plan_of, run
+from bench.shapes import read_shapes
+from pointsman.journal.store import open_store
+from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.feed import Feed
+from pointsman.runtime.local import LocalRuntime
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """One execution, read again by a runtime that has never seen it."""
+
+    steps: int
+    rows: int
+    cpu_ms: float
+    wall_ms: float
+    peak_mb: float
+
+
+async def resumed(steps: int, address: str) -> Resumed:
+    """A loop of so many steps is run in memory; its rows are put into a file and read from there."""
+    shape = read_shapes()["loop"]
+    rounds = steps // 2
+    memory = await open_store("memory:")
+    _, execution = await run(shape, rounds, memory, plan_of(shape.document(rounds)), "kept")
+    store = await open_store(address)
+    rows = 0
+    pending: list[asyncio.Future[None]] = []
+    async for row in memory.journal.read(execution):
+        rows += 1
+        pending.append(asyncio.ensure_future(store.journal.append(execution, row)))
+    await asyncio.gather(*pending)
+    await store.close()
+    store = await open_store(address)
+    runtime = LocalRuntime(store, Children(shape, rounds), Answers(rounds), SystemClock(), Feed())
+    spent = Spent()
+    state = await runtime.load(execution)
+    cpu, wall = spent.cpu() / 1000, spent.wall() / 1000
+    await store.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Resumed(state.taken, rows, cpu, wall, peak)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="bench-") as beside:
+        found = asyncio.run(resumed(int(sys.argv[1]), f"sqlite:///{beside}/store.db"))
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+
+
+if __name__ == "__main__":
+    main()
