@@ -154,3 +154,39 @@ def test_who_comes_back_hears_what_is_new_and_nothing_twice() -> None:
     before, after, whole = run_virtually(run())
     assert before + after == whole
     assert after[-1]["event"] == "workflow.checkpoint.saved"
+
+
+@pytest.mark.requirement("S1-52", "S1-54", "S1-55", "S1-56", "S1-57", "S1-58", "S0-O4")
+def test_an_execution_shows_where_it_is_what_it_has_and_how_it_came_there() -> None:
+    document = """\
+pointsman: 1
+id: both
+version: 1.2.0
+nodes:
+  - {id: a, type: transform, config: {set: {n: "1"}}}
+  - {id: ask, type: human, config: {message: "Well?", options: [{value: go}]}}
+  - {id: knock, type: wait, config: {event: door}}
+edges: [{source: a, target: ask}, {source: a, target: knock}]
+"""
+
+    async def run() -> tuple[JsonObject, JsonObject, JsonObject, list[JsonObject]]:
+        async with installation(SCRIPT) as app:
+            execution = await app.start(written(document), {"goal": "x"})
+            await execution.settled()
+            waiting = await execution.view()
+            await execution.signal("door")
+            await drive(execution, (Answer("ask", "go"),))
+            broken = await app.start(written(LETTER % "standard"), {"goal": "y"})
+            await drive(broken, (APPROVED,))
+            _, events = await app.look(execution.id)
+            return waiting, await execution.view(), await broken.view(), events
+
+    waiting, ended, broken, events = run_virtually(run())
+    assert str(waiting["executionId"]).startswith("exec-")
+    assert (waiting["workflowId"], waiting["version"], waiting["status"]) == ("both", "1.2.0", "waiting")
+    assert (waiting["currentNodes"], waiting["state"]) == (["ask", "knock"], {"goal": "x", "n": 1})
+    assert (ended["currentNodes"], ended["status"], ended["input"]) == ([], "completed", {"goal": "x"})
+    assert cast("list[str]", ended["path"])[0] == "a"
+    assert (events[0]["seq"], events[-1]["seq"]) == (1, ended["seq"])
+    (error,) = cast("list[JsonObject]", broken["errors"])
+    assert (error["nodeId"], error["message"]) == ("send", "the box is full")

@@ -125,6 +125,12 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
     ]
 
 
+def current_nodes(state: ExecutionState) -> list[Json]:
+    """The nodes with a step that is not over, in the order of the steps."""
+    nodes = (step.node.removesuffix(HIDDEN) for step in sorted(state.steps))
+    return [*dict.fromkeys(nodes)]
+
+
 def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
     """An execution as `--json` and the API show it."""
     usage = state.usage
@@ -136,7 +142,10 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "version": state.version,
         "status": status_of(state),
         "model": state.options.get("model"),
+        "seq": state.seq,
+        "input": state.input,
         "output": state.output,
+        "currentNodes": current_nodes(state),
         "state": state.root.data.root if state.scopes else {},
         "path": path,
         "steps": state.taken,
