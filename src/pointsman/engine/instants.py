@@ -1,4 +1,4 @@
-"""Points in time written as text: ISO 8601 to unix seconds, by arithmetic alone."""
+"""Points in time written as text: ISO 8601 to unix seconds and back, by arithmetic alone."""
 
 from __future__ import annotations
 
@@ -52,3 +52,22 @@ def _day_number(year: int, month: int, day: int) -> int:
     of_era = year - era * 400
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def instant_text(at: float) -> str:
+    """Unix seconds as ISO 8601 in UTC, to the millisecond: `2026-01-01T00:00:00.000Z`."""
+    seconds, milliseconds = divmod(round(at * 1000), 1000)
+    days, second = divmod(seconds, 86_400)
+    year, month, day = _date_of(days)
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{milliseconds:03}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
+
+
+def _date_of(days: int) -> tuple[int, int, int]:
+    """The inverse of `_day_number` (H. Hinnant, civil_from_days)."""
+    era, of_era = divmod(days + 719_468, 146_097)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = shifted + (3 if shifted < 10 else -9)
+    return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1

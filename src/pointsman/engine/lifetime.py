@@ -8,6 +8,7 @@ from pointsman.engine import events, tokens
 from pointsman.engine.arrivals import NOBODY, held_step, take_up
 from pointsman.engine.data import Data
 from pointsman.engine.events import LifeEvent
+from pointsman.engine.instants import instant_text
 from pointsman.engine.state import ExecutionState, Left, ScopeState, StepState
 from pointsman.values import Json
 
@@ -61,7 +62,7 @@ def _started(state: ExecutionState, event: events.ExecutionStarted) -> None:
             "workflow": event.workflow,
             "version": event.version,
             "attempt": event.attempt,
-            "startedAt": state.at,
+            "startedAt": instant_text(state.at),
         },
     }
     state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
