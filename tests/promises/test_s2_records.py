@@ -115,3 +115,27 @@ async def test_an_execution_can_be_started_now_and_waited_for_later() -> None:
         execution = await app.start(Workflow.of(cast(JsonObject, document)), {})
         assert execution.status == "running"
         assert "hello" in str(await execution.output())
+
+
+@pytest.mark.requirement("T2-9")
+def test_an_agent_that_is_told_to_slow_down_asks_once_more_and_no_further() -> None:
+    document = (EXAMPLE / "agentforge.yaml").read_text(encoding="utf-8")
+    played = play(document, {"goal": "Write a memo"}, script="rules: [{fail: 429}]")
+    assert (played.status, len(played.told("step_failed"))) == ("failed", 2)
+
+
+@pytest.mark.requirement("S2-12")
+@pytest.mark.parametrize("pause", [2, 5])
+def test_a_pause_before_the_end_is_a_node_with_its_own_length(pause: int) -> None:
+    document = (EXAMPLE / "agentforge.yaml").read_text(encoding="utf-8")
+    document = document.replace(
+        "  - {id: end, type: end}",
+        f"  - {{id: pause, type: wait, config: {{duration: {pause}s}}}}\n  - {{id: end, type: end}}",
+    ).replace("{source: reviewer, target: end}", "{source: reviewer, target: pause}\n  - {source: pause, target: end}")
+    report = '{"confidence_score": 10, "confidence_reasoning": "", "hallucination_risk": "high", '
+    report += '"hallucination_reasoning": "", "hallucination_issues": []}'
+    rules = f"rules:\n- {{node: validation, json: {report}}}\n"
+    played = play(document, {"goal": "Write a memo"}, script=rules + _rest())
+    ended = {str(event["node"]): cast(float, event["at"]) for event in played.told("step_succeeded")}
+    assert played.path[-3:] == ["reviewer", "pause", "end"]
+    assert ended["pause"] - ended["reviewer"] == pause

@@ -150,3 +150,20 @@ def test_each_phase_of_an_execution_can_be_watched() -> None:
     started, *_ = played.events
     assert (started["workflow"], started["input"]) == ("graph", {"goal": "g"})
     assert (played.data["a"], played.view["output"]) == ("A", "B")
+
+
+@pytest.mark.requirement("S3-23")
+@pytest.mark.parametrize("chosen", ["left", "right"])
+def test_the_step_itself_may_name_the_way_on(chosen: str) -> None:
+    document = """
+        id: fork
+        nodes:
+          - {id: ask, type: agent, routing: label, config: {prompt: where to}}
+          - {id: l, type: agent, config: {prompt: l}}
+          - {id: r, type: agent, config: {prompt: r}}
+        edges:
+          - {source: ask, target: l, condition: {type: label, label: left}}
+          - {source: ask, target: r, condition: {type: label, label: right}}
+        """
+    played = play(document, {}, script=f"rules: [{{node: ask, text: there, next: {chosen}}}, {{text: x}}]")
+    assert played.path == ["ask", chosen[0]]
