@@ -91,7 +91,8 @@ class World:
         """The work of a step succeeded; without a result it is the step's name."""
         step, current = self.at(name)
         usage = Usage(cost_usd=cost) if cost is not None else None
-        self.simulation.asked.work.pop(step, None)
+        if attempt is None:
+            self.simulation.asked.work.pop(step, None)
         self.tell(
             WorkDone(
                 step=step,

@@ -39,7 +39,7 @@ def attempt_failed(desk: Desk, at: StepState, failure: Failure, usage: Usage | N
     retry = does.retry if isinstance(does, Work | Call) else None
     if retry is not None and failure.retryable and at.failures - at.reasks < retry.retries and at.phase == "work":
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
-        wait = retry_wait(retry, at.failures - at.reasks, desk.state.seed, step)
+        wait = retry_wait(retry, at.failures - at.reasks - 1, desk.state.seed, step)
         if failure.retry_after_s is not None:
             wait = max(wait, failure.retry_after_s)
         set_timer(desk, step, "retry", desk.state.at + wait)
@@ -75,7 +75,7 @@ def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, 
 
 
 def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
-    """Seconds until the next attempt: `wait_s` × `factor`^failures, at most `wait_max_s`, with seeded jitter."""
+    """Seconds until the next attempt: `wait_s` × `factor`^(failures before), up to `wait_max_s`, with seeded jitter."""
     wait = min(retry.wait_s * retry.factor**failures, retry.wait_max_s)
     if retry.jitter:
         wait *= 1 + retry.jitter * (2 * chance(f"{seed}:{step}:{failures}") - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.arrivals import parked
 from pointsman.engine.desk import Arrive
 from pointsman.engine.entry import Entry
-from pointsman.engine.outputs import accept, written
+from pointsman.engine.outputs import accept, check_values, written
 from pointsman.engine.plan import Gather, GatheredResult, PlanNode
 from pointsman.engine.state import ScopeState
 from pointsman.expressions.paths import Path
@@ -75,6 +75,7 @@ def _of_arrivals(entry: Entry, does: Gather) -> Json:
     values: list[Json] = (
         [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.left.value]
     )
+    check_values(desk, values)
     edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
     sources = [desk.plan.edge_source.get(edge, "") for edge in edges]
     seen = [

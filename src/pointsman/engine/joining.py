@@ -17,7 +17,7 @@ from pointsman.engine.entry import catching
 from pointsman.engine.events import ScopesClosed, StepFailed
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import StepRefused, check_conflicts, failure_from
+from pointsman.engine.outputs import StepRefused, check_conflicts, check_values, failure_from
 from pointsman.engine.plan import Fork, Gather, GatheredResult, PlanNode
 from pointsman.engine.state import Opening
 from pointsman.errors import PointsmanError
@@ -104,6 +104,7 @@ def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) ->
         cancelling.cancel_branches(desk, opening)
     try:
         _check_branches(desk, opening)
+        check_values(desk, (settled.value for settled in opening.settled.values()))
         value = aggregated(desk, opening, join, does)
         _check_expected(desk, opening, does)
     except PointsmanError as why:
@@ -215,6 +216,7 @@ def _check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
 def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
     try:
         _check_branches(desk, opening)
+        check_values(desk, (settled.value for settled in opening.settled.values()))
     except PointsmanError as why:
         fail_opening(desk, opening, failure_from(why))
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Iterable
 from typing import Final, TypeAlias, cast
 
 import msgspec
@@ -128,11 +129,9 @@ def size_of(value: Json) -> int:
 
 def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> None:
     """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it."""
-    limit = desk.plan.limits.state_bytes
+    limit = _limit(desk)
     if limit is None or not writes:
         return
-    raised = desk.state.limits.get("stateSize")
-    limit = max(limit, int(raised)) if raised is not None else limit
     added = sum(size_of(result if write.whole else write.value) for write in writes)
     bound = desk.state.size_bound
     if bound is None or bound + added > limit:
@@ -140,6 +139,32 @@ def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> N
         if bound + added > limit:
             raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
     desk.state.size_bound = bound + added
+
+
+def check_values(desk: Desk, values: Iterable[Json]) -> None:
+    """Refuse to make one value of several that is larger than the state may be: joined again and again it would grow
+    without end, although nothing is ever written.
+    """
+    limit = _limit(desk)
+    if limit is None:
+        return
+    total = 0
+    for value in values:
+        total += size_of(value)
+        if total > limit:
+            raise StepRefused(
+                Failure(
+                    code="state-too-large",
+                    message=f"the value would grow to more than {limit} bytes, the limit of the state",
+                    hint="Let the branches bring less, or raise limits.stateSize.",
+                )
+            )
+
+
+def _limit(desk: Desk) -> int | None:
+    limit = desk.plan.limits.state_bytes
+    raised = desk.state.limits.get("stateSize")
+    return limit if limit is None or raised is None else max(limit, int(raised))
 
 
 def measured(state: ExecutionState) -> int:

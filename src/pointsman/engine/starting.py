@@ -15,7 +15,7 @@ from pointsman.engine.entry import Entry, execute, set_timer
 from pointsman.engine.events import ChildAsked, Emitted
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.outputs import accept, failure_from, written
+from pointsman.engine.outputs import accept, check_values, failure_from, written
 from pointsman.engine.plan import (
     Ask,
     Begin,
@@ -203,6 +203,8 @@ def _change(entry: Entry, does: Change) -> None:
         result = entry.left.value
     more = written(desk, scope, node, result, env_state=draft.root)
     accept(desk, scope, node, entry.move.thread, (*writes, *more), result)
+    if does.select is not None:
+        check_values(desk, [result])
     entry.passed(replaces=does.answers, result=result, writes=(*writes, *more))
 
 

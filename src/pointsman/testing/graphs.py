@@ -67,7 +67,7 @@ class _Drawing:
         return {
             "id": "random",
             "state": {name: {"reduce": how} for name, how in REDUCERS.items()},
-            "config": {"limits": {"steps": 600, "parallel": self.random.choice([1, 2, 8])}},
+            "config": {"limits": {"steps": 600, "stateSize": "200KB", "parallel": self.random.choice([1, 2, 8])}},
             "nodes": [*self.nodes],
             "edges": self.edges,
         }

@@ -34,11 +34,12 @@ from pointsman.definition.work import (
 )
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import control, work
-from pointsman.engine.compile.edges import Question, judge_of, question_of
+from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
 from pointsman.engine.compile.transforms import change_of
 from pointsman.engine.plan import (
+    Ask,
     Does,
     Emit,
     Enter,
@@ -94,6 +95,7 @@ class NodeCompiler:
         formulas = self.formulas.inside(*self._as_names(position))
         does = self._does(position, node, formulas)
         out = tuple(self.edges[number] for number in self.graph.out[position] if number in self.edges)
+        out += _timeout_edge(node, does, out)
         catches = tuple(edge for edge in out if edge.kind == "error")
         ways = tuple(edge for edge in out if edge.kind != "error")
         leave = routing_of(node)
@@ -307,6 +309,16 @@ class NodeCompiler:
             fallback=bridge if labelled else None,
         )
         return [first, asks]
+
+
+def _timeout_edge(node: Node, does: Does, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
+    """The way of a gate nobody answered in time, where another edge leads to the same node already."""
+    if not isinstance(does, Ask) or any(edge.label == does.on_timeout for edge in out):
+        return ()
+    way = next((edge for edge in out if timeout_label(edge.target) == does.on_timeout), None)
+    return (
+        () if way is None else (replace(way, id=f"{node.id}-timeout", kind="label", label=does.on_timeout, test=None),)
+    )
 
 
 def _nothing(env: object) -> Json:
