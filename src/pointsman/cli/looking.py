@@ -74,7 +74,8 @@ def show(execution: str, *, as_json: bool, store: str | None) -> None:
         print_json(view)
         return
     path = cast("list[str]", view["path"])
-    click.echo(f"{view['workflowId']} {view['version']}, started {when(view['startedAt'])}")
+    name = " ".join(str(view[key]) for key in ("workflowId", "version") if view[key])
+    click.echo(f"{shown(name)}, started {when(view['startedAt'])}")
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")

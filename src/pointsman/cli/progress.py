@@ -34,6 +34,7 @@ class Line:
     node: str
     began: float
     depth: int
+    branch: str = ""
     note: str = ""
     tail: str = ""
 
@@ -84,6 +85,7 @@ class Board:
                 items = cast("list[object] | None", event.get("items"))
                 starts = cast("list[str]", event["starts"])
                 total = len(starts) * (1 if items is None else len(items))
+                self.running.pop(step, None)
                 self.fans[step] = Fan(_node(event), total)
             case "branch_settled" if step in self.fans:
                 self.fans[step].settled += 1
@@ -98,8 +100,10 @@ class Board:
                 pass
 
     def _begin(self, step: str, event: JsonObject) -> None:
-        depth = len(cast("list[object]", event.get("scope", []))) + (event.get("parent") is not None)
-        line = self.running.setdefault(step, Line(_node(event), time.monotonic(), depth))
+        scope = cast("list[JsonObject]", event.get("scope", []))
+        depth = len(scope) + (event.get("parent") is not None)
+        branch = f" {scope[-1]['branch']}" if scope else ""
+        line = self.running.setdefault(step, Line(_node(event), time.monotonic(), depth, branch))
         if event["kind"] == "gate_opened":
             line.note = "waits for a person"
 
@@ -167,7 +171,9 @@ class Board:
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
             tail = " ".join(line.tail.split())[-TAIL_CHARS:]
             told = harmless("  ".join(part for part in (line.note, tail) if part))
-            name = Text("  " * line.depth + self._name(line.node), style="bold", overflow="ellipsis", no_wrap=True)
+            name = Text(
+                "  " * line.depth + self._name(line.node) + line.branch, style="bold", overflow="ellipsis", no_wrap=True
+            )
             table.add_row(self.spinner, name, f"{now - line.began:5.1f} s", Text(told, style="dim", no_wrap=True))
         more = len(self.running) - RUNNING_SHOWN_MAX
         if more > 0:
