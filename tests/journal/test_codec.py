@@ -156,6 +156,7 @@ def test_the_events_of_the_engine_are_a_closed_set() -> None:
         (bytes((number * 7919 + number // 3) % 256 for number in range(256)) * 8, Form.PLAIN),
     ],
 )
+@pytest.mark.requirement("S1-101", "T1-19")
 def test_bytes_are_packed_by_their_size(plain: bytes, form: Form) -> None:
     packed = pack(plain)
     assert packed.form is form

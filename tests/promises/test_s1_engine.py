@@ -10,13 +10,19 @@ from typing import cast
 
 import pytest
 
-from pointsman import tool
+from pointsman import Pointsman, tool
 from pointsman.app.driving import Answer
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.decide import decide
 from pointsman.engine.plan import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
+from pointsman.engine.reports import Start
+from pointsman.engine.state import ExecutionState
 from pointsman.executors.registry import Executors
-from pointsman.testing.clock import run_virtually
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.descriptions import describe
 from pointsman.testing.simulation import Simulation, refolded
 from pointsman.values import Json, JsonObject
@@ -183,7 +189,7 @@ edges: [{source: a, target: slow}, {source: a, target: quick}]
     assert (played.status, played.view["output"], played.view["durationMs"]) == ("completed", {"said": "over"}, 0)
 
 
-@pytest.mark.requirement("T1-18", "S1-100")
+@pytest.mark.requirement("T1-18")
 def test_what_is_stored_grows_with_what_changes() -> None:
     document = """\
 pointsman: 1
@@ -272,7 +278,7 @@ def test_memory_lasts_as_long_as_its_tier(scope: str, same_session: Json, other_
     assert run_virtually(run()) == [None, same_session, other_session]
 
 
-@pytest.mark.requirement("S1-53", "T1-6", "X-9")
+@pytest.mark.requirement("S1-53")
 def test_an_execution_is_always_in_one_of_eight_states() -> None:
     gate = """\
 pointsman: 1
@@ -335,3 +341,86 @@ edges:
     played = play(document, script="rules: [{text: hm}]\ntools: {find: {result: 7}}")
     assert played.path == ["begin", "think", "look", "choose", "bad", "over"]
     assert played.view["output"] == {"went": "down", "found": 7}
+
+
+@pytest.mark.requirement("S1-66", "S1-70")
+@pytest.mark.parametrize(("durability", "on_disk"), [("step", True), ("exit", False)])
+async def test_a_step_is_on_disk_before_the_next_one_starts_where_that_is_asked_for(
+    durability: str, *, on_disk: bool, tmp_path: Path
+) -> None:
+    seen: list[list[str]] = []
+    settings = Settings(store=f"sqlite:///{tmp_path / 'a.db'}")
+
+    @tool
+    async def peek() -> int:
+        """What another process would find in the store."""
+        async with Pointsman(settings=settings, model="scripted") as other:
+            (summary,) = await other.executions()
+            _, events = await other.look(summary.execution)
+        seen.append([str(event["kind"]) for event in events])
+        return len(events)
+
+    document = """\
+pointsman: 1
+id: w
+nodes: [{id: a, type: agent, config: {prompt: x}}, {id: b, type: tool, config: {tool: peek}}]
+edges: [{source: a, target: b}]
+"""
+
+    async with Pointsman(settings=settings, model="scripted", tools=[peek]) as app:
+        execution = await app.start(written(document), {}, durability=durability)
+        assert await execution.settled() == "completed"
+        whole = [str(event["kind"]) for event in (await app.look(execution.id))[1]]
+    assert seen[0][0] == "started"
+    assert ("step_succeeded" in seen[0]) is on_disk
+    assert whole[-1] == "completed"
+
+
+@pytest.mark.requirement("S1-100")
+def test_of_ten_thousand_branches_only_those_that_run_take_room() -> None:
+    document = """\
+pointsman: 1
+id: wide
+entry: split
+nodes:
+  - {id: split, type: parallel, config: {items: input.items, maxParallel: 2}}
+  - {id: each, type: agent, config: {prompt: x}}
+  - {id: all, type: join}
+edges: [{source: split, target: each}, {source: each, target: all}]
+"""
+    plan, state = compile_workflow(written(document).definition), ExecutionState("exec-1")
+    begun = decide(plan, state, Start(input={"items": [*range(10_000)]}), 0.0)
+    assert len(begun.commands) == 2
+    assert (len(state.scopes), len(state.steps)) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "settings", "asked"),
+    [
+        ("own:m", "flow:m", "house:m", "own:m"),
+        (None, "flow:m", "house:m", "flow:m"),
+        (None, None, "house:m", None),
+    ],
+)
+def test_a_model_is_the_nodes_else_the_workflows_else_the_installations(
+    own: str | None, default: str | None, settings: str, asked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str | None] = []
+
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        found.append(request.model or None)
+        return ModelReply(text="fine")
+
+    monkeypatch.setattr(PydanticModels, "ask", ask)
+    config: JsonObject = {} if default is None else {"defaultModel": default}
+    agent: JsonObject = {"prompt": "x"} if own is None else {"prompt": "x", "model": own}
+    document: JsonObject = {"id": "w", "config": config, "nodes": [{"id": "a", "type": "agent", "config": agent}]}
+
+    async def run(app: Pointsman) -> None:
+        async with app:
+            execution = await app.start(written(document), {})
+            assert await execution.settled() == "completed"
+
+    run_virtually(run(Pointsman(settings=Settings(store="memory:", model=settings), clock=VirtualClock())))
+    run_virtually(run(Pointsman(settings=Settings(store="memory:", model=settings), model="user:m")))
+    assert found == [asked, "user:m"]

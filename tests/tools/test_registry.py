@@ -147,6 +147,7 @@ async def test_a_tool_is_still_the_function_it_was() -> None:
         ("calculator", {"expression": "1 / 0"}, "tool-arguments", False, ""),
     ],
 )
+@pytest.mark.requirement("S1-106")
 async def test_every_failure_has_a_name_and_says_whether_to_try_again(
     name: str, arguments: JsonObject, code: str, retryable: bool, says: str
 ) -> None:

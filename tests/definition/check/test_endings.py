@@ -65,7 +65,7 @@ def test_a_cycle_with_a_way_out_is_legal() -> None:
     assert codes(drawn("start -> a; a -x-> b; a -y-> end; b -> a")) == []
 
 
-@pytest.mark.requirement("T1-2", "S1-68", "S1-103", "S1-153")
+@pytest.mark.requirement("T1-2", "S1-68", "S1-103", "S1-153", "S1-126")
 def test_cycles_are_errors_where_the_author_forbids_them() -> None:
     drawing = "start -> a; a -x-> b; b -> a; a -y-> end"
     assert codes(drawn(drawing, config={"allowCycles": False})) == ["cycle-not-allowed"]
