@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap, deque
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from msgspec import Struct
 
@@ -60,7 +60,7 @@ class Fall(Struct, frozen=True, gc=False):
 Move: TypeAlias = Arrive | Leave | Fall
 
 
-class Decision(NamedTuple):
+class Decision(Struct, frozen=True, gc=False):
     """What one report led to: one journal row, and what is asked of the world once the row is durable."""
 
     events: tuple[Event, ...]

@@ -163,9 +163,10 @@ class Driver:
 
     async def _lane(self, command: Execute) -> None:
         """Perform a step, then whatever is ready, until nothing is."""
+        task = asyncio.current_task()
         try:
             while True:
-                report = await self._attempt(command)
+                report = await self._attempt(command, task)
                 if report is not None:
                     decided, asked = await self._settle(report)
                     if self.places:
@@ -199,12 +200,11 @@ class Driver:
             self.timers.stop()
             self._wake()
 
-    async def _attempt(self, command: Execute) -> WorkDone | WorkFailed | None:
+    async def _attempt(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkDone | WorkFailed | None:
         """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
         step = command.step
         does = self.plan.nodes[step.node].does
         assert isinstance(does, Work)
-        task = asyncio.current_task()
         self.lanes[step] = task
         if command.timeout_s is not None and task is not None:
             self.deadlines.set(step, task, command.timeout_s)
