@@ -87,23 +87,32 @@ def plan_of(document: JsonObject) -> Plan:
     return compile_workflow(workflow)
 
 
-async def run(shape: Shape, size: int, store: Store, plan: Plan, name: str) -> tuple[int, ExecutionId]:
-    """Run it to its end. The steps taken, and the execution that was started first."""
-    runtime = LocalRuntime(store, Children(shape, size), Answers(size), SystemClock(), Feed())
-    given = shape.start(size)
+class Stage:
+    """A shape at a size, ready to be run in a store: what the measurement itself needs is made before it."""
 
-    async def one(number: int) -> int:
-        execution = ExecutionId(f"exec-{name}-{number}")
-        driver = await runtime.start(execution, plan, Start(input=given))
+    def __init__(self, shape: Shape, size: int, store: Store, plan: Plan | None = None) -> None:
+        self._plan = plan or plan_of(shape.document(size))
+        self._given = shape.start(size)
+        self._at_once = shape.at_once(size)
+        self.runtime = LocalRuntime(store, Children(shape, size), Answers(size), SystemClock(), Feed())
+
+    async def run(self, name: str) -> int:
+        """Run it to its end; the steps that were taken."""
+        steps = sum(await asyncio.gather(*(self._one(execution_of(name, one)) for one in range(self._at_once))))
+        steps += sum(child.state.taken for child in self.runtime.drivers.values())
+        await self.runtime.close()
+        return steps
+
+    async def _one(self, execution: ExecutionId) -> int:
+        driver = await self.runtime.start(execution, self._plan, Start(input=self._given))
         await driver.until(lambda: driver.state.ended)
         assert driver.state.status == "completed", driver.state.failure
-        runtime.let_go(execution)
+        self.runtime.let_go(execution)
         return driver.state.taken
 
-    steps = sum(await asyncio.gather(*(one(number) for number in range(shape.at_once(size)))))
-    steps += sum(child.state.taken for child in runtime.drivers.values())
-    await runtime.close()
-    return steps, ExecutionId(f"exec-{name}-0")
+
+def execution_of(name: str, number: int) -> ExecutionId:
+    return ExecutionId(f"exec-{name}-{number}")
 
 
 async def measure(name: str, size: int, address: str, beside: Path) -> Measured:
@@ -114,10 +123,11 @@ async def measure(name: str, size: int, address: str, beside: Path) -> Measured:
     plan = compile_workflow(workflow)
     compiled = spent.cpu() / len(workflow.nodes)
     store = await open_store(address)
-    await run(shape, WARM_SIZE, store, plan_of(shape.document(WARM_SIZE)), "warm")
+    await Stage(shape, WARM_SIZE, store).run("warm")
+    stage = Stage(shape, size, store, plan)
     bare = bare_commits(beside / "before.db") if address != "memory:" else (0.0, 0.0)
     spent = Spent()
-    steps, _ = await run(shape, size, store, plan, "measured")
+    steps = await stage.run("measured")
     cpu, wall = spent.cpu() / steps, spent.wall() / steps
     if address != "memory:":
         bare = mean(bare, bare_commits(beside / "after.db"))

@@ -9,17 +9,18 @@ import asyncio
 import signal
 import sys
 from collections import Counter
+from itertools import count
 from types import FrameType
 from typing import Final
 
 import msgspec
 
-from bench.measure import plan_of, run
+from bench.measure import Spent, Stage
 from bench.shapes import read_shapes
 from pointsman.journal.store import open_store
 
 INTERVAL_S: Final = 0.004
-RUNS: Final = 50
+CPU_S: Final = 10.0
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -69,14 +70,14 @@ def _name(frame: FrameType) -> str:
 
 async def sampled(name: str, size: int) -> Shares:
     shape = read_shapes()[name]
-    plan = plan_of(shape.document(size))
-    store = await open_store("memory:")
-    await run(shape, size, store, plan, "warm")
+    stage = Stage(shape, size, await open_store("memory:"))
+    await stage.run("warm")
     sampler = Sampler()
     signal.signal(signal.SIGPROF, sampler)
     signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
-    for turn in range(RUNS):
-        await run(shape, size, store, plan, f"turn-{turn}")
+    turns, spent = count(), Spent()
+    while spent.cpu() < CPU_S * 1e6:
+        await stage.run(f"turn-{next(turns)}")
     signal.setitimer(signal.ITIMER_PROF, 0.0)
     return sampler.shares(14)
 

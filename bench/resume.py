@@ -9,13 +9,9 @@ import tempfile
 
 import msgspec
 
-from bench.answers import Answers
-from bench.measure import Children, Spent, plan_of, run
+from bench.measure import Spent, Stage, execution_of
 from bench.shapes import read_shapes
 from pointsman.journal.store import open_store
-from pointsman.runtime.clock import SystemClock
-from pointsman.runtime.feed import Feed
-from pointsman.runtime.local import LocalRuntime
 
 
 class Resumed(msgspec.Struct, frozen=True):
@@ -33,7 +29,8 @@ async def resumed(steps: int, address: str) -> Resumed:
     shape = read_shapes()["loop"]
     rounds = steps // 2
     memory = await open_store("memory:")
-    _, execution = await run(shape, rounds, memory, plan_of(shape.document(rounds)), "kept")
+    await Stage(shape, rounds, memory).run("kept")
+    execution = execution_of("kept", 0)
     store = await open_store(address)
     rows = 0
     pending: list[asyncio.Future[None]] = []
@@ -43,9 +40,9 @@ async def resumed(steps: int, address: str) -> Resumed:
     await asyncio.gather(*pending)
     await store.close()
     store = await open_store(address)
-    runtime = LocalRuntime(store, Children(shape, rounds), Answers(rounds), SystemClock(), Feed())
+    stage = Stage(shape, rounds, store)
     spent = Spent()
-    state = await runtime.load(execution)
+    state = await stage.runtime.load(execution)
     cpu, wall = spent.cpu() / 1000, spent.wall() / 1000
     await store.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
