@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from pointsman.cli.bars import bar_lines
@@ -122,3 +124,31 @@ def test_progress_tells_retries_failures_and_gates_for_good() -> None:
         board.see(event("step_failed", "write", final=True, failure={"code": "model-busy", "message": "\x1b[2J429"}))
     assert "✗ write" in captured.get()
     assert "\x1b" not in captured.get()
+
+
+@pytest.mark.requirement("S1-134", "S2-50", "S2-51")
+def test_calls_tokens_time_and_keys_of_each_node_are_told_and_added_up(
+    prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTSMAN_DELAYS", "false")
+    folder = Path(__file__).parents[2] / "examples" / "agentforge"
+    flow, script = str(folder / "agentforge.yaml"), str(folder / "script.yaml")
+    execution = prompt("run", flow, "--script", script, "-i", "goal=x", "--json").json["executionId"]
+    nodes = prompt("timeline", execution, "--json").json["nodes"]
+    asked = [(node["node"], node["keyIndex"], node["modelCalls"]) for node in nodes if node["modelCalls"]]
+    assert asked == [
+        ("ceo_research", 0, 1),
+        ("developer", 1, 1),
+        ("writer", 2, 1),
+        ("validation", 0, 1),
+        ("reviewer", 1, 1),
+    ]
+    assert all(node["seconds"] > 0 for node in nodes if node["modelCalls"])
+    table = prompt("timeline", execution).out.splitlines()
+    total = next(line for line in table if line.startswith("all ")).split()
+    assert total[1:5] == [
+        "5",
+        "0",
+        str(sum(n["inputTokens"] for n in nodes)),
+        str(sum(n["outputTokens"] for n in nodes)),
+    ]
