@@ -147,9 +147,6 @@ class World:
         return self
 
     def resume(self, **limits: float) -> World:
-        if self.status == "interrupted":
-            self.simulation.asked.work.clear()
-            self.simulation.asked.timers.clear()
         self.tell(ResumeRequested(limits=limits))
         return self
 
@@ -225,7 +222,7 @@ class World:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome(self.status, self.output, tuple(self.simulation.rows), self.state)
+        return self.simulation.outcome
 
     def events(self, kind: type[E]) -> list[E]:
         return [event for event in self.outcome.events if isinstance(event, kind)]

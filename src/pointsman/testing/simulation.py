@@ -176,16 +176,27 @@ class Simulation:
         self.tell(Start(input=input or {}, seed=self.seed))
         return self.go_on()
 
+    def run_rows(self, input: JsonObject, rows: int) -> Outcome:
+        """Start, and stop in the middle: after so many rows."""
+        self.tell(Start(input=input, seed=self.seed))
+        while len(self.rows) < rows and (report := self._next()) is not None:
+            self.tell(report)
+        return self.outcome
+
     def go_on(self) -> Outcome:
         """Let the world answer until it has nothing to say."""
         for _ in range(DECISIONS_MAX):
             report = self._next()
             if report is None:
-                state = self.state
-                return Outcome(state.status, state.output, tuple(self.rows), state)
+                return self.outcome
             self.tell(report)
             self._disturb()
         raise LawBroken(f"not over after {DECISIONS_MAX} reports")
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it stands now."""
+        return Outcome(self.state.status, self.state.output, tuple(self.rows), self.state)
 
     def tell(self, report: Report) -> None:
         """Deliver one report. Refused answers decide nothing."""
