@@ -10,13 +10,11 @@ from typing import Final
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.check import check
-from pointsman.definition.check.lenience import lenient as without_dangling_edges
 from pointsman.definition.check.subject import Known, ToolFacts
-from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems, warning
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow as Definition
-from pointsman.dialects.checked import repaired
+from pointsman.dialects.checked import found_in, told
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
@@ -58,19 +56,16 @@ def check_workflow(
     model: str | None,
 ) -> Checked:
     """Everything that is wrong, at once."""
-    workflow = source.read.workflow
-    if workflow is None:
-        return Checked(source.read.problems, source.read.dialect, None)
-    known = replace(known_of(settings, tools, workflows), node_types=_performed(workflow))
-    dropped: tuple[Problem, ...] = ()
-    if lenient:
-        workflow, dropped = without_dangling_edges(workflow)
-    found = [*dropped, *check(workflow, known=known)]
+    read = source.read
+    if read.workflow is None:
+        return Checked(read.problems, read.dialect, None)
+    known = replace(known_of(settings, tools, workflows), node_types=_performed(read.workflow))
+    workflow, found = found_in(read, known=known, drop_dangling=lenient)
+    assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    placed = (source.read.placed(repaired(problem, source.read)) for problem in found)
-    return Checked(sort_problems((*source.read.problems, *placed)), source.read.dialect, workflow)
+    return Checked(told(read, found), read.dialect, workflow)
 
 
 def softened(problem: Problem) -> Problem:

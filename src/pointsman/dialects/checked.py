@@ -5,6 +5,7 @@ document ── read_workflow ──▶ workflow ── check ──▶ problems
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pointsman.definition.check import check
@@ -53,15 +54,27 @@ def check_documents(document: Document, *, dialect: str | None = None, name: str
 
 def checked(read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False) -> Checked:
     """Check what was read."""
+    workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
+    return Checked(workflow, told(read, found), read.dialect, read)
+
+
+def found_in(
+    read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False
+) -> tuple[Workflow | None, list[Problem]]:
+    """What would run, and what is wrong with it: problems of the native document, not placed yet."""
     workflow = read.workflow
     if workflow is None:
-        return Checked(None, read.problems, read.dialect, read)
+        return None, []
     dropped: tuple[Problem, ...] = ()
     if drop_dangling:
         workflow, dropped = lenient(workflow)
-    found = (*dropped, *check(workflow, known=known))
+    return workflow, [*dropped, *check(workflow, known=known)]
+
+
+def told(read: Read, found: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Findings told about the author's document, with those of reading it, sorted by place."""
     placed = [read.placed(repaired(problem, read)) for problem in found]
-    return Checked(workflow, sort_problems((*read.problems, *placed)), read.dialect, read)
+    return sort_problems((*read.problems, *placed))
 
 
 def repaired(problem: Problem, read: Read) -> Problem:
