@@ -247,7 +247,7 @@ class NodeCompiler:
         coming = [number for number in self.graph.into[position] if number in self.edges]
         if len(coming) <= 1:
             return "arrival"
-        return "each" if node.trigger == "each" else "merge"
+        return "each" if _passes_separately(node) else "merge"
 
     def _no_route(self, node: Node, leave: str, ways: tuple[PlanEdge, ...]) -> NoRoute:
         match node.type:
@@ -350,10 +350,16 @@ def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
     return {node: tuple(name for _, name in sorted(loops)) for node, loops in found.items()}
 
 
+def _passes_separately(node: Node) -> bool:
+    """Every arrival starts it. Tool executors serve each caller on its own: merged, the calls of all but one were lost."""
+    return node.trigger == "each" or node.type == "tool_executor"
+
+
 def _threaded(graph: Graph) -> frozenset[int]:
     """Nodes that several tokens pass separately: from `trigger: each` on, until arrivals are merged."""
     found: set[int] = set()
-    waiting = [n for n, node in enumerate(graph.links.nodes) if node.trigger == "each" and len(graph.into[n]) > 1]
+    nodes = graph.links.nodes
+    waiting = [n for n, node in enumerate(nodes) if _passes_separately(node) and len(graph.into[n]) > 1]
     while waiting:
         node = waiting.pop()
         if node in found:
@@ -367,4 +373,4 @@ def _threaded(graph: Graph) -> frozenset[int]:
 
 
 def _merges(graph: Graph, node: int) -> bool:
-    return node in graph.closes or (len(graph.into[node]) > 1 and graph.links.nodes[node].trigger != "each")
+    return node in graph.closes or (len(graph.into[node]) > 1 and not _passes_separately(graph.links.nodes[node]))
