@@ -351,7 +351,7 @@ def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
 
 
 def _passes_separately(node: Node) -> bool:
-    """Every arrival starts it. Tool executors serve each caller on its own: merged, the calls of all but one were lost."""
+    """Every arrival starts it. A tool executor serves each caller on its own: merged, calls would be lost."""
     return node.trigger == "each" or node.type == "tool_executor"
 
 
