@@ -120,25 +120,26 @@ class Desk:
 
     def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
         """Control ends here."""
-        node = self.node(after)
         scope = self.state.scopes.get(after.scope)
         if reason == "end":
             event = TokenEnded(after=after, reason="end", output=output)
         elif reason == "swallowed":
             event = TokenEnded(after=after, reason="swallowed")
         else:
-            event = TokenEnded(after=after, answers=scope is not None and self.answers(scope, node))
+            event = TokenEnded(after=after, answers=scope is not None and self.answers(scope, after))
         self.emit(event)
         self.touched[after.scope] = None
 
-    def answers(self, scope: ScopeState, node: PlanNode) -> bool:
+    def answers(self, scope: ScopeState, after: Step) -> bool:
         """The value where control ends is a result of the execution: not below an opening that is joined."""
+        if self.state.left[after].value is None:
+            return False
         around: ScopeState | None = scope
         while around is not None and around.opening is not None:
             if around.opening.joined or around.opening.detached:
                 return False
             around = around.parent
-        return getattr(node.does, "answers", True)
+        return True
 
     def alone(self, scope: ScopeState) -> bool:
         """No other token is in this scope."""

@@ -112,8 +112,6 @@ class Work(Struct, frozen=True, kw_only=True, gc=False):
     """It receives the conversation."""
     decides: bool = False
     """A decision by model: `next` is its branch, the value that reached it stays."""
-    answers: bool = True
-    """Its result is a result of the execution where its branch ends."""
     cache: Literal["off", "execution", "session", "long_term"] = "off"
     """Among whose steps an equal one may answer it."""
 

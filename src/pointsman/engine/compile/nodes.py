@@ -187,7 +187,7 @@ class NodeCompiler:
                 choices: list[Json] = [choice.label for choice in config.choices or ()]
                 spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
                 resolve = work.decision_input(config, formulas)
-                return work.work_of(node, spec, resolve, self.workflow.config, decides=True, answers=False)
+                return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
             case _:
                 resolve = work.other_input(spec.config, formulas, given)
         return work.work_of(node, spec, resolve, self.workflow.config)
@@ -289,7 +289,7 @@ class NodeCompiler:
             made,
             id=judge,
             type="judge",
-            does=work.work_of(node, spec, asked, self.workflow.config, decides=True, answers=False),
+            does=work.work_of(node, spec, asked, self.workflow.config, decides=True),
             enter="arrival",
             leave="first" if made.leave == "label" else made.leave,
             out=tuple(edge for edge in made.out if edge not in labelled),
