@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.commands import Execute
@@ -33,7 +34,7 @@ def tool(name: str, **more: Json) -> JsonObject:
 
 
 def chain(*names: str, **more: Json) -> JsonObject:
-    edges: list[Json] = [{"source": a, "target": b} for a, b in zip(names, names[1:], strict=False)]
+    edges: list[Json] = [{"source": a, "target": b} for a, b in pairwise(names)]
     return {"id": "chain", "nodes": [tool(name) for name in names], "edges": edges, **more}
 
 
