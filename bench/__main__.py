@@ -80,7 +80,7 @@ def in_turns(cells: list[Cell], repetitions: int) -> dict[Cell, list[Measured]]:
 def ask(module: str, arguments: list[str], answer: type[T]) -> T:
     """What a module of this package prints in a process of its own."""
     command = [sys.executable, "-m", f"bench.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PROCESS_S_MAX)
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=PROCESS_S_MAX)
     return msgspec.json.decode(done.stdout, type=answer)
 
 
