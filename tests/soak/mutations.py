@@ -1,4 +1,4 @@
-"""Documents as nobody should write them: good ones, broken in one to four ways. The same seed breaks them the same way."""
+"""Documents as nobody should write them: good ones, broken in one to four ways; the same way for the same seed."""
 
 from __future__ import annotations
 
