@@ -126,7 +126,7 @@ def _peers(found: Found) -> str:
     return f"""## Beside others
 
 The figures of others are not of this run: they were measured in November 2026 on a shared two-core machine with Python
-3.11, in the same unit, with the newest release of each. They give the order of magnitude, not a ratio.
+3.11, in the same unit, with the releases of that month. They give the order of magnitude, not a ratio.
 
 {_table(["shape", "Pointsman", *names], lines)}"""
 
