@@ -94,21 +94,26 @@ class Stage:
         self._plan = plan or plan_of(shape.document(size))
         self._given = shape.start(size)
         self._at_once = shape.at_once(size)
-        self.runtime = LocalRuntime(store, Children(shape, size), Answers(size), SystemClock(), Feed())
+        self._steps = 0
+        self.runtime = LocalRuntime(
+            store, Children(shape, size), Answers(size), SystemClock(), Feed(), ended=self._ended
+        )
 
     async def run(self, name: str) -> int:
         """Run it to its end; the steps that were taken."""
-        steps = sum(await asyncio.gather(*(self._one(execution_of(name, one)) for one in range(self._at_once))))
-        steps += sum(child.state.taken for child in self.runtime.drivers.values())
+        self._steps = 0
+        await asyncio.gather(*(self._one(execution_of(name, one)) for one in range(self._at_once)))
         await self.runtime.close()
-        return steps
+        return self._steps
 
-    async def _one(self, execution: ExecutionId) -> int:
+    async def _ended(self, state: ExecutionState) -> None:
+        """Children are executions too."""
+        self._steps += state.taken
+
+    async def _one(self, execution: ExecutionId) -> None:
         driver = await self.runtime.start(execution, self._plan, Start(input=self._given))
         await driver.until(lambda: driver.state.ended)
         assert driver.state.status == "completed", driver.state.failure
-        self.runtime.let_go(execution)
-        return driver.state.taken
 
 
 def execution_of(name: str, number: int) -> ExecutionId:

@@ -274,3 +274,12 @@ async def test_a_journal_that_refuses_a_row_ends_the_driver_and_nothing_is_lost(
     with pytest.raises(Exception, match="does not follow"):
         await finished(driver)
     assert (await runtime.load(FIRST)).status == "completed"
+
+
+async def test_an_execution_that_is_over_is_not_kept_in_memory() -> None:
+    shelf = Shelf(chain=chain("a", "b"))
+    runtime, _ = await make_runtime(shelf)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    assert await finished(driver) == "completed"
+    assert runtime.drivers == {}
+    assert (await runtime.open(FIRST)).state.output == "b"

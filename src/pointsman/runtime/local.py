@@ -202,9 +202,11 @@ class LocalRuntime:
                 await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 
     async def turn_ended(self, state: ExecutionState) -> None:
-        """Tell whoever keeps conversations."""
+        """Tell whoever keeps conversations, and forget the driver; a failed execution may be taken up again."""
         if self._ended is not None:
             await self._ended(state)
+        if state.status != "failed":
+            self.drivers.pop(ExecutionId(state.id), None)
 
     async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
         """Deliver to the executions that are here and wait for the event."""
