@@ -67,7 +67,7 @@ def test_a_round_of_a_free_cycle_comes_after_the_one_before() -> None:
 def test_a_side_line_of_one_round_is_at_once_with_that_of_the_next() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, nodes=writes("x", "tool3"), input={"n": 0}).done("tool1").done("tool2").done("tool1")
-    assert world.done("tool3#2").done("tool3").failure.code == "write-conflict"
+    assert world.done("tool3~tool1.2.2").done("tool3~tool1.1.2").failure.code == "write-conflict"
 
 
 @pytest.mark.requirement("S1-102", "T3-5")

@@ -254,7 +254,7 @@ def test_the_target_end_ends_the_execution_from_anywhere() -> None:
 def test_of_a_line_that_ends_again_and_again_the_latest_counts() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, input={"n": 0}).done("tool1").done("tool2").done("tool1")
-    world.done("tool3#2", "second").done("tool3", "first").cancel()
+    world.done("tool3~tool1.2.2", "second").done("tool3~tool1.1.2", "first").cancel()
     assert [ended.value for ended in world.state.answers.values()] == ["second"]
 
 

@@ -23,7 +23,7 @@ from pointsman.engine.gathering import closes, was_fired
 from pointsman.engine.plan import Gather, Plan, PlanNode, Repeat
 from pointsman.engine.state import ScopeState
 from pointsman.engine.steps import Thread
-from pointsman.engine.threads import closed, met
+from pointsman.engine.threads import closed, together
 from pointsman.values import END
 
 AT_ONCE: Final = ("arrival", "each")
@@ -65,15 +65,11 @@ def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> 
 
 def _thread(plan: Plan, node: PlanNode, threads: list[Thread], *, ends: bool) -> Thread:
     """The thread of a token made of all that arrived. `ends`: it ends a round, so it waited for the body alone."""
-    thread = met(threads)
-    if not thread or ends or node.enter not in ("merge", "loop"):
-        return thread
-    before = plan.reaches(node.id)
-
-    def leads_here(source: str) -> bool:
-        return all(edge.target == node.id or edge.target in before for edge in plan.nodes[source].out)
-
-    return closed(thread, leads_here)
+    latest = max(threads)
+    if not latest or node.enter not in ("merge", "loop"):
+        return latest
+    body = node.does.body if ends and isinstance(node.does, Repeat) else None
+    return closed(latest, lambda split: (body is None or split in body) and plan.meets(split, node.id))
 
 
 def park(desk: Desk, scope: ScopeState, move: Arrive) -> None:
@@ -105,9 +101,12 @@ def release_scope(desk: Desk, scope: ScopeState) -> bool:
     plan = desk.plan
     parked = sorted(scope.parked, key=lambda n: plan.nodes[n].index)
     waits = {node: _waits_for(desk, scope, plan.nodes[node], parked) for node in parked}
-    ready = [node for node in parked if _is_ready(node, waits)]
-    for node_id in ready:
-        _start_parked(desk, scope, plan.nodes[node_id])
+    before = {node: _all_before(node, waits) for node in parked}
+    ready = [node for node in parked if _is_ready(node, before)]
+    for node in ready:
+        mates = before[node]
+        first = min((node, *mates), key=lambda n: plan.nodes[n].index) if mates else ""
+        _start_parked(desk, scope, plan.nodes[node], first)
     return bool(ready)
 
 
@@ -127,10 +126,10 @@ def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str])
     return {other for other in parked if other != node.id and other in before and other not in node.loops}
 
 
-def _is_ready(node: str, waits: dict[str, set[str] | None]) -> bool:
+def _is_ready(node: str, before: dict[str, set[str] | None]) -> bool:
     """Nothing that moves can reach it, and all that it waits for waits for it, directly or not."""
-    mine = _all_before(node, waits)
-    return mine is not None and all(node in (_all_before(other, waits) or ()) for other in mine)
+    mine = before[node]
+    return mine is not None and all(node in (before[other] or ()) for other in mine)
 
 
 def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None:
@@ -143,10 +142,11 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
             return None
         pending += direct - found
         found |= direct
-    return found - {node} if node not in found else found
+    return found - {node}
 
 
-def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode) -> None:
+def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode, first: str) -> None:
+    """`first`: of several nodes that start together because they only wait for each other."""
     waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
     keys = looping.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
     merged = in_order(keys, desk.plan.edge_index)
@@ -155,4 +155,6 @@ def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode) -> None:
         return
     ends = isinstance(node.does, Repeat) and looping.comes_back(node, scope)
     thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
+    if first:
+        thread = together(thread, first, node.index)
     starting.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)

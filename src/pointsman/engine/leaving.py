@@ -53,7 +53,7 @@ def leave(desk: Desk, move: Leave) -> None:
 
 
 def _take(desk: Desk, step: Step, left: Left, taken: list[PlanEdge]) -> None:
-    apart = desk.node(step).threaded
+    apart = desk.node(step).apart
     for edge in taken:
         own = left.thread if len(taken) == 1 else split(left.thread, step.node, edge.index, apart=apart)
         desk.go(Arrive(edge.target, step.scope, edge, step, own))

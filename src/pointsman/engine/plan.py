@@ -300,7 +300,9 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     scope: tuple[str, ...] = ()
     """The parallels open around it, outermost first."""
     threaded: bool = False
-    """Several tokens may pass it separately: its steps are told apart by thread."""
+    """Several tokens may pass it at once: its steps are told apart by thread."""
+    apart: bool = False
+    """It is behind `trigger: each`: splits of different tokens are never taken for one."""
     loops: tuple[str, ...] = ()
     """The loop nodes whose body it is in, innermost first."""
     transparent: bool = False
@@ -353,6 +355,8 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
     leads: Callable[[str, str, str], bool]
     """Whether control can come from one node to another without passing a third (empty: any way)."""
+    meets: Callable[[str, str], bool]
+    """Whether every line that leaves one node comes to another, or ends while it still could."""
     engine_names: bool = False
     """Its document uses `_currentStep` and the like."""
     nodes_counted: int = 0

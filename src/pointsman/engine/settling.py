@@ -11,6 +11,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
 from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Waiting
 from pointsman.engine.steps import Step, Thread
+from pointsman.engine.threads import ways
 from pointsman.values import Json, JsonObject
 
 MESSAGES = ("messages",)
@@ -44,9 +45,9 @@ def show(result: Json, said: JsonObject | None) -> Json:
 def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
     """Of visits that may run at once the latest is shown, not the one that was slower."""
     if thread:
-        if step.visit < scope.shown.get(step.node, 0):
+        if (thread, step.visit) < scope.shown.get(step.node, ((), 0)):
             return
-        scope.shown[step.node] = step.visit
+        scope.shown[step.node] = (thread, step.visit)
     scope.nodes[step.node] = value
 
 
@@ -162,10 +163,10 @@ def leaving_failed(state: ExecutionState, event: events.LeavingFailed) -> None:
 
 def token_ended(state: ExecutionState, event: events.TokenEnded) -> None:
     step = event.after
-    place = (step.node, step.scope, step.thread)
+    place = (step.node, step.scope, ways(step.thread))
     into = state.outputs if event.reason == "end" else state.answers
     if event.reason != "end" and not event.answers:
         return
-    known = into.get(place)
-    if known is None or known.visit <= step.visit:
-        into[place] = Ended(step.visit, event.output if event.reason == "end" else state.left[step].value)
+    known, left = into.get(place), state.left[step]
+    if known is None or (known.thread, known.visit) <= (left.thread, step.visit):
+        into[place] = Ended(left.thread, step.visit, event.output if event.reason == "end" else left.value)

@@ -26,8 +26,8 @@ from pointsman.engine.threads import Ways
 from pointsman.engine.trails import Trails
 from pointsman.values import Json, JsonObject
 
-Place: TypeAlias = tuple[str, Scope, Thread]
-"""Where control ended: node, scope, and the thread of its step."""
+Place: TypeAlias = tuple[str, Scope, Ways]
+"""Where control ended: node, scope, and for steps that carry a thread the ways behind it."""
 
 Status: TypeAlias = Literal[
     "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
@@ -47,6 +47,7 @@ class Left(Struct, frozen=True, gc=False):
 class Ended(Struct, frozen=True, gc=False):
     """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
 
+    thread: Thread
     visit: int
     value: Json
 
@@ -161,7 +162,7 @@ class ScopeState(Struct, eq=False):
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = {}
-    shown: dict[str, int] = {}
+    shown: dict[str, tuple[Thread, int]] = {}
     """Which visit `nodes` shows, of nodes that may be visited several times at once."""
     writes: list[tuple[Write, Json, Thread]] = []
     """What a branch wrote, for the data around it; empty in the outermost scope."""

@@ -54,7 +54,7 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False):
     scope: Scope = ()
     visit: int = 1
     thread: Thread = ()
-    """Only behind a node with `trigger: each`, where several tokens pass one node separately."""
+    """Only where several tokens may pass the node at once: behind `trigger: each`, beside cycles that split."""
 
     def __str__(self) -> str:
         around = "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in self.scope)

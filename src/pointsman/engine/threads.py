@@ -4,9 +4,10 @@
        └─ (1, S's second edge) ─ B ─┴─ merge ─ (1, met) ─ T ─┬─ (2, T's first edge)
                                                              └─ …
 
-A split adds one element, ways that meet replace it by `MET`, the next split counts on. A line that comes back to a
-split it has passed takes that split's place anew, so a thread is never longer than the splits are nested. Of two
-threads the greater one comes later, or stands later in the document; it never depends on time.
+A split adds one element; where some of its lines meet, the greatest goes on; where all do, `MET` takes its place and
+the next split counts on. A line that comes back to a split it has passed takes that split's place anew, so a thread is
+never longer than there are splits. No two tokens have one thread. Of two threads the greater one comes later, or
+stands later in the document; it never depends on time.
 """
 
 from __future__ import annotations
@@ -35,25 +36,18 @@ def split(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:
     return (*thread, Split(1, edge, node))
 
 
-def met(threads: list[Thread]) -> Thread:
-    """The thread of a token made of several: what they have in common, and that they met."""
-    first, last = min(threads), max(threads)
-    if first == last:
-        return first
-    width = 0
-    while width < len(first) and first[width] == last[width]:
-        width += 1
-    latest = max(thread[width] for thread in threads if len(thread) > width)
-    return (*first[:width], Split(latest.turn, MET, latest.node))
+def together(thread: Thread, first: str, place: int) -> Thread:
+    """The thread of one of several nodes that start together, `first` being the first of them."""
+    return split(thread, first, place, apart=False)
 
 
-def closed(thread: Thread, leads_here: Callable[[str], bool]) -> Thread:
-    """The thread at a node that waited: the splits whose every way leads here are over, whichever ways did arrive."""
+def closed(thread: Thread, meets_here: Callable[[str], bool]) -> Thread:
+    """The thread at a node that waited: the splits whose lines all meet here are over, whichever ways did arrive."""
     while thread:
         at = len(thread) - 1
         if thread[at].edge == MET:
             at -= 1
-        if at < 0 or not leads_here(thread[at].node):
+        if at < 0 or not meets_here(thread[at].node):
             break
         thread = (*thread[:at], Split(thread[at].turn, MET, thread[at].node))
     return thread

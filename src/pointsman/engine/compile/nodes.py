@@ -37,6 +37,7 @@ from pointsman.engine.compile import control, work
 from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
+from pointsman.engine.compile.separate import separate
 from pointsman.engine.compile.transforms import change_of
 from pointsman.engine.plan import (
     Ask,
@@ -82,7 +83,7 @@ class NodeCompiler:
         self.messages = self.conversational or self.has_executor or "messages" in (workflow.state or {})
         self.ids = frozenset(graph.ids)
         self.loops_of = _loops_of(graph)
-        self.threaded = _threaded(graph)
+        self.separate = separate(graph)
 
     def nodes(self, position: int) -> list[PlanNode]:
         """The node, and behind it the hidden judge of the questions on its edges."""
@@ -115,7 +116,8 @@ class NodeCompiler:
             fallback=_fallback(ways) if leave == "label" else None,
             outputs=formulas.outputs(node.outputs),
             scope=tuple(self.graph.ids[one] for one in scope),
-            threaded=position in self.threaded,
+            threaded=position in self.separate.threaded,
+            apart=position in self.separate.apart,
             loops=self.loops_of.get(position, ()),
             transparent=node.type in TRANSPARENT,
             no_route=self._no_route(node, leave, ways),
@@ -353,24 +355,3 @@ def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
 def _passes_separately(node: Node) -> bool:
     """Every arrival starts it. A tool executor serves each caller on its own: merged, calls would be lost."""
     return node.trigger == "each" or node.type == "tool_executor"
-
-
-def _threaded(graph: Graph) -> frozenset[int]:
-    """Nodes that several tokens pass separately: from `trigger: each` on, until arrivals are merged."""
-    found: set[int] = set()
-    nodes = graph.links.nodes
-    waiting = [n for n, node in enumerate(nodes) if _passes_separately(node) and len(graph.into[n]) > 1]
-    while waiting:
-        node = waiting.pop()
-        if node in found:
-            continue
-        found.add(node)
-        join = graph.join_of.get(node)
-        if join is not None and graph.closes[join][0] == node:
-            waiting.append(join)  # it closes each of the openings by itself
-        waiting += [target for target in graph.links.targets(node) if not _merges(graph, target)]
-    return frozenset(found)
-
-
-def _merges(graph: Graph, node: int) -> bool:
-    return node in graph.closes or (len(graph.into[node]) > 1 and not _passes_separately(graph.links.nodes[node]))

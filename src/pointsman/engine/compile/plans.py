@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.graph import Graph, analyse
 from pointsman.definition.policies import DEFAULTS
-from pointsman.definition.walks import NOWHERE, reach
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.compile.edges import JUDGE, judge_of, plan_edge
+from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.nodes import NodeCompiler
+from pointsman.engine.compile.ways import leads_in, meets_in, reaches_in
 from pointsman.engine.plan import Limits, Plan, PlanEdge, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
@@ -63,8 +63,9 @@ def compile_workflow(
         strict=bool(workflow.strict),
         config={**_settings(workflow), **(settings or {})},
         initial=_initial(workflow),
-        reaches=_reaches(graph, nodes),
-        leads=_leads(graph),
+        reaches=reaches_in(graph, frozenset(nodes)),
+        leads=leads_in(graph),
+        meets=meets_in(graph),
         engine_names=_uses_engine_names(workflow),
         nodes_counted=sum(node.type not in UNCOUNTED for node in workflow.nodes),
         edge_index={edge.id: edge.index for edge in edges.values()},
@@ -124,48 +125,3 @@ def _uses_engine_names(workflow: Workflow) -> bool:
         return False
     text = repr(workflow.nodes) + repr(workflow.edges)
     return any(name in text for name in ENGINE_NAMES)
-
-
-def _reaches(graph: Graph, nodes: Mapping[str, PlanNode]) -> Callable[[str], frozenset[str]]:
-    """Asked only where several tokens meet; each answer is found once by walking backwards."""
-    known: dict[str, frozenset[str]] = {}
-
-    def reaches(node: str) -> frozenset[str]:
-        found = known.get(node)
-        if found is None:
-            target = graph.index[node]
-            found_before = reach(graph.links.sources, graph.links.sources(target), avoid=(target, _fork(graph, target)))
-            if any(one == target or one in found_before for one in graph.links.targets(target)):
-                found_before.add(target)
-            before = {graph.ids[one] for one in found_before}
-            judges = {judge_of(one) for one in before if judge_of(one) in nodes}
-            known[node] = found = frozenset(before | judges)
-        return found
-
-    return reaches
-
-
-def _fork(graph: Graph, node: int) -> int:
-    """The parallel open around a node: a way through it comes from outside, or from another opening."""
-    around = graph.scopes[node]
-    return around[-1] if around else NOWHERE
-
-
-def _leads(graph: Graph) -> Callable[[str, str, str], bool]:
-    """Asked only of nodes that wrote one path at once; each answer is found once."""
-    known: dict[tuple[int, int], set[int]] = {}
-
-    def number(node: str) -> int:
-        """Of a node, or of the one in front of a hidden judge."""
-        found = graph.index.get(node)
-        return graph.index[node.removesuffix(JUDGE)] if found is None else found
-
-    def leads(source: str, target: str, without: str) -> bool:
-        goal, closed = number(target), number(without) if without else NOWHERE
-        found = known.get((goal, closed))
-        if found is None:
-            avoid = (closed, _fork(graph, goal))
-            found = known[goal, closed] = reach(graph.links.sources, graph.links.sources(goal), avoid=avoid)
-        return number(source) in found
-
-    return leads

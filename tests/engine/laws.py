@@ -1,0 +1,173 @@
+"""The laws of the engine as functions that raise: tests hold them, and planted bugs are hunted with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+from pointsman.definition.graph import analyse
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.events import StepCancelled, StepFailed, StepPassed, StepStarted, StepSucceeded, TokenEnded
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.testing.descriptions import describe
+from pointsman.testing.graphs import INPUT, perform, random_workflow
+from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
+from pointsman.values import Json, JsonObject
+
+BROKEN_SHAPES = ("scope-mismatch", "scope-leak", "several-joins", "loop-body-ambiguous", "loop-entered-sideways")
+"""Documents the checker refuses: no laws hold for them."""
+
+
+class Told(NamedTuple):
+    """What must not depend on the schedule."""
+
+    status: str
+    output: Json
+    data: object
+    steps: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def plan_for(seed: int, size: int, *, unruly: bool = False) -> Plan | None:
+    """A random plan; None for the few drawings with a shape that is refused."""
+    return compiled(random_workflow(seed, size, unruly=unruly))
+
+
+@lru_cache(maxsize=256)
+def net_for(seed: int) -> Plan | None:
+    return compiled(random_net(seed))
+
+
+def compiled(document: JsonObject) -> Plan | None:
+    workflow, problems = Workflow.from_document(document)
+    assert workflow is not None, problems
+    if any(finding.code in BROKEN_SHAPES for finding in analyse(workflow).findings):
+        return None
+    return compile_workflow(workflow)
+
+
+def random_net(seed: int, nodes: int = 7) -> JsonObject:
+    """No structure at all: edges from anywhere to anywhere, several starts of tokens, cycles that may never end."""
+    random = Random(seed)
+    ids = [f"tool{number}" for number in range(nodes)]
+    made: list[Json] = []
+    for name in ids:
+        kind = random.choice(["tool", "tool", "transform", "join"])
+        node: JsonObject = {"id": name, "type": kind, "config": {"tool": "t"} if kind == "tool" else {}}
+        if kind == "tool":
+            node["outputs"] = {"log": "result"}
+            node["routing"] = random.choice(["all", "all", "first"])
+        if random.random() < 0.15:
+            node["trigger"] = "each"
+        made.append(node)
+    edges: list[Json] = []
+    for source in ids:
+        for target in random.sample(ids, random.choice([0, 1, 1, 2, 3])):
+            edge: JsonObject = {"source": source, "target": target}
+            conditions: list[JsonObject] = [
+                {},
+                {"condition": {"type": "label", "label": random.choice(["left", "right"])}},
+                {"condition": {"type": "expression", "expression": "input.n > 3"}},
+            ]
+            edges.append({**edge, **random.choice(conditions)})
+    return {
+        "id": "net",
+        "entry": ids[0],
+        "state": {"log": {"reduce": "append"}},
+        "config": {"limits": {"steps": 60}},
+        "nodes": made,
+        "edges": edges,
+    }
+
+
+def told(outcome: Outcome) -> Told:
+    scopes = describe(outcome.state)["scopes"]
+    assert isinstance(scopes, dict)
+    root = scopes["()"]
+    assert isinstance(root, dict)
+    if outcome.status == "interrupted":  # a limit stops whatever comes next: that may be any of several
+        return Told(outcome.status, None, None, ())
+    return Told(outcome.status, outcome.output, root["data"], tuple(sorted(map(str, outcome.steps))))
+
+
+def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> Outcome:
+    chance = 0.25 if wild else 0.0
+    simulation = Simulation(
+        plan,
+        seed,
+        work=perform,
+        checked=checked,
+        chance_of_crash=chance,
+        chance_of_duplicate=chance,
+        chance_of_zombie=chance,
+    )
+    return simulation.run(INPUT)
+
+
+def hold(condition: object, law: str) -> None:
+    if not condition:
+        raise LawBroken(law)
+
+
+def must_end(outcome: Outcome) -> None:
+    """No stuck tokens: the simulation answers everything, so nothing may be left waiting."""
+    hold(outcome.status in ("completed", "failed", "cancelled", "interrupted"), f"stuck: {outcome.status}")
+    if outcome.status == "completed":
+        state = outcome.state
+        hold(not state.steps and not state.held, "completed with steps open")
+        terminated = any(isinstance(event, TokenEnded) and event.reason == "end" for event in outcome.events)
+        hold(terminated or state.root.tokens == 0, "completed with arrivals waiting")
+
+
+def must_settle_once(outcome: Outcome) -> None:
+    begun = Counter(event.step for event in outcome.events if isinstance(event, StepStarted | StepPassed))
+    settled = Counter(
+        event.step
+        for event in outcome.events
+        if isinstance(event, StepSucceeded | StepCancelled) or (isinstance(event, StepFailed) and event.final)
+    )
+    hold(max(begun.values(), default=0) <= 1, "two steps have one identity")
+    hold(max(settled.values(), default=0) <= 1, "a step settled twice")
+    hold(GHOST not in str(told(outcome)), "a zombie was believed")
+
+
+def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
+    calm = run(plan, 0, wild=False, checked=False)
+    other = run(plan, seed, wild=seed % 2 == 0, checked=False)
+    hold(told(calm) == told(other), f"another schedule: {told(calm)} ≠ {told(other)}")
+
+
+def must_survive_a_pause(plan: Plan, seed: int) -> None:
+    calm = run(plan, 0, wild=False, checked=False)
+    simulation = Simulation(plan, seed, work=perform)
+    simulation.run_rows(INPUT, 1 + seed % max(1, len(calm.rows)))
+    if simulation.state.status == "running":
+        simulation.tell(PauseRequested())
+        simulation.go_on()
+        simulation.tell(ResumeRequested())
+    hold(told(simulation.go_on()) == told(calm), "a pause changed the outcome")
+
+
+def hunt(graphs: range) -> None:
+    """Hold all laws over some random graphs."""
+    for number in graphs:
+        tame, wild, net = plan_for(number, 7), plan_for(number, 6, unruly=True), net_for(number)
+        if tame is not None:
+            outcome = run(tame, number, wild=False, checked=True)
+            must_end(outcome)
+            must_settle_once(outcome)
+            must_not_depend_on_the_schedule(tame, number)
+            must_survive_a_pause(tame, number)
+        for plan in (wild, net):
+            if plan is not None:
+                outcome = run(plan, number, wild=True, checked=True)
+                must_end(outcome)
+                must_settle_once(outcome)
+
+
+Law = Callable[[Plan, int], None]

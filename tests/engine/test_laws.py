@@ -1,0 +1,106 @@
+"""The laws, over random graphs and random schedules. `POINTSMAN_LONG=1` looks much longer."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from pointsman.engine.plan import Plan
+from pointsman.testing.descriptions import describe
+from pointsman.testing.simulation import refolded, stored
+from tests.engine.laws import (
+    must_end,
+    must_not_depend_on_the_schedule,
+    must_settle_once,
+    must_survive_a_pause,
+    net_for,
+    plan_for,
+    run,
+    told,
+)
+
+EXAMPLES = 1_000 if os.environ.get("POINTSMAN_LONG") else 60
+
+law = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=not os.environ.get("POINTSMAN_LONG"),
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+graphs, schedules = st.integers(0, 100_000), st.integers(1, 100_000)
+
+
+def some(plan: Plan | None) -> Plan:
+    """Drawings whose shape the checker refuses are left out."""
+    assume(plan is not None)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.requirement("S1-59", "S3-92")
+@law
+@given(graphs, schedules, st.booleans())
+def test_the_rows_mean_the_state_and_outstanding_is_what_was_asked_and_not_answered(
+    graph: int, schedule: int, unruly: bool
+) -> None:
+    run(some(plan_for(graph, 6, unruly=unruly)), schedule, wild=True, checked=True)
+
+
+@pytest.mark.requirement("S1-63", "S1-67", "T3-14")
+@law
+@given(graphs, schedules)
+def test_the_outcome_does_not_depend_on_schedule_crashes_duplicates_or_zombies(graph: int, schedule: int) -> None:
+    must_not_depend_on_the_schedule(some(plan_for(graph, 9)), schedule)
+
+
+@law
+@given(graphs, schedules)
+def test_it_does_not_in_graphs_without_any_structure_either(graph: int, schedule: int) -> None:
+    plan = some(net_for(graph))
+    assume(run(plan, 0, wild=False, checked=False).status == "completed")
+    must_not_depend_on_the_schedule(plan, schedule)
+
+
+@law
+@given(graphs, schedules, st.booleans())
+def test_every_execution_ends_and_every_step_settles_once(graph: int, schedule: int, unruly: bool) -> None:
+    outcome = run(some(plan_for(graph, 8, unruly=unruly)), schedule, wild=True, checked=False)
+    must_end(outcome)
+    must_settle_once(outcome)
+
+
+@pytest.mark.requirement("S0-52", "S3-22", "S1-69")
+@law
+@given(graphs, schedules)
+def test_every_graph_ends_under_a_step_limit(graph: int, schedule: int) -> None:
+    outcome = run(some(net_for(graph)), schedule, wild=True, checked=True)
+    must_end(outcome)
+    must_settle_once(outcome)
+    assert outcome.state.taken <= 60
+
+
+@law
+@given(graphs, schedules)
+def test_a_pause_anywhere_changes_nothing(graph: int, schedule: int) -> None:
+    must_survive_a_pause(some(plan_for(graph, 8)), schedule)
+
+
+@law
+@given(graphs, schedules, st.floats(0, 1))
+def test_rows_may_be_folded_in_any_number_of_goes(graph: int, schedule: int, share: float) -> None:
+    outcome = run(some(plan_for(graph, 6, unruly=True)), schedule, wild=False, checked=False)
+    cut = int(share * len(outcome.rows))
+    again = [stored(row) for row in (*outcome.rows[:cut], *outcome.rows[cut:])]
+    assert describe(refolded("simulated", again)) == describe(outcome.state)
+
+
+@law
+@given(graphs, schedules)
+def test_one_seed_gives_one_execution(graph: int, schedule: int) -> None:
+    plan = some(plan_for(graph, 6, unruly=True))
+    one, other = (run(plan, schedule, wild=True, checked=False) for _ in range(2))
+    assert (one.rows, told(one)) == (other.rows, told(other))
