@@ -81,7 +81,7 @@ class Writer:
         self._path = path
         self._queue: SimpleQueue[Request[object] | None] = SimpleQueue()
         self._heads = Heads()
-        self._connection = self._open()
+        self._connection = self._open(wait_s=LOCKED_WAIT_S)
         self._identity = identity_of(path)
         self._looked_at = 0.0
         self._log_pages = 0
@@ -142,7 +142,18 @@ class Writer:
             self._queue.put(None)
         self._thread.join()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, *, wait_s: float = 0.0) -> sqlite3.Connection:
+        """Connect, and migrate where needed. SQLite does not wait by itself for another process that does the same."""
+        began = time.monotonic()
+        while True:
+            try:
+                return self._opened()
+            except StoreLocked:
+                if time.monotonic() - began >= wait_s:
+                    raise
+            time.sleep(LOCKED_RETRY_S)
+
+    def _opened(self) -> sqlite3.Connection:
         with explained(self._path):
             connection = connect_writer(self._path)
             try:
