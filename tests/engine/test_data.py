@@ -215,6 +215,13 @@ def test_data_nodes_gates_and_loops_are_held_to_the_size_too(kind: str) -> None:
     assert world.failure.code == "state-too-large"
 
 
+def test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from() -> None:
+    drawing = "start -> tool1; tool1 -> set1; set1 -> tool2"
+    nodes = {**writes("log", "tool1", "tool2"), "set1": {"config": {"set": {"copy": "log"}}}}
+    world = started(drawing, nodes=nodes, state={"log": {"reduce": "append"}}).done("tool1", 1).done("tool2", 2)
+    assert world.data == {"log": [1, 2], "copy": [1]}
+
+
 def test_outputs_are_evaluated_over_the_result_and_see_the_data() -> None:
     nodes = {"tool1": {"outputs": {"sum": "result.n + base", "all": "result"}}}
     world = started("start -> tool1", nodes=nodes, input={"base": 2}).done("tool1", {"n": 3})

@@ -1,0 +1,222 @@
+"""Planted bugs: each of them must be found by the laws or by a scenario, or those are not worth their time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from pointsman.engine import (
+    branching,
+    cancelling,
+    decide,
+    entering,
+    failing,
+    joining,
+    leaving,
+    limits,
+    looping,
+    outputs,
+    scopes,
+    tokens,
+)
+from pointsman.engine.commands import Command, SetTimer
+from pointsman.engine.data import Data
+from pointsman.engine.desk import Desk
+from pointsman.engine.events import BranchSettled, ScopesClosed
+from pointsman.engine.outstanding import outstanding
+from pointsman.engine.plan import GatheredResult, Plan, Reducer
+from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
+from pointsman.engine.steps import Thread
+from pointsman.engine.trails import Trail
+from pointsman.testing import simulation
+from pointsman.values import Json, JsonObject
+from tests.engine import test_data, test_failures, test_joining, test_lifetime, test_limits, test_loops, test_parallel
+from tests.engine.laws import hunt
+
+HUNTED = range(40)
+"""Random graphs looked at, at most; most bugs are found in the first few."""
+
+
+class Bug(NamedTuple):
+    """What is replaced by what, and who must notice."""
+
+    place: object
+    name: str
+    bug: Callable[..., object]
+    hunter: Callable[[], object] | None = None
+    """None: the laws."""
+
+
+def always(*_: object, **__: object) -> bool:
+    return True
+
+
+def never(*_: object, **__: object) -> bool:
+    return False
+
+
+def nothing(*_: object, **__: object) -> None:
+    return None
+
+
+def no_nodes(*_: object, **__: object) -> set[str]:
+    return set()
+
+
+def no_wait(*_: object, **__: object) -> float:
+    return 0.0
+
+
+def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bool:
+    return before[node] == set()
+
+
+def sees_only_the_state(desk: Desk, scope: ScopeState) -> bool:
+    return scope.tokens == 0
+
+
+real_results = joining.results
+real_add = Trail.add
+real_close = scopes.close
+real_settle_branch = scopes.settle_branch
+
+
+def in_order_of_arrival(desk: Desk, opening: Opening) -> list[GatheredResult]:
+    place = {branch: number for number, branch in enumerate(opening.settled)}
+    return sorted(real_results(desk, opening), key=lambda one: place[one.branch])
+
+
+def at_the_end(trail: Trail, thread: Thread, node: str, reduce: Reducer, value: Json) -> bool:
+    real_add(trail, thread, node, reduce, value)
+    return True
+
+
+def unsplit(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:
+    return thread
+
+
+def unsaid(data: Data) -> JsonObject:
+    return data.root
+
+
+def any_attempt(desk: Desk, report: WorkDone | WorkFailed) -> StepState | None:
+    return desk.state.steps.get(report.step)
+
+
+def without_timers(plan: Plan, state: ExecutionState) -> list[Command]:
+    return [command for command in outstanding(plan, state) if not isinstance(command, SetTimer)]
+
+
+def forgets_late_branches(state: ExecutionState, event: ScopesClosed) -> None:
+    real_close(state, event)
+    state.openings.pop(event.step, None)
+
+
+def takes_failures_for_ends(state: ExecutionState, event: BranchSettled) -> None:
+    real_settle_branch(state, replace(event, outcome="ended") if event.outcome == "failed" else event)
+
+
+def counts_all_time(state: ExecutionState) -> None:
+    state.worked_s += state.at - state.working_since
+    state.working_since = state.at
+
+
+BUGS: dict[str, Bug] = {
+    "a node never waits": Bug(Desk, "alone", always),
+    "a node does not wait for what moves": Bug(entering, "_waits_for", no_nodes),
+    "nodes that wait for each other wait for ever": Bug(
+        entering,
+        "_is_ready",
+        waits_for_nobody_at_all,
+        test_joining.test_they_start_together_whatever_runs_elsewhere,
+    ),
+    "what is on its way is not counted": Bug(
+        Desk, "alone", sees_only_the_state, test_joining.test_what_passes_in_no_time_is_waited_for_too
+    ),
+    "a round begins while its body moves": Bug(
+        looping, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
+    ),
+    "a join sees its branches in order of arrival": Bug(joining, "results", in_order_of_arrival),
+    "writes are applied in order of arrival": Bug(Trail, "add", at_the_end),
+    "lines that split are one line": Bug(leaving, "split", unsplit),
+    "who hands out data does not say so": Bug(
+        Data, "shared", unsaid, test_data.test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from
+    ),
+    "stale attempts are believed": Bug(decide, "_open", any_attempt),
+    "a crash forgets timers": Bug(simulation, "outstanding", without_timers),
+    "branches that are late are forgotten": Bug(
+        scopes,
+        "close",
+        forgets_late_branches,
+        test_parallel.test_late_arrivals_are_swallowed_and_write_nothing,
+    ),
+    "siblings of a failed branch run on": Bug(
+        cancelling, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
+    ),
+    "what arrives during a pause is lost": Bug(limits, "hold", nothing),
+    "limits are not asked": Bug(
+        limits,
+        "before_step",
+        nothing,
+        test_limits.test_the_step_limit_interrupts_keeps_everything_and_can_be_raised,
+    ),
+    "conflicts are not seen": Bug(
+        outputs, "check_conflicts", nothing, test_data.test_it_is_a_conflict_when_one_of_them_has_ended_long_ago
+    ),
+    "a failed branch gives what it wrote": Bug(
+        scopes,
+        "settle_branch",
+        takes_failures_for_ends,
+        test_data.test_a_branch_that_fails_or_is_cancelled_gives_nothing,
+    ),
+    "retries do not wait": Bug(
+        failing,
+        "retry_wait",
+        no_wait,
+        test_failures.test_a_failed_attempt_is_repeated_with_growing_waits_until_tries_run_out,
+    ),
+    "branches that had to wait never begin": Bug(
+        branching, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
+    ),
+    "time counts while nothing may work": Bug(
+        tokens, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
+    ),
+    "what is cancelled runs on": Bug(
+        cancelling,
+        "stop",
+        nothing,
+        test_parallel.test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results,
+    ),
+    "a failed round fails the execution": Bug(
+        looping, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
+    ),
+}
+
+
+def by_laws() -> None:
+    hunt(HUNTED)
+
+
+@pytest.fixture(autouse=True)
+def short() -> Iterator[None]:
+    """A bug that never ends is found sooner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "DECISIONS_MAX", 3_000)
+        yield
+
+
+def test_without_a_bug_nothing_is_found() -> None:
+    hunt(range(15))
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = BUGS[name]
+    hunter = bug.hunter or by_laws
+    monkeypatch.setattr(bug.place, bug.name, bug.bug)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - a bug may break anything: that it is noticed is the point
+        hunter()
