@@ -55,6 +55,18 @@ def test_each_caller_gets_its_own_results_back() -> None:
     assert world.working == ["agent2#2"]
 
 
+def test_callers_at_once_are_served_one_by_one() -> None:
+    drawing = "start -> agent1, agent2; agent1 -> tools; agent2 -> tools"
+    for order in (["agent1", "agent2"], ["agent2", "agent1"]):
+        world = started(drawing, nodes=AGENTS)
+        for name in order:
+            world.done(name, pending=(ToolCall(id=name, name="search", arguments={}),))
+        assert world.working == ["tools~start.1.0", "tools~start.1.1"]
+        assert [world.asked(name)["caller"] for name in world.working] == ["agent1", "agent2"]
+        world.done("tools~start.1.1", "found")
+        assert world.working == ["agent2#2", "tools~start.1.0"]
+
+
 def test_with_nothing_pending_it_warns_and_lets_control_pass() -> None:
     world = started("start -> tool1; tool1 -> tools; tools -> tool2").done("tool1", "v")
     assert (world.working, world.warnings) == (["tool2"], ["nothing-pending"])

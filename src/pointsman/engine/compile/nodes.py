@@ -37,7 +37,7 @@ from pointsman.engine.compile import control, work
 from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
-from pointsman.engine.compile.separate import separate
+from pointsman.engine.compile.separate import passes_separately, separate
 from pointsman.engine.compile.transforms import change_of
 from pointsman.engine.plan import (
     Ask,
@@ -249,7 +249,7 @@ class NodeCompiler:
         coming = [number for number in self.graph.into[position] if number in self.edges]
         if len(coming) <= 1:
             return "arrival"
-        return "each" if _passes_separately(node) else "merge"
+        return "each" if passes_separately(node) else "merge"
 
     def _no_route(self, node: Node, leave: str, ways: tuple[PlanEdge, ...]) -> NoRoute:
         match node.type:
@@ -350,8 +350,3 @@ def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
         for node in shape.body:
             found.setdefault(node, []).append((len(shape.body), graph.ids[loop]))
     return {node: tuple(name for _, name in sorted(loops)) for node, loops in found.items()}
-
-
-def _passes_separately(node: Node) -> bool:
-    """Every arrival starts it. A tool executor serves each caller on its own: merged, calls would be lost."""
-    return node.trigger == "each" or node.type == "tool_executor"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pointsman.definition.control import LoopConfig, ParallelConfig
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import routing_of
+from pointsman.definition.nodes import Node
 from pointsman.definition.walks import cycles
 
 
@@ -29,9 +30,14 @@ class Separate:
     """Behind `trigger: each`: also the ways of one visit are never taken for those of another."""
 
 
+def passes_separately(node: Node) -> bool:
+    """Every arrival starts it. A tool executor serves each caller on its own: merged, calls would be lost."""
+    return node.trigger == "each" or node.type == "tool_executor"
+
+
 def separate(graph: Graph) -> Separate:
     """Linear in the size of the graph."""
-    each = [n for n, node in enumerate(graph.links.nodes) if node.trigger == "each" and len(graph.into[n]) > 1]
+    each = [n for n, node in enumerate(graph.links.nodes) if passes_separately(node) and len(graph.into[n]) > 1]
     apart = _until_merged(graph, each)
     return Separate(apart | _until_merged(graph, _beside_cycles(graph)), apart)
 
@@ -52,7 +58,7 @@ def _until_merged(graph: Graph, starts: Iterable[int]) -> frozenset[int]:
 
 
 def _merges(graph: Graph, node: int) -> bool:
-    return node in graph.closes or (len(graph.into[node]) > 1 and graph.links.nodes[node].trigger != "each")
+    return node in graph.closes or (len(graph.into[node]) > 1 and not passes_separately(graph.links.nodes[node]))
 
 
 def _beside_cycles(graph: Graph) -> list[int]:
