@@ -11,7 +11,14 @@ from typing import NamedTuple
 from pointsman.definition.graph import analyse
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.events import StepCancelled, StepFailed, StepPassed, StepStarted, StepSucceeded, TokenEnded
+from pointsman.engine.events import (
+    StepCancelled,
+    StepFailed,
+    StepPassed,
+    StepStarted,
+    StepSucceeded,
+    TokenEnded,
+)
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.testing.descriptions import describe

@@ -7,9 +7,9 @@ import pytest
 from pointsman.engine.asking import ActionNotOffered, FieldNotEditable, GateClosedAlready
 from pointsman.engine.commands import Publish, StartChild, StopChild
 from pointsman.engine.decide import decide
-from pointsman.engine.events import Emitted, GateClosed, GateOpened
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import CancelRequested, GateAnswered, WorkDone
+from pointsman.engine.wait_events import Emitted, GateClosed, GateOpened
 from tests.engine.world import started
 
 GATE = "start -> tool1; tool1 -> ask1; ask1 -#approve-> tool2; ask1 -#reject-> tool3"

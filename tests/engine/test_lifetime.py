@@ -6,9 +6,10 @@ import pytest
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import WrongStatus, decide
-from pointsman.engine.events import ExecutionFailed
+from pointsman.engine.decide import decide
+from pointsman.engine.life_events import ExecutionFailed
 from pointsman.engine.reports import CancelRequested, PauseRequested, Report, ResumeRequested, RetryRequested, Start
+from pointsman.engine.requests import WrongStatus
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Simulation
 from tests.engine.world import limits, started

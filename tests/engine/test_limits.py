@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.events import LimitHit
 from pointsman.engine.reports import TimerFired
+from pointsman.engine.wait_events import LimitHit
 from tests.engine.world import World, limits, started
 
 CYCLE = "start -> tool1; tool1 -> tool1"

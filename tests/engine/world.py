@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.events import Event, Warned
+from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
@@ -36,6 +36,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, Status
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import Warned
 from pointsman.testing.simulation import Outcome, Simulation
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from pointsman.engine.events import Event, ExecutionStarted
+from pointsman.engine.events import Event
+from pointsman.engine.life_events import ExecutionStarted
 from pointsman.journal.codec import Codec, Form, Lift, decode_json, encode_json, pack, unpack
 from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject

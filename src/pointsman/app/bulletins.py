@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from pointsman.app.views import HIDDEN, failure_view
-from pointsman.engine import events
+from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
@@ -90,10 +90,10 @@ def _said(event: events.Event) -> Iterator[Said]:
             yield name, {"attempt": event.attempt, "error": error}, {}
         case events.LeavingFailed():
             yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
-        case events.GateOpened():
+        case wait_events.GateOpened():
             asked: JsonObject = {"gateId": event.gate, "message": event.message, "options": [*event.options]}
             yield "workflow.human.required", asked, {"shown": event.shown}
-        case events.GateClosed():
+        case wait_events.GateClosed():
             yield "workflow.human.answered", {"action": event.action, "by": event.by}, {"data": event.data}
         case _:
             yield from _life(event)
@@ -101,20 +101,20 @@ def _said(event: events.Event) -> Iterator[Said]:
 
 def _life(event: events.Event) -> Iterator[Said]:
     match event:
-        case events.ExecutionStarted():
+        case life_events.ExecutionStarted():
             yield "workflow.start", {"workflowId": event.workflow}, {"input": event.input}
-        case events.ExecutionPaused():
+        case life_events.ExecutionPaused():
             yield "workflow.paused", {"by": event.by}, {}
-        case events.ExecutionResumed() | events.ExecutionRetried():
+        case life_events.ExecutionResumed() | life_events.ExecutionRetried():
             yield "workflow.resumed", {"by": event.by}, {}
-        case events.ExecutionInterrupted():
+        case life_events.ExecutionInterrupted():
             yield "workflow.interrupted", {"limit": event.limit, "message": event.message}, {}
-        case events.ExecutionCompleted():
+        case life_events.ExecutionCompleted():
             yield "workflow.complete", {}, {"output": event.output}
-        case events.ExecutionFailed():
+        case life_events.ExecutionFailed():
             failed = event.step.node if event.step is not None else None
             yield "workflow.failed", {"error": failure_view(event.failure, failed)}, {}
-        case events.ExecutionCancelled():
+        case life_events.ExecutionCancelled():
             yield "workflow.cancelled", {"reason": event.reason, "by": event.by}, {}
         case _:
             pass

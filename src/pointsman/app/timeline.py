@@ -11,7 +11,7 @@ import msgspec
 from pointsman.app.installation import Pointsman
 from pointsman.app.views import scope_view
 from pointsman.definition.text import read_text
-from pointsman.engine import events
+from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
@@ -89,11 +89,11 @@ class Timeline:
         at = row.at
         self.begin, self.end = self.begin or at, max(self.end, at)
         match event:
-            case events.GateOpened(step=step):
+            case wait_events.GateOpened(step=step):
                 self._turn(step, "gate")
-            case events.ChildAsked(step=step):
+            case wait_events.ChildAsked(step=step):
                 self._turn(step, "child")
-            case events.ExecutionCancelled():
+            case life_events.ExecutionCancelled():
                 for step in [*self._open]:
                     self._end(step, at, "cancelled")
             case _:

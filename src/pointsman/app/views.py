@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pointsman.engine import events
+from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Scope
@@ -106,9 +106,9 @@ def errors_of(rows: Iterable[Row]) -> list[Json]:
             match event:
                 case events.StepFailed(final=True) | events.LeavingFailed():
                     found.append(failure_view(event.failure, event.step.node))
-                case events.ExecutionFailed(step=None):
+                case life_events.ExecutionFailed(step=None):
                     found.append(failure_view(event.failure, None))
-                case events.ExecutionInterrupted():
+                case life_events.ExecutionInterrupted():
                     found.append({"code": f"limit-{event.limit}", "message": event.message, "nodeId": None})
                 case _:
                     pass
@@ -121,7 +121,7 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
         {"code": e.code, "message": e.message, "nodeId": e.step.node if e.step is not None else None}
         for row in rows
         for e in row.events
-        if isinstance(e, events.Warned)
+        if isinstance(e, wait_events.Warned)
     ]
 
 

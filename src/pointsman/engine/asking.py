@@ -11,13 +11,14 @@ from typing import Final
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.entry import Entry, fail_open_step, set_timer
-from pointsman.engine.events import GateClosed, GateOpened, StepSucceeded
+from pointsman.engine.events import StepSucceeded
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.plan import Ask
 from pointsman.engine.reports import GateAnswered
 from pointsman.engine.state import StepState
+from pointsman.engine.wait_events import GateClosed, GateOpened
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
 

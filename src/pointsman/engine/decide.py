@@ -11,27 +11,16 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, ending, entering, failing, guarding, joining, leaving, limits, waiting
-from pointsman.engine.arrivals import held_step
-from pointsman.engine.commands import SetTimer
+from pointsman.engine import asking, ending, entering, failing, guarding, joining, leaving, limits, requests, waiting
 from pointsman.engine.desk import Arrive, Decision, Desk, Fall, Leave
 from pointsman.engine.entry import execute
-from pointsman.engine.events import (
-    AttemptStarted,
-    ChildAsked,
-    EventTaken,
-    ExecutionPaused,
-    ExecutionResumed,
-    ExecutionRetried,
-    ExecutionStarted,
-    LimitsRaised,
-    StepSucceeded,
-    TimerRang,
-)
+from pointsman.engine.events import AttemptStarted, StepSucceeded
 from pointsman.engine.fold import begin_row
+from pointsman.engine.life_events import (
+    ExecutionPaused,
+)
 from pointsman.engine.outputs import accept, written
-from pointsman.engine.outstanding import outstanding, start_child
-from pointsman.engine.plan import Call, Plan, Work
+from pointsman.engine.plan import Plan, Work
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
@@ -47,15 +36,10 @@ from pointsman.engine.reports import (
     WorkFailed,
 )
 from pointsman.engine.settling import show
-from pointsman.engine.state import ENDED, ExecutionState, StepState, Waiting
+from pointsman.engine.state import ENDED, ExecutionState, StepState
+from pointsman.engine.wait_events import EventTaken, TimerRang
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
-
-
-class WrongStatus(CallerError):
-    """The execution is not in a status in which this can be done."""
-
-    code = "wrong-status"
 
 
 def decide(plan: Plan, state: ExecutionState, report: Report, at: float) -> Decision:
@@ -113,7 +97,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             if at is not None:
                 _work_failed(desk, at, report)
         case Start():
-            _start(desk, report)
+            requests.start(desk, report)
         case GateAnswered():
             asking.answered(desk, report)
         case TimerFired():
@@ -126,48 +110,18 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             _child_ended(desk, report)
         case CancelRequested():
             if desk.state.status != "cancelled":
-                _must(desk, not desk.state.ended, "cancelled")
+                requests.must(desk, not desk.state.ended, "cancelled")
                 ending.cancel(desk, reason=report.reason, by=report.by)
         case PauseRequested():
             if desk.state.status != "paused":
-                _must(desk, desk.state.status == "running", "paused")
+                requests.must(desk, desk.state.status == "running", "paused")
                 desk.emit(ExecutionPaused(by=report.by))
         case ResumeRequested():
-            _resume(desk, report)
+            requests.resume(desk, report)
         case RetryRequested():
-            _retry(desk, report)
+            requests.retry(desk, report)
         case _:
             assert_never(report)
-
-
-def _must(desk: Desk, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
-    if not holds:
-        raise WrongStatus(
-            f"an execution that is {desk.state.status} cannot be {what}", hint="See `pointsman show` for its status."
-        )
-
-
-def _start(desk: Desk, report: Start) -> None:
-    _must(desk, desk.state.status == "pending", "started")
-    plan = desk.plan
-    desk.emit(
-        ExecutionStarted(
-            workflow=plan.workflow,
-            version=plan.version,
-            input=report.input,
-            config={**plan.config, **report.config},
-            state=plan.initial,
-            session=report.session,
-            messages=report.messages if plan.messages else None,
-            parent=report.parent,
-            definition=report.definition,
-            options=report.options,
-            seed=report.seed,
-            attempt=report.attempt,
-        )
-    )
-    limits.watch(desk)
-    desk.go(Arrive(plan.entry, (), None, None))
 
 
 def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded) -> StepState | None:
@@ -296,73 +250,4 @@ def _next_attempt(desk: Desk, at: StepState, purpose: str) -> None:
         desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
         execute(desk, at.step)
     else:
-        _attempt_again(desk, at)
-
-
-def _attempt_again(desk: Desk, at: StepState) -> None:
-    """The next attempt of a step: of its work, or of its child."""
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
-    does = desk.node(at.step).does
-    if isinstance(does, Call):
-        desk.emit(ChildAsked(step=at.step, workflow=does.workflow))
-        desk.command(start_child(desk.plan, desk.state, at))
-    else:
-        execute(desk, at.step)
-
-
-def _resume(desk: Desk, report: ResumeRequested) -> None:
-    state = desk.state
-    _must(desk, state.stands_still, "resumed")
-    if report.limits:
-        desk.emit(LimitsRaised(limits=report.limits))
-    held = tuple(state.held)
-    interrupted = state.status == "interrupted"
-    desk.emit(ExecutionResumed(by=report.by))
-    if interrupted:  # what ran was stopped, and no timer was heard
-        desk.commands += outstanding(desk.plan, state)
-        limits.watch(desk)
-    _take_up(desk, held)
-
-
-def _take_up(desk: Desk, held: tuple[Waiting, ...]) -> None:
-    """What was held may arrive; what is parked may start."""
-    edges = {edge.id: edge for node in desk.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
-    for number, waits in enumerate(held):
-        left = waits.left
-        edge = edges.get(waits.edge)
-        desk.go(Arrive(waits.node, waits.scope, edge, held_step(number), left.thread, left.caller))
-    for key in desk.state.scopes:
-        desk.touched[key] = None
-
-
-def _retry(desk: Desk, report: RetryRequested) -> None:
-    """Take up the steps that failed the execution, and everything that was there beside them."""
-    state = desk.state
-    _must(desk, state.status == "failed" and bool(state.failed), "retried")
-    held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
-    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
-    desk.emit(ExecutionRetried(by=report.by, reenter=reenter))
-    limits.watch(desk)
-    for position, one in enumerate(failed):
-        if isinstance(one, StepState) and position not in reenter:
-            _attempt_again(desk, one)
-            continue
-        node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
-        after = held_step(len(held) + position)
-        desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True))
-    for at in beside:
-        if at.child:
-            _attempt_again(desk, at)
-        elif at.runs:
-            execute(desk, at.step)
-    desk.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
-    _take_up(desk, held)
-
-
-def _is_attempted(desk: Desk, failed: StepState | Waiting) -> bool:
-    """It is work that had begun: it is attempted again. Everything else is entered again."""
-    return (
-        isinstance(failed, StepState)
-        and failed.input is not None
-        and isinstance(desk.node(failed.step).does, Work | Call)
-    )
+        requests.attempt_again(desk, at)

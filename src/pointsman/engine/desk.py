@@ -15,13 +15,14 @@ from msgspec import Struct
 
 from pointsman.engine.arrivals import left_by, scope_of
 from pointsman.engine.commands import Command
-from pointsman.engine.events import Event, TokenEnded, Warned
+from pointsman.engine.events import Event, TokenEnded
 from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import fold
 from pointsman.engine.plan import Plan, PlanEdge, PlanNode, Repeat, Value
 from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.wait_events import Warned
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

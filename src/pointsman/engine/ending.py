@@ -5,12 +5,18 @@ from __future__ import annotations
 from pointsman.engine import cancelling
 from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk, Fall
-from pointsman.engine.events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, HandedOver, Warned
 from pointsman.engine.failures import Failure
+from pointsman.engine.life_events import (
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    HandedOver,
+)
 from pointsman.engine.outputs import failure_from
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import Ended, Place
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import Warned
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json

@@ -6,12 +6,13 @@ from pointsman.engine import limits
 from pointsman.engine.arrivals import parked
 from pointsman.engine.commands import Execute, SetTimer
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
-from pointsman.engine.events import StepFailed, StepPassed, StepStarted, TimerSet
+from pointsman.engine.events import StepFailed, StepPassed, StepStarted
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanEdge, PlanNode, Work
 from pointsman.engine.state import Left, ScopeState
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import TimerSet
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

@@ -1,5 +1,9 @@
 """What happened: the only truth. One decision is one row of events; `fold` rebuilds the state from them alone.
 
+    events       steps: what most rows consist of, and what changes their course
+    wait_events  what the world owes, gave, or was told
+    life_events  what happens to the execution as a whole
+
 An event holds what changed and nothing that can be read off the events before it: values travel by naming the step
 they come from (`after`), writes that are the result itself say `whole`. Stored as JSON objects tagged by `kind`.
 """
@@ -8,37 +12,14 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
 from pointsman.engine.commands import Phase
-from pointsman.engine.facts import Arrival, Write
+from pointsman.engine.facts import Arrival, Fact, Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.wait_events import WaitEvent
 from pointsman.values import Json, JsonObject
-
-
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
-    """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
-
-
-class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
-    workflow: str
-    version: str
-    input: JsonObject
-    config: JsonObject = {}
-    session: str | None = None
-    state: JsonObject = {}
-    """Declared fields and their defaults; the input's fields are put over them."""
-    messages: list[Json] | None = None
-    """None: this workflow has no conversation."""
-    parent: str | None = None
-    definition: str = ""
-    """SHA-256 of the native document it runs, under which the store keeps it."""
-    options: JsonObject = {}
-    """What was asked for this execution alone (`model`, `language` …)."""
-    seed: int = 0
-    attempt: int = 1
 
 
 class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
@@ -227,127 +208,6 @@ class LoopRoundFailed(Fact, frozen=True, kw_only=True, tag="loop_round_failed"):
     """The nodes of the body at which arrivals were parked; they are gone."""
 
 
-class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
-    """A person owes us an answer; the execution may now wait for months."""
-
-    step: Step
-    gate: str
-    message: str
-    options: tuple[JsonObject, ...] = ()
-    form: JsonObject | None = None
-    shown: Json = None
-    editable: tuple[tuple[str | int, ...], ...] = ()
-    approvers: JsonObject | None = None
-
-
-class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
-    step: Step
-    action: str
-    data: Json = None
-    comment: str = ""
-    by: str = ""
-
-
-class TimerSet(Fact, frozen=True, kw_only=True, tag="timer_set"):
-    timer: str
-    purpose: Literal["retry", "delay", "wait", "gate", "join", "deadline", "event"]
-    at: float
-    step: Step | None = None
-
-
-class TimerRang(Fact, frozen=True, kw_only=True, tag="timer_rang"):
-    timer: str
-
-
-class EventAwaited(Fact, frozen=True, kw_only=True, tag="event_awaited"):
-    step: Step
-    name: str
-
-
-class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
-    """An outside event came. Those who waited for it settle in the same row."""
-
-    name: str
-    data: Json = None
-    by: str = ""
-
-
-class Emitted(Fact, frozen=True, kw_only=True, tag="emitted"):
-    step: Step
-    name: str
-    data: Json = None
-
-
-class ChildAsked(Fact, frozen=True, kw_only=True, tag="child_asked"):
-    step: Step
-    workflow: str
-
-
-class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
-    """Something a person should know; nothing stopped."""
-
-    code: str
-    message: str
-    step: Step | None = None
-
-
-class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
-    limit: str
-    message: str
-    step: Step | None = None
-
-
-class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
-    """The node of last resort takes over after a limit or a failure; `value` is what it is told."""
-
-    node: str
-    value: Json = None
-
-
-class LimitsRaised(Fact, frozen=True, kw_only=True, tag="limits_raised"):
-    limits: dict[str, float]
-
-
-class ExecutionPaused(Fact, frozen=True, kw_only=True, tag="paused"):
-    by: str = ""
-
-
-class ExecutionResumed(Fact, frozen=True, kw_only=True, tag="resumed"):
-    by: str = ""
-
-
-class ExecutionInterrupted(Fact, frozen=True, kw_only=True, tag="interrupted"):
-    """A limit stopped it; everything is kept."""
-
-    limit: str
-    message: str
-
-
-class ExecutionCompleted(Fact, frozen=True, kw_only=True, tag="completed"):
-    output: Json = None
-    closes_session: bool = False
-
-
-class ExecutionFailed(Fact, frozen=True, kw_only=True, tag="failed"):
-    failure: Failure
-    step: Step | None = None
-    steps: tuple[Step, ...] = ()
-    """All steps whose failures nobody caught: what a retry takes up again."""
-
-
-class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
-    reason: str = ""
-    by: str = ""
-
-
-class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
-    """A failed execution takes up its failed steps again, and what was on its way when they failed."""
-
-    by: str = ""
-    reenter: tuple[int, ...] = ()
-    """Which of the failed ones are entered again instead of attempted again, by position."""
-
-
 StepEvent: TypeAlias = StepStarted | StepPassed | StepSucceeded | Parked | Held | TokenEnded | BranchSettled | LoopRound
 """What most rows consist of."""
 
@@ -361,35 +221,7 @@ CourseEvent: TypeAlias = (
     | LoopEntered
     | LoopLeft
     | LoopRoundFailed
-    | LimitsRaised
 )
 """What changes the course of steps."""
-
-WaitEvent: TypeAlias = (
-    GateOpened
-    | GateClosed
-    | TimerSet
-    | TimerRang
-    | EventAwaited
-    | EventTaken
-    | Emitted
-    | ChildAsked
-    | Warned
-    | LimitHit
-)
-"""What the world owes, gave, or was told."""
-
-LifeEvent: TypeAlias = (
-    ExecutionStarted
-    | HandedOver
-    | ExecutionPaused
-    | ExecutionResumed
-    | ExecutionInterrupted
-    | ExecutionCompleted
-    | ExecutionFailed
-    | ExecutionCancelled
-    | ExecutionRetried
-)
-"""What happens to the execution as a whole."""
 
 Event: TypeAlias = StepEvent | CourseEvent | WaitEvent | LifeEvent

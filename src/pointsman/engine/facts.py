@@ -23,3 +23,7 @@ class Arrival(Struct, frozen=True, array_like=True, gc=False):
 
     edge: str
     thread: Thread
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""

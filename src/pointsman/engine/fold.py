@@ -8,9 +8,11 @@ state that deciding them gave.
 
 from __future__ import annotations
 
-from pointsman.engine import arrivals, events, lifetime, scopes, settling, tokens
-from pointsman.engine.events import CourseEvent, Event, LifeEvent, WaitEvent
+from pointsman.engine import arrivals, events, lifetime, scopes, settling, tokens, wait_events
+from pointsman.engine.events import CourseEvent, Event
+from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.state import ExecutionState, Gate, LoopState, Timer
+from pointsman.engine.wait_events import WaitEvent
 
 
 def begin_row(state: ExecutionState, seq: int, at: float) -> None:
@@ -64,29 +66,27 @@ def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEve
             del state.scopes[event.scope].loops[event.node]
         case events.LoopRoundFailed():
             _loop_round_failed(state, event)
-        case events.LimitsRaised():
-            state.limits.update(event.limits)
         case _:
             _fold_wait(state, event)
 
 
 def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
     match event:
-        case events.GateOpened():
+        case wait_events.GateOpened():
             state.steps[event.step].gate = Gate(
                 event.gate, event.message, event.options, event.form, event.shown, event.editable, event.approvers
             )
-        case events.GateClosed():
+        case wait_events.GateClosed():
             state.steps[event.step].gate = None
-        case events.TimerSet():
+        case wait_events.TimerSet():
             _timer_set(state, event)
-        case events.TimerRang():
+        case wait_events.TimerRang():
             state.timers.pop(event.timer, None)
-        case events.EventAwaited():
+        case wait_events.EventAwaited():
             state.steps[event.step].event = event.name
-        case events.ChildAsked():
+        case wait_events.ChildAsked():
             settling.child_asked(state, event)
-        case events.Warned() | events.Emitted() | events.EventTaken() | events.LimitHit():
+        case wait_events.Warned() | wait_events.Emitted() | wait_events.EventTaken() | wait_events.LimitHit():
             pass
         case _:
             lifetime.live(state, event)
@@ -105,7 +105,7 @@ def _loop_round_failed(state: ExecutionState, event: events.LoopRoundFailed) -> 
         scope.tokens -= len(scope.parked.pop(node))
 
 
-def _timer_set(state: ExecutionState, event: events.TimerSet) -> None:
+def _timer_set(state: ExecutionState, event: wait_events.TimerSet) -> None:
     state.timers[event.timer] = Timer(event.at, event.purpose, event.step)
     if event.step is not None and event.step in state.steps:
         state.steps[event.step].timers.append(event.timer)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import events, tokens
+from pointsman.engine import life_events, tokens
 from pointsman.engine.arrivals import NOBODY, held_step, take_up
 from pointsman.engine.data import Data
-from pointsman.engine.events import LifeEvent
 from pointsman.engine.instants import instant_text
+from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.state import ExecutionState, Left, ScopeState, StepState
 from pointsman.values import Json
 
@@ -17,33 +17,35 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
     """Apply one event of the execution's own life."""
     tokens.tick(state)
     match event:
-        case events.ExecutionStarted():
+        case life_events.ExecutionStarted():
             _started(state, event)
-        case events.HandedOver():
+        case life_events.LimitsRaised():
+            state.limits.update(event.limits)
+        case life_events.HandedOver():
             _handed_over(state, event)
-        case events.ExecutionPaused():
+        case life_events.ExecutionPaused():
             state.status = "paused"
-        case events.ExecutionResumed():
+        case life_events.ExecutionResumed():
             if state.status == "interrupted":
                 state.interruption, state.handed_at = None, None
             state.status = "running"
             take_up(state)
-        case events.ExecutionInterrupted():
+        case life_events.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit
-        case events.ExecutionCompleted():
+        case life_events.ExecutionCompleted():
             state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
-        case events.ExecutionFailed():
+        case life_events.ExecutionFailed():
             state.status, state.failure = "failed", event.failure
             state.failed = [state.fallen[step] for step in event.steps]
-        case events.ExecutionCancelled():
+        case life_events.ExecutionCancelled():
             state.status = "cancelled"
-        case events.ExecutionRetried():
+        case life_events.ExecutionRetried():
             _retried(state, event)
         case _:
             assert_never(event)
 
 
-def _started(state: ExecutionState, event: events.ExecutionStarted) -> None:
+def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None:
     state.status = "running"
     state.workflow, state.version = event.workflow, event.version
     state.input, state.config, state.seed = event.input, event.config, event.seed
@@ -68,7 +70,7 @@ def _started(state: ExecutionState, event: events.ExecutionStarted) -> None:
     state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
 
 
-def _handed_over(state: ExecutionState, event: events.HandedOver) -> None:
+def _handed_over(state: ExecutionState, event: life_events.HandedOver) -> None:
     """Nothing of what was on its way is left; the data stay."""
     state.handed_at = state.taken
     state.left[NOBODY] = Left(event.value)
@@ -79,7 +81,7 @@ def _handed_over(state: ExecutionState, event: events.HandedOver) -> None:
     state.openings, state.held = {}, []
 
 
-def _retried(state: ExecutionState, event: events.ExecutionRetried) -> None:
+def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None:
     """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
     state.status, state.failure = "running", None
     held = take_up(state)

@@ -7,10 +7,12 @@ from typing import Final, NamedTuple
 from pointsman.engine import cancelling, ending
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
-from pointsman.engine.events import ExecutionInterrupted, Held, LimitHit, TimerSet
+from pointsman.engine.events import Held
+from pointsman.engine.life_events import ExecutionInterrupted
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import LimitHit, TimerSet
 
 WORKED: Final = "executionTime"
 CLOCK: Final = "deadline"

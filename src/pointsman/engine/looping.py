@@ -16,7 +16,12 @@ from typing import Final
 from pointsman.engine import cancelling
 from pointsman.engine.desk import Arrive, Desk, key_of
 from pointsman.engine.entry import Entry
-from pointsman.engine.events import LoopEntered, LoopLeft, LoopRound, LoopRoundFailed
+from pointsman.engine.events import (
+    LoopEntered,
+    LoopLeft,
+    LoopRound,
+    LoopRoundFailed,
+)
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import accept

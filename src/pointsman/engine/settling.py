@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import events, tokens
+from pointsman.engine import events, tokens, wait_events
 from pointsman.engine.arrivals import came, scope_of
 from pointsman.engine.facts import Write
 from pointsman.engine.reports import Usage
@@ -148,7 +148,7 @@ def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None
         at.runs = True
 
 
-def child_asked(state: ExecutionState, event: events.ChildAsked) -> None:
+def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
     at = state.steps[event.step]
     at.child = True
     if at.runs:  # nobody here works on it

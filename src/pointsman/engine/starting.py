@@ -12,7 +12,6 @@ from pointsman.engine.commands import Publish, StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import Entry, execute, set_timer
-from pointsman.engine.events import ChildAsked, Emitted
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import accept, check_values, failure_from, written
@@ -35,6 +34,7 @@ from pointsman.engine.plan import (
     Work,
 )
 from pointsman.engine.state import ScopeState
+from pointsman.engine.wait_events import ChildAsked, Emitted
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pointsman.engine.commands import DropTimer
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.entry import Entry, fail_open_step, set_timer
-from pointsman.engine.events import EventAwaited, StepSucceeded
+from pointsman.engine.events import StepSucceeded
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import StepRefused, accept, failure_from, written
 from pointsman.engine.plan import Wait
 from pointsman.engine.state import StepState
+from pointsman.engine.wait_events import EventAwaited
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 

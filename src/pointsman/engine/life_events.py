@@ -1,0 +1,95 @@
+"""What happens to an execution as a whole: it begins, stands still, goes on, ends, is taken up again."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from pointsman.engine.facts import Fact
+from pointsman.engine.failures import Failure
+from pointsman.engine.steps import Step
+from pointsman.values import Json, JsonObject
+
+
+class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
+    workflow: str
+    version: str
+    input: JsonObject
+    config: JsonObject = {}
+    session: str | None = None
+    state: JsonObject = {}
+    """Declared fields and their defaults; the input's fields are put over them."""
+    messages: list[Json] | None = None
+    """None: this workflow has no conversation."""
+    parent: str | None = None
+    definition: str = ""
+    """SHA-256 of the native document it runs, under which the store keeps it."""
+    options: JsonObject = {}
+    """What was asked for this execution alone (`model`, `language` …)."""
+    seed: int = 0
+    attempt: int = 1
+
+
+class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
+    """The node of last resort takes over after a limit or a failure; `value` is what it is told."""
+
+    node: str
+    value: Json = None
+
+
+class LimitsRaised(Fact, frozen=True, kw_only=True, tag="limits_raised"):
+    limits: dict[str, float]
+
+
+class ExecutionPaused(Fact, frozen=True, kw_only=True, tag="paused"):
+    by: str = ""
+
+
+class ExecutionResumed(Fact, frozen=True, kw_only=True, tag="resumed"):
+    by: str = ""
+
+
+class ExecutionInterrupted(Fact, frozen=True, kw_only=True, tag="interrupted"):
+    """A limit stopped it; everything is kept."""
+
+    limit: str
+    message: str
+
+
+class ExecutionCompleted(Fact, frozen=True, kw_only=True, tag="completed"):
+    output: Json = None
+    closes_session: bool = False
+
+
+class ExecutionFailed(Fact, frozen=True, kw_only=True, tag="failed"):
+    failure: Failure
+    step: Step | None = None
+    steps: tuple[Step, ...] = ()
+    """All steps whose failures nobody caught: what a retry takes up again."""
+
+
+class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
+    reason: str = ""
+    by: str = ""
+
+
+class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
+    """A failed execution takes up its failed steps again, and what was on its way when they failed."""
+
+    by: str = ""
+    reenter: tuple[int, ...] = ()
+    """Which of the failed ones are entered again instead of attempted again, by position."""
+
+
+LifeEvent: TypeAlias = (
+    ExecutionStarted
+    | LimitsRaised
+    | HandedOver
+    | ExecutionPaused
+    | ExecutionResumed
+    | ExecutionInterrupted
+    | ExecutionCompleted
+    | ExecutionFailed
+    | ExecutionCancelled
+    | ExecutionRetried
+)
+"""What happens to the execution as a whole."""

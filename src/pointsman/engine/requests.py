@@ -1,0 +1,131 @@
+"""What people ask of an execution as a whole: to begin, to go on, to try again."""
+
+from __future__ import annotations
+
+from pointsman.engine import limits
+from pointsman.engine.arrivals import held_step
+from pointsman.engine.commands import SetTimer
+from pointsman.engine.desk import Arrive, Desk
+from pointsman.engine.entry import execute
+from pointsman.engine.events import AttemptStarted
+from pointsman.engine.life_events import (
+    ExecutionResumed,
+    ExecutionRetried,
+    ExecutionStarted,
+    LimitsRaised,
+)
+from pointsman.engine.outstanding import outstanding, start_child
+from pointsman.engine.plan import Call, Work
+from pointsman.engine.reports import (
+    ResumeRequested,
+    RetryRequested,
+    Start,
+)
+from pointsman.engine.state import StepState, Waiting
+from pointsman.engine.wait_events import ChildAsked
+from pointsman.errors import CallerError
+
+
+class WrongStatus(CallerError):
+    """The execution is not in a status in which this can be done."""
+
+    code = "wrong-status"
+
+
+def must(desk: Desk, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
+    if not holds:
+        raise WrongStatus(
+            f"an execution that is {desk.state.status} cannot be {what}", hint="See `pointsman show` for its status."
+        )
+
+
+def start(desk: Desk, report: Start) -> None:
+    must(desk, desk.state.status == "pending", "started")
+    plan = desk.plan
+    desk.emit(
+        ExecutionStarted(
+            workflow=plan.workflow,
+            version=plan.version,
+            input=report.input,
+            config={**plan.config, **report.config},
+            state=plan.initial,
+            session=report.session,
+            messages=report.messages if plan.messages else None,
+            parent=report.parent,
+            definition=report.definition,
+            options=report.options,
+            seed=report.seed,
+            attempt=report.attempt,
+        )
+    )
+    limits.watch(desk)
+    desk.go(Arrive(plan.entry, (), None, None))
+
+
+def resume(desk: Desk, report: ResumeRequested) -> None:
+    state = desk.state
+    must(desk, state.stands_still, "resumed")
+    if report.limits:
+        desk.emit(LimitsRaised(limits=report.limits))
+    held = tuple(state.held)
+    interrupted = state.status == "interrupted"
+    desk.emit(ExecutionResumed(by=report.by))
+    if interrupted:  # what ran was stopped, and no timer was heard
+        desk.commands += outstanding(desk.plan, state)
+        limits.watch(desk)
+    _take_up(desk, held)
+
+
+def _take_up(desk: Desk, held: tuple[Waiting, ...]) -> None:
+    """What was held may arrive; what is parked may start."""
+    edges = {edge.id: edge for node in desk.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
+    for number, waits in enumerate(held):
+        left = waits.left
+        edge = edges.get(waits.edge)
+        desk.go(Arrive(waits.node, waits.scope, edge, held_step(number), left.thread, left.caller))
+    for key in desk.state.scopes:
+        desk.touched[key] = None
+
+
+def retry(desk: Desk, report: RetryRequested) -> None:
+    """Take up the steps that failed the execution, and everything that was there beside them."""
+    state = desk.state
+    must(desk, state.status == "failed" and bool(state.failed), "retried")
+    held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
+    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
+    desk.emit(ExecutionRetried(by=report.by, reenter=reenter))
+    limits.watch(desk)
+    for position, one in enumerate(failed):
+        if isinstance(one, StepState) and position not in reenter:
+            attempt_again(desk, one)
+            continue
+        node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
+        after = held_step(len(held) + position)
+        desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True))
+    for at in beside:
+        if at.child:
+            attempt_again(desk, at)
+        elif at.runs:
+            execute(desk, at.step)
+    desk.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    _take_up(desk, held)
+
+
+def _is_attempted(desk: Desk, failed: StepState | Waiting) -> bool:
+    """It is work that had begun: it is attempted again. Everything else is entered again."""
+    return (
+        isinstance(failed, StepState)
+        and failed.input is not None
+        and isinstance(desk.node(failed.step).does, Work | Call)
+    )
+
+
+def attempt_again(desk: Desk, at: StepState) -> None:
+    """The next attempt of a step: of its work, or of its child."""
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
+    does = desk.node(at.step).does
+    if isinstance(does, Call):
+        desk.emit(ChildAsked(step=at.step, workflow=does.workflow))
+        desk.command(start_child(desk.plan, desk.state, at))
+    else:
+        execute(desk, at.step)
