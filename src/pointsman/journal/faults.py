@@ -25,6 +25,12 @@ class SessionClosed(CallerError):
     code: ClassVar[str] = "session-closed"
 
 
+class EntryMoved(CallerError):
+    """Someone else changed the entry first. Read it again; nothing was written."""
+
+    code: ClassVar[str] = "entry-moved"
+
+
 class MemoryNotAList(CallerError):
     """Something was appended to a remembered value that is not a list. It stays as it is."""
 

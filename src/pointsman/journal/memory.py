@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Final
 
-from pointsman.journal.faults import JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import (
     Conversation,
+    Entry,
     ExecutionQuery,
     SavedWorkflow,
     Summary,
@@ -218,6 +219,35 @@ class MemoryEffects:
         return dict(self._values.get((execution, attempt), {}))
 
 
+class MemoryEntries:
+    """Entries by kind and key, under versions of one counter."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], Entry] = {}
+        self._version = 0
+
+    async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
+        self._expect(kind, key, after)
+        self._version += 1
+        self._entries[kind, key] = Entry(kind=kind, key=key, value=value, version=self._version)
+        return self._version
+
+    async def find(self, kind: str, key: str) -> Entry | None:
+        return self._entries.get((kind, key))
+
+    async def list(self, kind: str) -> list[Entry]:
+        return [entry for (of, _), entry in sorted(self._entries.items()) if of == kind]
+
+    async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
+        self._expect(kind, key, after)
+        return self._entries.pop((kind, key), None) is not None
+
+    def _expect(self, kind: str, key: str, after: int | None) -> None:
+        known = self._entries.get((kind, key))
+        if after is not None and after != (0 if known is None else known.version):
+            raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
+
+
 class MemoryBlobs:
     """Bytes by their hash."""
 
@@ -244,6 +274,7 @@ class MemoryStore:
         self.memory = MemoryMemories()
         self.sessions = MemorySessions()
         self.effects = MemoryEffects()
+        self.entries = MemoryEntries()
         self.blobs = MemoryBlobs()
 
     async def verify(self) -> list[str]:

@@ -75,6 +75,16 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True):
     """False: it is switched off; lists hide it unless asked."""
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something people configured: a schedule, a webhook. Small; found by kind and key."""
+
+    kind: str
+    key: str
+    value: Json
+    version: int
+    """Grows with every change in the store: an entry that was deleted and made again has another one."""
+
+
 class Conversation(Struct, frozen=True, kw_only=True):
     """What a session said so far, oldest first."""
 

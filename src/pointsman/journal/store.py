@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from pointsman.journal.faults import StoreUnknown
 from pointsman.journal.records import (
     Conversation,
+    Entry,
     ExecutionQuery,
     SavedWorkflow,
     Summary,
@@ -105,6 +106,25 @@ class Effects(Protocol):
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]: ...
 
 
+class Entries(Protocol):
+    """What people configure: schedules, webhooks and the like. Some thousands of them, each of some kilobytes."""
+
+    async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
+        """Add or replace; its new version. `after`: the version it must have now, 0 where it must not be there.
+        Raises `EntryMoved` where it has another one; then nothing is written."""
+        ...
+
+    async def find(self, kind: str, key: str) -> Entry | None: ...
+
+    async def list(self, kind: str) -> list[Entry]:
+        """All of a kind, by key."""
+        ...
+
+    async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
+        """False if there was none. `after` as for `put`."""
+        ...
+
+
 class Blobs(Protocol):
     """Bytes by the SHA-256 of their content: the same content is kept once."""
 
@@ -130,6 +150,8 @@ class Store(Protocol):
     def sessions(self) -> Sessions: ...
     @property
     def effects(self) -> Effects: ...
+    @property
+    def entries(self) -> Entries: ...
     @property
     def blobs(self) -> Blobs: ...
 

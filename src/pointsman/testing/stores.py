@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from pointsman.journal.faults import MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
@@ -209,6 +209,49 @@ async def the_first_answer_of_an_effect_stays(url: str) -> None:
         assert await store.effects.recorded(other, "read#1") == {}
 
 
+async def entries_are_found_by_kind_and_key(url: str) -> None:
+    async with opened(url) as store:
+        value: Json = {"cron": "0 7 * * *", "größe": [1, None, True]}
+        await store.entries.put("schedule", "b", 1)
+        await store.entries.put("schedule", "a", value)
+        await store.entries.put("webhook", "a", 2)
+        found = await store.entries.find("schedule", "a")
+        assert found is not None
+        assert found.value == value
+        assert [(entry.key, entry.value) for entry in await store.entries.list("schedule")] == [("a", value), ("b", 1)]
+        assert await store.entries.delete("schedule", "a")
+        assert not await store.entries.delete("schedule", "a")
+        assert await store.entries.find("schedule", "a") is None
+        assert await store.entries.list("nothing") == []
+        assert [entry.value for entry in await store.entries.list("webhook")] == [2]
+
+
+async def an_entry_is_changed_only_by_who_knows_it_as_it_is(url: str) -> None:
+    async with opened(url) as store:
+        first = await store.entries.put("schedule", "a", "one", after=0)
+        assert await refused(store.entries.put("schedule", "a", "other", after=0), EntryMoved)
+        second = await store.entries.put("schedule", "a", "two", after=first)
+        assert second > first
+        assert await refused(store.entries.put("schedule", "a", "late", after=first), EntryMoved)
+        assert await refused(store.entries.delete("schedule", "a", after=first), EntryMoved)
+        assert await refused(store.entries.delete("schedule", "b", after=second), EntryMoved)
+        assert await store.entries.delete("schedule", "a", after=second)
+        again = await store.entries.put("schedule", "a", "three", after=0)
+        assert await refused(store.entries.put("schedule", "a", "very late", after=first), EntryMoved)
+        assert again > second, "an entry made again is not the one that was deleted"
+
+
+async def of_many_who_change_an_entry_at_once_one_does(url: str) -> None:
+    async with opened(url) as store:
+        version = await store.entries.put("schedule", "a", "begin")
+        puts = [refused(store.entries.put("schedule", "a", n, after=version), EntryMoved) for n in range(20)]
+        told = await asyncio.gather(*puts)
+        assert told.count(False) == 1
+        found = await store.entries.find("schedule", "a")
+        assert found is not None
+        assert found.value == told.index(False)
+
+
 async def bytes_are_kept_once_by_their_content(url: str) -> None:
     async with opened(url) as store:
         contents = [b"", b"\x00\xff", b"x" * 1_000_000, bytes(range(256)) * 40]
@@ -231,5 +274,8 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     a_turn_is_said_once,
     a_closed_session_takes_no_more_until_it_is_reopened,
     the_first_answer_of_an_effect_stays,
+    entries_are_found_by_kind_and_key,
+    an_entry_is_changed_only_by_who_knows_it_as_it_is,
+    of_many_who_change_an_entry_at_once_one_does,
     bytes_are_kept_once_by_their_content,
 )

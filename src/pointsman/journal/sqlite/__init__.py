@@ -11,6 +11,7 @@ from pointsman.journal.lifts import LIFTS
 from pointsman.journal.sqlite.connection import path_of, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.damage import find_damage
+from pointsman.journal.sqlite.entries import SqliteEntries
 from pointsman.journal.sqlite.memories import SqliteMemories
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.rows import SqliteJournal
@@ -33,6 +34,7 @@ class SqliteStore:
         self.memory = SqliteMemories(*parts)
         self.sessions = SqliteSessions(*parts)
         self.effects = SqliteEffects(*parts)
+        self.entries = SqliteEntries(*parts)
         self.blobs = SqliteBlobs(*parts)
 
     async def verify(self) -> list[str]:

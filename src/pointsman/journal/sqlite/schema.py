@@ -114,7 +114,19 @@ FIRST: Final = (
     """,
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST,)
+SECOND: Final = (
+    """
+    CREATE TABLE entries (
+        version INTEGER PRIMARY KEY AUTOINCREMENT,  -- a change is a new row: no version is ever given twice
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB NOT NULL,
+        UNIQUE (kind, key)
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
