@@ -6,10 +6,8 @@ Nothing here is copied: rows are frozen, and JSON values are treated as immutabl
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from typing import Final
 
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import (
@@ -21,10 +19,9 @@ from pointsman.journal.records import (
     WorkflowDraft,
     WorkflowEntry,
 )
+from pointsman.journal.words import words_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
-
-WORDS: Final = re.compile(r"\w+")
 
 
 class MemoryJournal:
@@ -166,9 +163,9 @@ class MemoryMemories:
         self._values[scope, namespace][key] = [*known, value]
 
     async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
-        wanted = {word.casefold() for word in WORDS.findall(text)}
+        wanted = {word.casefold() for word in words_of(text)}
         counted = [
-            (len(wanted & {word.casefold() for word in WORDS.findall(f"{key} {value}")}), key, value)
+            (len(wanted & {word.casefold() for word in words_of(f"{key} {value}")}), key, value)
             for key, value in self._values[scope, namespace].items()
         ]
         best = sorted((hit for hit in counted if hit[0]), key=lambda hit: (-hit[0], hit[1]))

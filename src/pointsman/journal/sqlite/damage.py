@@ -8,10 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from pointsman.journal.chain import first_hash, row_hash
 from pointsman.journal.codec import Form, content_hash
 from pointsman.journal.faults import StoreFailed
 from pointsman.journal.sqlite.rows import read_content
-from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, first_hash, row_hash
+from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK
 from pointsman.values import ExecutionId
 
 

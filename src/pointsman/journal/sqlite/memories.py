@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Final
 
 from pointsman.journal.codec import decode_json, encode_json
@@ -11,9 +9,9 @@ from pointsman.journal.faults import MemoryNotAList
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
+from pointsman.journal.words import texts, words_of
 from pointsman.values import Json
 
-WORDS: Final = re.compile(r"\w+")
 FIND: Final = "SELECT value FROM memory WHERE scope = ? AND namespace = ? AND key = ?"
 SEARCH: Final = """
     SELECT m.key, m.value FROM memory_words AS w JOIN memory AS m ON m.no = w.rowid
@@ -46,7 +44,7 @@ class SqliteMemories:
 
     async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
         # Each word is quoted: nothing in the text is an operator of the search language.
-        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(WORDS.findall(text)))
+        words = " OR ".join(f'"{word}"' for word in words_of(text))
         if not words:
             return []
         values = (words, scope, namespace, limit)
@@ -84,17 +82,3 @@ def delete(transaction: Transaction, narrowing: str, values: tuple[str, ...]) ->
     chosen = f"SELECT no FROM memory WHERE {where}"
     transaction.execute(f"DELETE FROM memory_words WHERE rowid IN ({chosen})", values)
     transaction.execute(f"DELETE FROM memory WHERE {where}", values)
-
-
-def texts(value: Json) -> Iterator[str]:
-    """Every text and number in a value, and the names of its fields."""
-    pending: list[Json] = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            pending.extend(item)
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-        elif item is not None:
-            yield str(item)

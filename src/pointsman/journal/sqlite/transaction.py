@@ -1,26 +1,16 @@
-"""An open transaction of the writer: adds rows to journals, chained by hashes, and lets others execute statements.
-
-    hash(row) = SHA-256(hash of the row before it, seq, at, shape, form, data)      hash(row 0) = SHA-256(execution id)
-
-A row changed, moved, or taken out of the middle breaks every hash behind it.
-"""
+"""An open transaction of the writer: adds rows to journals, chained by hashes, and lets others execute statements."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-import struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from pointsman.journal.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.journal.codec import Form, Packed, compress, content_hash, pack
-from pointsman.journal.faults import JournalMoved
 from pointsman.values import ExecutionId, Json
 
-HEADS_MAX: Final = 50_000
-"""Executions whose last row is kept in memory; another's is looked up."""
 SEQ_BITS: Final = 32
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
-HEADER: Final = struct.Struct(">QdIB")
 INSERT_ROW: Final = (
     "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
@@ -28,35 +18,6 @@ INSERT_ROW: Final = (
 
 class Conflict(Exception):
     """This transaction cannot stand as it is; its requests must be tried one by one."""
-
-
-class Head(NamedTuple):
-    """The end of one journal."""
-
-    no: int
-    """0: this execution has no row yet."""
-    seq: int
-    hash: bytes
-
-
-class Heads(dict[ExecutionId, Head]):
-    """The ends of the journals written lately. The oldest entry makes room."""
-
-    def keep(self, execution: ExecutionId, head: Head) -> None:
-        if len(self) >= HEADS_MAX and execution not in self:
-            del self[next(iter(self))]
-        self[execution] = head
-
-
-def row_hash(previous: bytes, seq: int, at: float, shape: int, form: int, data: bytes) -> bytes:
-    digest = hashlib.sha256(previous)
-    digest.update(HEADER.pack(seq, at, shape, form))
-    digest.update(data)
-    return digest.digest()
-
-
-def first_hash(execution: ExecutionId) -> bytes:
-    return hashlib.sha256(execution.encode()).digest()
 
 
 class Transaction:
@@ -90,7 +51,7 @@ class Transaction:
         self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, packed.data, chained))
         self.touched.add(execution)
         self.bytes_written += len(packed.data)
-        self._heads.keep(execution, Head(head.no, seq, chained))
+        self._heads.keep(execution, Head(seq, chained, head.no))
 
     def flush(self) -> None:
         """Write the rows gathered so far. Another process may have been faster with one of them."""
@@ -143,18 +104,10 @@ def read_head(connection: sqlite3.Connection, execution: ExecutionId) -> Head:
     """The end of a journal, from the tables."""
     found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
     if found is None:
-        return Head(0, 0, first_hash(execution))
+        return Head(0, first_hash(execution))
     (no,) = found
     first, last = no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK
     row = connection.execute(
         "SELECT place, hash FROM rows WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1", (first, last)
     ).fetchone()
-    return Head(no, row[0] & SEQ_MASK, row[1]) if row else Head(no, 0, first_hash(execution))
-
-
-def moved(execution: ExecutionId, seq: int, last: int | None) -> JournalMoved:
-    where = "further" if last is None else f"at row {last}"
-    return JournalMoved(
-        f"execution {execution!r} is {where}; row {seq} does not follow",
-        hint="Read the rows it has now and decide again.",
-    )
+    return Head(row[0] & SEQ_MASK, row[1], no) if row else Head(0, first_hash(execution), no)

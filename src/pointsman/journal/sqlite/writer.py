@@ -24,10 +24,11 @@ from queue import SimpleQueue
 from typing import Final, Generic, TypeVar, cast
 
 from pointsman.errors import PointsmanError
+from pointsman.journal.chain import Heads
 from pointsman.journal.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing
 from pointsman.journal.sqlite.connection import connect_writer, explained, fault, identity_of
 from pointsman.journal.sqlite.schema import migrate
-from pointsman.journal.sqlite.transaction import Conflict, Heads, Transaction
+from pointsman.journal.sqlite.transaction import Conflict, Transaction
 
 T = TypeVar("T")
 
