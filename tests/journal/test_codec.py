@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from pointsman.engine.events import Event
 from pointsman.engine.life_events import ExecutionStarted
-from pointsman.journal.codec import Codec, Form, Lift, decode_json, encode_json, pack, unpack
+from pointsman.journal.codec import Codec, Lift, decode_json, encode_json
 from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.journal.packing import Form, pack, unpack
 from pointsman.values import Json, JsonObject
 
 
@@ -161,7 +162,7 @@ def test_the_events_of_the_engine_are_a_closed_set() -> None:
 def test_bytes_are_packed_by_their_size(plain: bytes, form: Form) -> None:
     packed = pack(plain)
     assert packed.form is form
-    assert unpack(packed.form, packed.data, {packed.data: packed.content}.__getitem__) == plain
+    assert unpack(packed.form, packed.data, packed.blobs.__getitem__) == plain
 
 
 def test_damaged_and_unknown_packing_is_told() -> None:

@@ -1,6 +1,6 @@
 """Events to bytes and back: exactly, or with a typed error. Builds only the closed set it was given.
 
-    events ── encode ──▶ JSON ── pack ──▶ as it is (≤ 2 KB) │ zstd (≤ 64 KB) │ a blob, by the hash of its content
+    events ── encode ──▶ JSON ── pack (see `packing`) ──▶ stored
 
 A stored event is never rewritten: each row remembers the shape number of its day, and `lifts[n]` brings one raw event
 from shape n to shape n + 1 when it is read. Lifts are only ever appended.
@@ -8,15 +8,13 @@ from shape n to shape n + 1 when it is read. Lifts are only ever appended.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
-from enum import IntEnum
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.journal.faults import RowUnreadable, UnstorableValue
 from pointsman.values import Json, JsonObject
 
 E = TypeVar("E")
@@ -24,74 +22,12 @@ Place: TypeAlias = "tuple[Place, object] | None"
 """Where a value is: the place of what holds it, and the key in that. Shared, so that depth costs nothing."""
 Lift: TypeAlias = Callable[[JsonObject], JsonObject]
 
-INLINE_BYTES_MAX: Final = 2 * 1024
-PACKED_BYTES_MAX: Final = 64 * 1024
 SPARE_LEVELS: Final = 200
 """What is stored could be read with this many levels of nesting around it: the reader's stack may be deeper."""
 UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
-VERIFY: Final = "`pointsman verify` tells what is damaged."
+
 
 _encode = msgspec.json.Encoder().encode
-
-
-class Form(IntEnum):
-    """How bytes lie in the store. The numbers are stored: never change one."""
-
-    PLAIN = 0
-    ZSTD = 1
-    BLOB = 2
-
-
-class Packed(NamedTuple):
-    """Bytes ready to be stored. For `BLOB`, `data` is the hash and `content` what must be stored under it."""
-
-    form: Form
-    data: bytes
-    content: bytes = b""
-
-
-def pack(plain: bytes) -> Packed:
-    """Small as it is, larger compressed where that helps, largest by the hash of its content."""
-    if len(plain) <= INLINE_BYTES_MAX:
-        return Packed(Form.PLAIN, plain)
-    if len(plain) > PACKED_BYTES_MAX:
-        return Packed(Form.BLOB, content_hash(plain), plain)
-    squeezed = compress(plain)
-    return Packed(Form.ZSTD, squeezed) if len(squeezed) < len(plain) else Packed(Form.PLAIN, plain)
-
-
-def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
-    """The plain bytes again. `blob` finds content by its hash."""
-    match form:
-        case Form.PLAIN:
-            return data
-        case Form.ZSTD:
-            return decompress(data)
-        case Form.BLOB:
-            return blob(data)
-        case _:
-            raise RowUnreadable(
-                f"a row is stored in the unknown form {form!r}", hint="A newer version wrote it: upgrade."
-            )
-
-
-def content_hash(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
-
-
-def compress(plain: bytes) -> bytes:
-    import zstandard  # Most processes never store anything large.
-
-    return zstandard.compress(plain, 3)
-
-
-def decompress(squeezed: bytes) -> bytes:
-    import zstandard  # As above.
-
-    try:
-        return zstandard.decompress(squeezed)
-    except zstandard.ZstdError as why:
-        raise StoreDamaged(f"compressed data cannot be unpacked: {why}", hint=VERIFY) from why
 
 
 class Codec(Generic[E]):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from pointsman.journal.codec import decode_json, encode_json, unpack
+from pointsman.journal.codec import decode_json, encode_json
+from pointsman.journal.packing import PACKED_BYTES_MAX, large_values, unpack
+from pointsman.journal.sqlite.blobs import read_content
 from pointsman.journal.sqlite.reader import Reader
-from pointsman.journal.sqlite.rows import read_content
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Json
@@ -20,7 +21,7 @@ class SqliteBlobs:
         self._read = reader.run
 
     async def put(self, content: bytes) -> str:
-        return (await self._submit(lambda transaction: transaction.keep(content))).hex()
+        return (await self._submit(lambda transaction: transaction.hold(content))).hex()
 
     async def get(self, digest: str) -> bytes | None:
         return await self._read(lambda connection: find_content(connection, bytes.fromhex(digest)))
@@ -35,9 +36,10 @@ class SqliteEffects:
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
         plain = encode_json(value)
+        large = large_values((value,)) if len(plain) > PACKED_BYTES_MAX else ()
 
         def apply(transaction: Transaction) -> None:
-            packed = transaction.pack(plain)
+            packed = transaction.pack(execution, plain, large)
             transaction.execute(
                 "INSERT INTO effects (execution, attempt, number, form, data) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",

@@ -6,12 +6,12 @@ What a chain cannot tell is that rows were taken off its very end: compare with 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pointsman.journal.chain import first_hash, row_hash
-from pointsman.journal.codec import Form, content_hash
 from pointsman.journal.faults import StoreFailed
-from pointsman.journal.sqlite.rows import read_content
+from pointsman.journal.packing import Form, blobs_behind, content_hash
+from pointsman.journal.sqlite.blobs import read_content
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK
 from pointsman.values import ExecutionId
 
@@ -46,11 +46,13 @@ def find_breaks(connection: sqlite3.Connection, no: int, execution: ExecutionId)
 
 
 def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
-    lost = f"SELECT count(*) FROM rows WHERE form = {Form.BLOB:d} AND data NOT IN (SELECT hash FROM blobs)"
-    (rows,) = connection.execute(lost).fetchone()
-    if rows:
-        yield f"the blobs of {rows} rows are missing"
-    for (digest,) in connection.execute("SELECT hash FROM blobs").fetchall():
+    known: set[bytes] = {digest for (digest,) in connection.execute("SELECT hash FROM blobs")}
+    for table in ("rows", "effects"):
+        packed = connection.execute(f"SELECT form, data FROM {table} WHERE form IN (?, ?)", (Form.BLOB, Form.PIECES))
+        lost = sum(not known.issuperset(needs) for form, data in packed if (needs := needed(form, data)) is not None)
+        if lost:
+            yield f"the blobs of {lost} {table} are missing"
+    for digest in sorted(known):
         try:
             true = content_hash(read_content(connection, digest)) == digest
         except StoreFailed as why:
@@ -58,3 +60,11 @@ def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
             continue
         if not true:
             yield f"blob {digest.hex()} is not what was written"
+
+
+def needed(form: int, data: bytes) -> Sequence[bytes] | None:
+    """The blobs behind stored bytes; None where the bytes are damaged, which their chain tells."""
+    try:
+        return blobs_behind(form, data)
+    except StoreFailed:
+        return None

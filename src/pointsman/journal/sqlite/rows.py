@@ -8,13 +8,15 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from pointsman.engine.events import Event
-from pointsman.journal.codec import Codec, unpack
-from pointsman.journal.faults import StoreDamaged
+from pointsman.journal.codec import Codec
+from pointsman.journal.packing import unpack
 from pointsman.journal.records import Summary
-from pointsman.journal.sqlite.reader import Reader, read_blob
+from pointsman.journal.sqlite.blobs import read_content
+from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.summaries import put_summary
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
 from pointsman.journal.sqlite.writer import Writer
+from pointsman.journal.writing import written
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
 
@@ -41,11 +43,10 @@ class SqliteJournal:
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        codec = self._codec
-        plain, shape = codec.encode(row.events), codec.shape
+        entry = written(row, self._codec)
 
         def apply(transaction: Transaction) -> None:
-            transaction.append(execution, row.seq, row.at, shape, plain)
+            transaction.append(execution, entry)
             if summary is not None:
                 put_summary(transaction, summary)
 
@@ -81,13 +82,3 @@ def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int
             break
         page.append(Stored(number & SEQ_MASK, at, shape, plain))
     return page
-
-
-def read_content(connection: sqlite3.Connection, digest: bytes) -> bytes:
-    """The plain content of a blob."""
-    form, data = read_blob(connection, digest)
-    return unpack(form, data, lambda _: missing(digest))
-
-
-def missing(digest: bytes) -> bytes:
-    raise StoreDamaged(f"the blob {digest.hex()} points at another one")

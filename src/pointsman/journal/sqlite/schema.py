@@ -124,6 +124,17 @@ SECOND: Final = (
         UNIQUE (kind, key)
     ) STRICT
     """,
+    # A store from before uses were recorded cannot know who uses its blobs: they are held for ever.
+    "ALTER TABLE blobs ADD COLUMN held_until REAL NOT NULL DEFAULT 9e99",
+    """
+    CREATE TABLE blob_uses (
+        execution INTEGER NOT NULL,  -- executions.no
+        hash BLOB NOT NULL,
+        PRIMARY KEY (execution, hash)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX blob_uses_by_hash ON blob_uses (hash)",
+    "CREATE TABLE deleted_executions (no INTEGER PRIMARY KEY) STRICT  -- those with rows that are left to delete",
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)

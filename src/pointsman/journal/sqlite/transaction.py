@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from pointsman.journal.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.journal.codec import Form, Packed, compress, content_hash, pack
+from pointsman.journal.packing import Packed, pack
+from pointsman.journal.sqlite.blobs import hold_blob, put_blob, use_blobs
+from pointsman.journal.writing import Written
 from pointsman.values import ExecutionId, Json
 
 SEQ_BITS: Final = 32
@@ -33,19 +36,20 @@ class Transaction:
         self._alone = alone
         self._rows: list[tuple[int, float, int, int, bytes, bytes]] = []
 
-    def append(self, execution: ExecutionId, seq: int, at: float, shape: int, plain: bytes) -> None:
+    def append(self, execution: ExecutionId, entry: Written) -> None:
         """Add one row. Raises `JournalMoved` unless it follows the last one."""
+        seq, at, shape = entry.seq, entry.at, entry.shape
         head = self._heads.get(execution)
         if head is None or (head.seq + 1 != seq and execution not in self.touched):
             # Unknown, or another process appended since; not so for what this very transaction added.
             head = read_head(self.connection, execution)
         if head.seq + 1 != seq:
             raise moved(execution, seq, head.seq)
-        packed = pack(plain)
-        if packed.form is Form.BLOB:
-            self.put_blob(packed)
+        packed = pack(entry.plain, entry.large)
         if head.no == 0:
-            head = head._replace(no=self._number(execution))
+            head = head._replace(no=self.number(execution))
+        if packed.blobs or entry.names:
+            self._use(head.no, packed, entry.names)
         form = int(packed.form)
         chained = row_hash(head.hash, seq, at, shape, form, packed.data)
         self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, packed.data, chained))
@@ -69,32 +73,35 @@ class Transaction:
                 raise Conflict
             raise moved(next(iter(self.touched)), rows[-1][0] & SEQ_MASK, None)
 
-    def put_blob(self, packed: Packed) -> None:
-        """Keep content under its hash, once; compressed where that helps."""
-        if self.connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (packed.data,)).fetchone():
-            return
-        squeezed = compress(packed.content)
-        form, data = (Form.ZSTD, squeezed) if len(squeezed) < len(packed.content) else (Form.PLAIN, packed.content)
-        self.connection.execute("INSERT INTO blobs (hash, form, data) VALUES (?, ?, ?)", (packed.data, int(form), data))
-        self.bytes_written += len(data)
-
-    def pack(self, plain: bytes) -> Packed:
-        """Pack bytes for a column; what is large goes to the blobs."""
-        packed = pack(plain)
-        if packed.form is Form.BLOB:
-            self.put_blob(packed)
+    def pack(self, execution: ExecutionId, plain: bytes, large: Sequence[bytes] = ()) -> Packed:
+        """Pack bytes for a column of an execution; what is large goes to the blobs."""
+        packed = pack(plain, large)
+        if packed.blobs:
+            self._use(self.number(execution), packed)
         return packed
 
-    def keep(self, content: bytes) -> bytes:
-        """Keep content as a blob whatever its size; its hash."""
-        digest = content_hash(content)
-        self.put_blob(Packed(Form.BLOB, digest, content))
-        return digest
+    def hold(self, content: bytes) -> bytes:
+        """Keep content as a blob whatever its size, for somebody who is about to use it; its hash."""
+        return hold_blob(self.connection, content)
+
+    def forget(self, execution: ExecutionId) -> None:
+        """The end of its journal is not what it was."""
+        self.touched.add(execution)
+        self._heads.pop(execution, None)
+
+    def _use(self, no: int, packed: Packed, names: Sequence[bytes] = ()) -> None:
+        for digest, content in packed.blobs.items():
+            self.bytes_written += put_blob(self.connection, digest, content)
+        use_blobs(self.connection, no, (*packed.blobs, *names))
 
     def execute(self, statement: str, values: tuple[Json | bytes, ...] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
 
-    def _number(self, execution: ExecutionId) -> int:
+    def number(self, execution: ExecutionId) -> int:
+        """The number of an execution; a new one where it has none."""
+        found = self.connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+        if found is not None:
+            return int(found[0])
         number = self.connection.execute("INSERT INTO executions (id) VALUES (?)", (execution,)).lastrowid
         assert number is not None, "an INSERT into a rowid table has a rowid"
         return number

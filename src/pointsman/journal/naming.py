@@ -1,0 +1,36 @@
+"""Which blobs an event names: the definition an execution runs, those of its sub-workflows, its script.
+
+A store remembers who uses a blob, so that what nobody uses can be deleted. Contents of large rows it knows by itself;
+what is only named in an event is found here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, cast
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_FIELDS: Final = ("definition", "options")
+
+
+def blobs_named(events: Sequence[object]) -> Iterator[bytes]:
+    """The digests under `definition` and anywhere in `options` of events that have them."""
+    for event in events:
+        if not _names_any(type(event)):
+            continue
+        pending: list[object] = [getattr(event, name, None) for name in _FIELDS]
+        while pending:
+            item = pending.pop()
+            if isinstance(item, dict):
+                pending.extend(cast("dict[str, object]", item).values())
+            elif isinstance(item, list):
+                pending.extend(cast("list[object]", item))
+            elif isinstance(item, str) and _DIGEST.fullmatch(item):
+                yield bytes.fromhex(item)
+
+
+@lru_cache
+def _names_any(kind: type) -> bool:
+    return "definition" in getattr(kind, "__struct_fields__", ())

@@ -1,0 +1,188 @@
+"""Bytes as they lie in a store. What is large is kept once, by the hash of its content, however often it is written.
+
+    row ── plain (≤ 2 KB) │ zstd (≤ 64 KB) │ pieces: text · #hash · text · #hash · …  │ a blob as a whole
+
+A row is the text of its events. Where it is large, the large values inside are cut out of that text and kept by their
+hashes; joined again, the text is what it was. So no value needs a mark that says "this is a reference", and a document
+that goes through ten steps is stored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from pointsman.journal.faults import RowUnreadable, StoreDamaged
+
+INLINE_BYTES_MAX: Final = 2 * 1024
+PACKED_BYTES_MAX: Final = 64 * 1024
+VALUE_BYTES_MIN: Final = 64 * 1024
+"""A value of this size is worth being kept by itself."""
+CHARACTER_BYTES_MAX: Final = 6
+"""What one character of a text takes at most: `\\u0000`."""
+VERIFY: Final = "`pointsman verify` tells what is damaged."
+
+_encode = msgspec.json.Encoder().encode
+_pieces: Final = msgspec.msgpack.Decoder(list[bytes])
+NO_BLOBS: Final[Mapping[bytes, bytes]] = {}
+
+
+class Form(IntEnum):
+    """How bytes lie in the store. The numbers are stored: never change one."""
+
+    PLAIN = 0
+    ZSTD = 1
+    BLOB = 2
+    """The hash of all of it."""
+    PIECES = 3
+    """Text, hash, text, hash, …, text, as compressed MessagePack."""
+    GONE = 9
+    """No content: this row was deleted, and its place stays taken."""
+
+
+class Packed(NamedTuple):
+    """Bytes ready to be stored, and what must be stored beside them: content by its hash."""
+
+    form: Form
+    data: bytes
+    blobs: Mapping[bytes, bytes] = NO_BLOBS
+
+
+def pack(plain: bytes, large: Sequence[bytes] = ()) -> Packed:
+    """Small as it is, larger compressed where that helps, largest by the hashes of its contents.
+
+    `large`: the large values inside, as they are written there, in their order (see `large_values`).
+    """
+    if len(plain) <= INLINE_BYTES_MAX:
+        return Packed(Form.PLAIN, plain)
+    if len(plain) <= PACKED_BYTES_MAX:
+        squeezed = compress(plain)
+        return Packed(Form.ZSTD, squeezed) if len(squeezed) < len(plain) else Packed(Form.PLAIN, plain)
+    if large:
+        return _in_pieces(plain, large)
+    digest = content_hash(plain)
+    return Packed(Form.BLOB, digest, {digest: plain})
+
+
+def _in_pieces(plain: bytes, large: Sequence[bytes]) -> Packed:
+    pieces: list[bytes] = []
+    blobs: dict[bytes, bytes] = {}
+
+    def keep(content: bytes) -> bytes:
+        digest = content_hash(content)
+        blobs[digest] = content
+        return digest
+
+    done = 0
+    for value in large:
+        at = plain.find(value, done)
+        if at < 0:
+            continue  # Left where it is: what is cut out never changes what the row says.
+        _text(pieces, plain[done:at], keep)
+        pieces.append(keep(value))
+        done = at + len(value)
+    _text(pieces, plain[done:], keep)
+    return Packed(Form.PIECES, compress(msgspec.msgpack.encode(pieces)), blobs)
+
+
+def _text(pieces: list[bytes], text: bytes, keep: Callable[[bytes], bytes]) -> None:
+    """Text between large values: many small ones together can be large too."""
+    pieces += [b"", keep(text), b""] if len(text) > PACKED_BYTES_MAX else [text]
+
+
+def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
+    """The plain bytes again. `blob` finds content by its hash."""
+    match form:
+        case Form.PLAIN:
+            return data
+        case Form.ZSTD:
+            return decompress(data)
+        case Form.BLOB:
+            return blob(data)
+        case Form.PIECES:
+            pieces = read_pieces(data)
+            pieces[1::2] = [blob(digest) for digest in pieces[1::2]]
+            return b"".join(pieces)
+        case _:
+            raise RowUnreadable(
+                f"a row is stored in the unknown form {form!r}", hint="A newer version wrote it: upgrade."
+            )
+
+
+def blobs_behind(form: int, data: bytes) -> Sequence[bytes]:
+    """The hashes of the contents that stored bytes need."""
+    if form == Form.BLOB:
+        return (data,)
+    return read_pieces(data)[1::2] if form == Form.PIECES else ()
+
+
+def read_pieces(data: bytes) -> list[bytes]:
+    try:
+        return _pieces.decode(decompress(data))
+    except msgspec.MsgspecError as why:
+        raise StoreDamaged(f"a row in pieces cannot be read: {why}", hint=VERIFY) from why
+
+
+def content_hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def compress(plain: bytes) -> bytes:
+    import zstandard  # Most processes never store anything large.
+
+    return zstandard.compress(plain, 3)
+
+
+def decompress(squeezed: bytes) -> bytes:
+    import zstandard  # As above.
+
+    try:
+        return zstandard.decompress(squeezed)
+    except zstandard.ZstdError as why:
+        raise StoreDamaged(f"compressed data cannot be unpacked: {why}", hint=VERIFY) from why
+
+
+def squeezed(content: bytes) -> tuple[Form, bytes]:
+    """The content of a blob as it is stored: compressed where that helps."""
+    smaller = compress(content)
+    return (Form.ZSTD, smaller) if len(smaller) < len(content) else (Form.PLAIN, content)
+
+
+def large_values(events: Sequence[object]) -> list[bytes]:
+    """The large values inside, as they are written, in the order of the text. Of nested ones the innermost: that is
+    what stays the same while it is wrapped, passed on and wrapped again. O(size), for each large container again.
+    """
+    found: list[bytes] = []
+    pending: list[tuple[object, bytes | None]] = [(event, None) for event in reversed(events)]
+    while pending:
+        item, written = pending.pop()
+        inner = [(child, text) for child in _inside(item) if (text := _large(child)) is not None]
+        if inner:
+            pending.extend(reversed(inner))
+        elif written is not None and isinstance(item, str | list | dict):
+            found.append(written)
+    return found
+
+
+def _large(item: object) -> bytes | None:
+    """How it is written, if that is large."""
+    if item is None or isinstance(item, int | float):
+        return None
+    if isinstance(item, str) and len(item) * CHARACTER_BYTES_MAX < VALUE_BYTES_MIN:
+        return None
+    written = _encode(item)
+    return written if len(written) >= VALUE_BYTES_MIN else None
+
+
+def _inside(item: object) -> Iterator[object]:
+    if isinstance(item, dict):
+        yield from cast("dict[str, object]", item).values()
+    elif isinstance(item, list | tuple):
+        yield from cast("list[object]", item)
+    elif isinstance(item, msgspec.Struct):
+        for name in item.__struct_fields__:
+            yield getattr(item, name)
