@@ -48,14 +48,15 @@ def test_what_is_packed_in_pieces_comes_back_byte_for_byte(value: Json) -> None:
 
 
 def test_of_nested_values_the_innermost_large_one_is_kept_by_itself() -> None:
-    wrapped: Json = {"deep": [{"document": DOCUMENT, "more": ["x" * 1000] * 100}], "again": DOCUMENT}
-    kept = [encode_json(DOCUMENT), encode_json(["x" * 1000] * 100), encode_json(DOCUMENT)]
+    many: list[Json] = ["x" * 1000] * 100
+    wrapped: Json = {"deep": [{"document": DOCUMENT, "more": many}], "again": DOCUMENT}
+    kept = [encode_json(DOCUMENT), encode_json(many), encode_json(DOCUMENT)]
     assert large_values((wrapped,)) == kept
     assert len(pack(encode_json(wrapped), kept).blobs) == 2
 
 
 def test_many_small_values_that_are_large_together_are_kept_as_one() -> None:
-    wide: Json = {f"field{number}": "x" * 300 for number in range(1000)}
+    wide: dict[str, Json] = {f"field{number}": "x" * 300 for number in range(1000)}
     assert large_values(({"result": wide},)) == [encode_json(wide)]
 
 
