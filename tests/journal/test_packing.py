@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -32,7 +32,7 @@ VALUES = st.recursive(
 
 
 @contextmanager
-def tables(path: Path) -> Iterator[sqlite3.Connection]:
+def tables(path: Path) -> Generator[sqlite3.Connection, None, None]:
     connection = sqlite3.connect(path / "store.db", isolation_level=None)
     yield connection
     connection.close()
