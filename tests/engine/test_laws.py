@@ -21,6 +21,7 @@ from tests.engine.laws import (
     run,
     told,
 )
+from tests.engine.replays import must_fork_anywhere, must_replay, must_run_any_step_again
 
 EXAMPLES = 1_000 if os.environ.get("POINTSMAN_LONG") else 60
 
@@ -104,3 +105,30 @@ def test_one_seed_gives_one_execution(graph: int, schedule: int) -> None:
     plan = some(plan_for(graph, 6, unruly=True))
     one, other = (run(plan, schedule, wild=True, checked=False) for _ in range(2))
     assert (one.rows, told(one)) == (other.rows, told(other))
+
+
+@pytest.mark.requirement("S1-133")
+@law
+@given(graphs, schedules, st.booleans())
+def test_every_journal_decided_again_is_the_same(graph: int, schedule: int, unruly: bool) -> None:
+    plan = some(plan_for(graph, 7, unruly=unruly))
+    must_replay(plan, run(plan, schedule, wild=True, checked=False))
+
+
+@law
+@given(graphs, schedules)
+def test_every_journal_of_a_graph_without_structure_is_too(graph: int, schedule: int) -> None:
+    plan = some(net_for(graph))
+    must_replay(plan, run(plan, schedule, wild=True, checked=False))
+
+
+@law
+@given(graphs, schedules)
+def test_a_fork_anywhere_that_changes_nothing_comes_to_the_same(graph: int, schedule: int) -> None:
+    must_fork_anywhere(some(plan_for(graph, 8)), schedule)
+
+
+@law
+@given(graphs, schedules)
+def test_any_step_run_again_without_a_change_comes_to_the_same(graph: int, schedule: int) -> None:
+    must_run_any_step_again(some(plan_for(graph, 8)), schedule)

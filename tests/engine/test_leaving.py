@@ -83,7 +83,7 @@ def test_an_agent_that_finds_no_way_is_told_the_legal_values_and_asked_again_at_
     assert "Legal values: A, B" in str(world.asked("agent1")["correction"])
     world.done("agent1", next="D").done("agent1", next="E")
     assert (world.status, world.failure.code) == ("failed", "no-route")
-    assert world.failure.details == {"legal": ["A", "B"]}
+    assert world.failure.details == {"legal": ["A", "B"], "left": ["E"]}
 
 
 def test_a_second_answer_may_be_right() -> None:

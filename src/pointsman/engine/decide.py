@@ -11,7 +11,20 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, ending, entering, failing, guarding, joining, leaving, limits, requests, waiting
+from pointsman.engine import (
+    asking,
+    ending,
+    entering,
+    failing,
+    forking,
+    guarding,
+    joining,
+    leaving,
+    limits,
+    moving,
+    requests,
+    waiting,
+)
 from pointsman.engine.desk import Arrive, Decision, Desk, Fall, Leave
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepSucceeded
@@ -25,7 +38,9 @@ from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
     EventReceived,
+    ForkRequested,
     GateAnswered,
+    MoveRequested,
     PauseRequested,
     Report,
     ResumeRequested,
@@ -37,27 +52,29 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.settling import show
 from pointsman.engine.state import ENDED, ExecutionState, StepState
+from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import EventTaken, TimerRang
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
 
 
-def decide(plan: Plan, state: ExecutionState, report: Report, at: float) -> Decision:
+def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, before: Step | None = None) -> Decision:
     """Turn a report into events and commands. `at` is the time of the report, in unix seconds.
+    Short of the step `before` the execution is paused.
 
     Raises `CallerError` for reports that people send wrongly (closed gate, action not offered, wrong status); nothing
     is decided then.
     """
-    desk = Desk(plan, state)
-    seq, before = state.seq, state.at
-    begin_row(state, seq + 1, max(at, before))
+    desk = Desk(plan, state, before)
+    seq, since = state.seq, state.at
+    begin_row(state, seq + 1, max(at, since))
     try:
         _take(desk, report)
     except CallerError:
-        state.seq, state.at = seq, before
+        state.seq, state.at = seq, since
         raise
     if not desk.events and not desk.queue:
-        state.seq, state.at = seq, before
+        state.seq, state.at = seq, since
         return Decision((), ())
     _run(desk)
     return Decision(tuple(desk.events), tuple(desk.commands))
@@ -120,6 +137,10 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             requests.resume(desk, report)
         case RetryRequested():
             requests.retry(desk, report)
+        case ForkRequested():
+            forking.fork(desk, report)
+        case MoveRequested():
+            moving.move(desk, report)
         case _:
             assert_never(report)
 
@@ -176,6 +197,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             result=report.result,
             keeps=does.decides,
             next=report.next,
+            labels=report.labels,
             said=said,
             writes=writes,
             messages=report.messages if desk.plan.messages else (),

@@ -69,11 +69,13 @@ class Decision(Struct, frozen=True, gc=False):
 
 
 class Desk:
-    __slots__ = ("commands", "events", "fatal", "in_flight", "plan", "queue", "state", "touched")
+    __slots__ = ("before", "commands", "events", "fatal", "in_flight", "plan", "queue", "state", "touched")
 
-    def __init__(self, plan: Plan, state: ExecutionState) -> None:
+    def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
         self.plan = plan
         self.state = state
+        self.before = before
+        """The step that must not start: short of it the execution is paused."""
         self.events: list[Event] = []
         self.commands: list[Command] = []
         self.queue: deque[Move] = deque()

@@ -65,6 +65,8 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     keeps: bool = False
     """The value that reached the step goes on instead of its result."""
     next: str | None = None
+    labels: tuple[str, ...] = ()
+    """Labels it tried to leave by before `next`."""
     said: JsonObject | None = None
     writes: tuple[Write, ...] = ()
     messages: tuple[Json, ...] = ()

@@ -1,11 +1,11 @@
-"""What events are made of: writes and arrivals."""
+"""What events are made of: writes, edits and arrivals."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from pointsman.engine.plan import Reducer
-from pointsman.engine.steps import Thread
+from pointsman.engine.steps import Scope, Thread
 from pointsman.values import Json
 
 
@@ -16,6 +16,14 @@ class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     reduce: Reducer = "set"
     value: Json = None
     whole: bool = False
+
+
+class Edit(Struct, frozen=True, array_like=True, gc=False):
+    """A value that a person puts into the data of an open scope (`()`: the execution's), over whatever is there."""
+
+    path: tuple[str | int, ...]
+    value: Json
+    scope: Scope = ()
 
 
 class Arrival(Struct, frozen=True, array_like=True, gc=False):

@@ -173,7 +173,7 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
         code="no-route",
         message=f"{node.id!r} leaves with {said}, and no edge takes that",
         hint=f"Legal values: {', '.join(known) or 'none, it has no edges'}.",
-        details={"legal": [*known]},
+        details={"legal": [*known], "left": [*labels]},
     )
 
 

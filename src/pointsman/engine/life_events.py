@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pointsman.engine.facts import Fact
+from pointsman.engine.facts import Edit, Fact
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
@@ -80,6 +80,32 @@ class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
     """Which of the failed ones are entered again instead of attempted again, by position."""
 
 
+class Forked(Fact, frozen=True, kw_only=True, tag="forked"):
+    """The rows before this one are a copy of another execution's; from here on this one lives by itself."""
+
+    origin: str
+    row: int
+    """The last row that was taken from there."""
+    before: Step | None = None
+    """The step it was forked to run again; the row before this one stops short of it."""
+    input: JsonObject | None = None
+    """The input from here on, where it was changed."""
+    edits: tuple[Edit, ...] = ()
+    session: str | None = None
+    by: str = ""
+
+
+class ExecutionMoved(Fact, frozen=True, kw_only=True, tag="moved"):
+    """From here on it runs on another definition, which was checked to fit what is under way."""
+
+    workflow: str
+    version: str
+    definition: str
+    options: JsonObject = {}
+    """All options it has from here on: the revision and the pins of sub-workflows are the new definition's."""
+    by: str = ""
+
+
 LifeEvent: TypeAlias = (
     ExecutionStarted
     | LimitsRaised
@@ -91,5 +117,7 @@ LifeEvent: TypeAlias = (
     | ExecutionFailed
     | ExecutionCancelled
     | ExecutionRetried
+    | Forked
+    | ExecutionMoved
 )
 """What happens to the execution as a whole."""

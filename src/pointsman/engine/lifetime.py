@@ -9,6 +9,7 @@ from pointsman.engine.arrivals import NOBODY, held_step, take_up
 from pointsman.engine.data import Data
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import LifeEvent
+from pointsman.engine.scopes import edit
 from pointsman.engine.state import ExecutionState, Left, ScopeState, StepState
 from pointsman.values import Json
 
@@ -39,8 +40,22 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
             state.failed = [state.fallen[step] for step in event.steps]
         case life_events.ExecutionCancelled():
             state.status = "cancelled"
+        case _:
+            _live_again(state, event)
+
+
+def _live_again(
+    state: ExecutionState,
+    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved,
+) -> None:
+    match event:
         case life_events.ExecutionRetried():
             _retried(state, event)
+        case life_events.Forked():
+            _forked(state, event)
+        case life_events.ExecutionMoved():
+            state.workflow, state.version = event.workflow, event.version
+            state.definition, state.options = event.definition, event.options
         case _:
             assert_never(event)
 
@@ -92,3 +107,22 @@ def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None
         else:
             state.left[held_step(held + position)] = failed.left
     state.failed = []
+
+
+def _forked(state: ExecutionState, event: life_events.Forked) -> None:
+    """It has its own name, session and beginning from here on, and no parent."""
+    state.origin, state.parent, state.session = event.origin, None, event.session
+    state.started_at = state.at
+    if event.input is not None:
+        state.input = event.input
+    known = state.root.names["execution"]
+    assert isinstance(known, dict)
+    own: dict[str, Json] = {
+        "input": state.input,
+        "session": event.session,
+        "execution": {**known, "id": state.id},
+    }
+    for scope in state.scopes.values():
+        scope.names |= own
+    for one in event.edits:
+        edit(state, one)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.facts import Edit
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
@@ -139,6 +140,29 @@ class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", o
     by: str = ""
 
 
+class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omit_defaults=True):
+    """The rows so far are a copy of another execution's: go on with them as an execution of one's own."""
+
+    origin: str
+    row: int
+    """The last one that was taken from there."""
+    before: Step | None = None
+    input: JsonObject | None = None
+    """Fields of the input that change."""
+    edits: tuple[Edit, ...] = ()
+    session: str | None = None
+    limits: dict[str, float] = {}
+    by: str = ""
+
+
+class MoveRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
+    """Go on with another definition: that of the plan with which this report is decided."""
+
+    definition: str
+    options: JsonObject = {}
+    by: str = ""
+
+
 Report: TypeAlias = (
     Start
     | WorkDone
@@ -151,4 +175,6 @@ Report: TypeAlias = (
     | PauseRequested
     | ResumeRequested
     | RetryRequested
+    | ForkRequested
+    | MoveRequested
 )

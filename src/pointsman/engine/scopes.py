@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pointsman.engine import events
 from pointsman.engine.data import Data
-from pointsman.engine.facts import Write
+from pointsman.engine.facts import Edit, Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
@@ -94,6 +94,27 @@ def _remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> N
         if last.path == write.path and before == thread:
             scope.writes.pop()
     scope.writes.append((Write(write.path, write.reduce), value, thread))
+
+
+def write_of(edit: Edit) -> Write:
+    """What an edit comes to: it conflicts with nobody."""
+    return Write(edit.path, "last", edit.value)
+
+
+def edit(state: ExecutionState, one: Edit) -> None:
+    """Fold: a person replaces what is there, whoever wrote it. In a branch it counts after what it covers."""
+    scope = state.scopes[one.scope]
+    scope.trails.forget(one.path)
+    scope.data.write(write_of(one), one.value)
+    if scope.opening is not None:
+        threads = [thread for write, _, thread in scope.writes if _overlap(write.path, one.path)]
+        scope.writes.append((Write(one.path, "last"), one.value, max(threads, default=())))
+
+
+def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+    """Whether one path is at, above or below the other."""
+    width = min(len(one), len(other))
+    return one[:width] == other[:width]
 
 
 def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:

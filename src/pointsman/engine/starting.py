@@ -14,6 +14,7 @@ from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import Entry, execute, set_timer
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.life_events import ExecutionPaused
 from pointsman.engine.outputs import accept, check_values, failure_from, written
 from pointsman.engine.plan import (
     Ask,
@@ -46,6 +47,11 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
         if not merged:
             limits.hold(desk, move)
         limits.trip(desk, tripped)
+        return
+    if desk.before is not None and desk.before == desk.visit(scope, node, move.thread):
+        if not merged:
+            limits.hold(desk, move)
+        desk.emit(ExecutionPaused())
         return
     entry = Entry(desk, node, scope, move, merged)
     try:

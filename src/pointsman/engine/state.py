@@ -207,6 +207,8 @@ class ExecutionState(Struct, eq=False):
     config: JsonObject = {}
     session: str | None = None
     parent: str | None = None
+    origin: str | None = None
+    """The execution it was forked from."""
     definition: str = ""
     options: JsonObject = {}
     seed: int = 0

@@ -57,8 +57,14 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False):
     """Only where several tokens may pass the node at once: behind `trigger: each`, beside cycles that split."""
 
     def __str__(self) -> str:
-        around = "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in self.scope)
-        return f"{around}{self.node}{_behind(self.thread)}" + (f"#{self.visit}" if self.visit > 1 else "")
+        return f"{scope_text(self.scope)}{self.node}{_behind(self.thread)}" + (
+            f"#{self.visit}" if self.visit > 1 else ""
+        )
+
+
+def scope_text(scope: Scope) -> str:
+    """How a scope stands before its steps: `each[1.0]/`; nothing for the execution itself."""
+    return "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in scope)
 
 
 def _behind(thread: Thread) -> str:

@@ -93,6 +93,13 @@ class Trails(Struct, eq=False):
         self.by_path.clear()
         self.below.clear()
 
+    def forget(self, path: Path) -> None:
+        """Who wrote at, above or below a path no longer counts."""
+        for known, _ in [*self.overlapping(path)]:
+            del self.by_path[known]
+            for width in range(1, len(known)):
+                self.below[known[:width]].discard(known)
+
     def write(self, data: Data, write: Write, value: Json, thread: Thread, node: str) -> None:
         """Apply a write where it belongs among those of other threads."""
         path = write.path

@@ -1,0 +1,196 @@
+"""Causes: the report that caused a row, read off its events. The one place that does so.
+
+A few rows hold less than the report that caused them: the answer of an agent that tripped a limit is not kept, nor is
+a gate's answer whose writes were refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from pointsman.engine.events import (
+    AttemptStarted,
+    BranchSettled,
+    Event,
+    Held,
+    Parked,
+    StepCancelled,
+    StepFailed,
+    StepPassed,
+    StepStarted,
+    StepSucceeded,
+)
+from pointsman.engine.failing import NO_ROUTE
+from pointsman.engine.life_events import (
+    ExecutionCancelled,
+    ExecutionMoved,
+    ExecutionPaused,
+    ExecutionResumed,
+    ExecutionRetried,
+    ExecutionStarted,
+    Forked,
+    LimitsRaised,
+)
+from pointsman.engine.reports import (
+    CancelRequested,
+    ChildEnded,
+    EventReceived,
+    ForkRequested,
+    GateAnswered,
+    MoveRequested,
+    PauseRequested,
+    Report,
+    ResumeRequested,
+    RetryRequested,
+    Start,
+    TimerFired,
+    WorkDone,
+    WorkFailed,
+)
+from pointsman.engine.scopes import failure_of
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.wait_events import EventTaken, GateClosed, TimerRang, Warned
+from pointsman.values import JsonObject
+
+WORK: Final = "work"
+"""The code of warnings that come with a piece of work."""
+
+
+def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
+    """The report that caused a row, read off its events and the state before them. None: they do not hold all of it."""
+    said = 0
+    while said < len(events) and isinstance(warned := events[said], Warned) and warned.code == WORK:
+        said += 1
+    warnings = tuple(cast(Warned, event).message for event in events[:said])
+    match events[said]:
+        case StepSucceeded() as done:
+            return _done(state, done, events, warnings)
+        case StepFailed() as failed if not warnings:
+            return _failed(state, failed)
+        case AttemptStarted() as again if again.step in state.steps and not warnings:
+            advice: JsonObject = {"choice": "retry", "inputs": again.input}
+            return WorkDone(step=again.step, attempt=again.attempt - 1, result=advice)
+        case event if not warnings:
+            return _told(event, events)
+        case _:
+            return None
+
+
+def _done(
+    state: ExecutionState, done: StepSucceeded, events: Sequence[Event], warnings: tuple[str, ...]
+) -> Report | None:
+    at = state.steps.get(done.step)
+    if at is None:
+        return None
+    if at.child:
+        return ChildEnded(step=done.step, attempt=done.attempt, output=done.result, usage=done.usage)
+    if at.phase == "recover":
+        return _advised(at, done, events)
+    said = done.said or {}
+    text = said.get("text")
+    return WorkDone(
+        step=done.step,
+        attempt=done.attempt,
+        result=done.result,
+        next=done.next,
+        labels=done.labels,
+        text=text if isinstance(text, str) else None,
+        pending=done.pending,
+        messages=done.messages,
+        warnings=warnings,
+        usage=done.usage,
+        cached=done.cached,
+    )
+
+
+def _advised(at: StepState, done: StepSucceeded, events: Sequence[Event]) -> WorkDone:
+    """A model's advice: another way on, or a value in place of the result."""
+    advice: JsonObject = {"choice": "substitute", "value": done.result}
+    if at.failure is not None and done.result == failure_of(at.failure):
+        for event in events:
+            match event:
+                case StepStarted() | StepPassed() if event.after == done.step:
+                    advice = {"choice": "route", "route": event.step.node}
+                case Parked() | Held() if event.after == done.step:
+                    advice = {"choice": "route", "route": event.node}
+                case _:
+                    pass
+    return WorkDone(step=done.step, attempt=done.attempt, result=advice, usage=done.usage)
+
+
+def _failed(state: ExecutionState, failed: StepFailed) -> Report | None:
+    at = state.steps.get(failed.step)
+    if at is None:
+        return None
+    failure = failed.failure
+    if at.child:
+        return ChildEnded(step=failed.step, attempt=failed.attempt, failure=failure, usage=failed.usage)
+    if not at.runs:
+        return None
+    if at.phase == "recover":
+        advice: JsonObject = {"choice": "give up"}
+        return WorkDone(step=failed.step, attempt=failed.attempt, result=advice) if failure == at.failure else None
+    left = (failure.details or {}).get("left")
+    if failure.code == NO_ROUTE and isinstance(left, list):
+        labels = tuple(label for label in left if isinstance(label, str))
+        return WorkDone(step=failed.step, attempt=failed.attempt, labels=labels, usage=failed.usage)
+    return WorkFailed(step=failed.step, attempt=failed.attempt, failure=failure, usage=failed.usage)
+
+
+def _told(first: Event, events: Sequence[Event]) -> Report | None:
+    """What people, clocks and other executions say."""
+    match first:
+        case ExecutionStarted():
+            return _start(first)
+        case GateClosed(step=step, action=action, data=data, comment=comment, by=by):
+            return GateAnswered(step=step, action=action, data=data, comment=comment, by=by)
+        case TimerRang(timer=timer):
+            return TimerFired(timer=timer)
+        case EventTaken(name=name, data=data, by=by):
+            return EventReceived(name=name, data=data, by=by)
+        case ExecutionPaused(by=by):
+            return PauseRequested(by=by)
+        case LimitsRaised(limits=limits):
+            return ResumeRequested(limits=limits, by=next(e.by for e in events if isinstance(e, ExecutionResumed)))
+        case ExecutionResumed(by=by):
+            return ResumeRequested(by=by)
+        case ExecutionRetried(by=by):
+            return RetryRequested(by=by)
+        case Forked():
+            return _fork(first, events)
+        case ExecutionMoved(definition=definition, options=options, by=by):
+            return MoveRequested(definition=definition, options=options, by=by)
+        case StepCancelled() | BranchSettled() | ExecutionCancelled():
+            last = events[-1]
+            return CancelRequested(reason=last.reason, by=last.by) if isinstance(last, ExecutionCancelled) else None
+        case _:
+            return None
+
+
+def _start(first: ExecutionStarted) -> Start:
+    return Start(
+        input=first.input,
+        config=first.config,
+        session=first.session,
+        messages=first.messages or [],
+        parent=first.parent,
+        definition=first.definition,
+        options=first.options,
+        seed=first.seed,
+        attempt=first.attempt,
+    )
+
+
+def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
+    raised = [event.limits for event in events if isinstance(event, LimitsRaised)]
+    return ForkRequested(
+        origin=first.origin,
+        row=first.row,
+        before=first.before,
+        edits=first.edits,
+        input=first.input,
+        session=first.session,
+        limits=raised[0] if raised else {},
+        by=first.by,
+    )

@@ -1,0 +1,73 @@
+"""What was simulated, replayed and forked: for laws and scenarios."""
+
+from __future__ import annotations
+
+from random import Random
+
+from pointsman.engine.plan import Plan
+from pointsman.engine.replaying import replay, row_of, short_of
+from pointsman.engine.reports import ForkRequested
+from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import LimitHit
+from pointsman.ports import Row
+from pointsman.testing.descriptions import describe
+from pointsman.testing.graphs import perform
+from pointsman.testing.simulation import LawBroken, Outcome, Simulation, refolded, stored
+from tests.engine.laws import hold, run, told
+
+
+def must_replay(plan: Plan, outcome: Outcome) -> None:
+    """Every row, decided again, is what it was; and so is the state at the end."""
+    found = replay(plan, outcome.state.id, outcome.rows)
+    if found.differences:
+        raise LawBroken(f"a replay differs: {found.differences[0]}")
+    hold(found.rows == len(outcome.rows), "the replay ended early")
+    hold(describe(found.state) == describe(outcome.state), "the replay ended in another state")
+    tripped = outcome.status == "interrupted" or any(isinstance(event, LimitHit) for event in outcome.events)
+    hold(tripped or not found.untold, f"rows {found.untold} do not tell what caused them")
+
+
+def forked(plan: Plan, rows: tuple[Row, ...], report: ForkRequested, seed: int) -> Simulation:
+    """A simulation that begins with the rows of another one."""
+    fork = Simulation(plan, seed, work=perform)
+    fork.rows = [*rows]
+    fork.state = refolded(fork.state.id, fork.rows)
+    fork.now = rows[-1].at
+    fork.tell(report)
+    return fork
+
+
+def must_fork_anywhere(plan: Plan, seed: int) -> None:
+    """A fork at any row that changes nothing comes to the same."""
+    calm = run(plan, 0, wild=False, checked=False)
+    if calm.status == "interrupted" or len(calm.rows) < 2:
+        return
+    at = Random(seed).randrange(1, len(calm.rows))
+    fork = forked(plan, calm.rows[:at], ForkRequested(origin="simulated", row=at), seed)
+    outcome = fork.go_on()
+    hold(told(outcome) == told(calm), f"a fork at row {at} came to {told(outcome)}, its origin to {told(calm)}")
+    must_replay(plan, outcome)
+
+
+def must_run_any_step_again(plan: Plan, seed: int) -> None:
+    """A fork short of any step comes to the same, and the step has the same name."""
+    calm = run(plan, 0, wild=False, checked=False)
+    if calm.status == "interrupted":
+        return
+    step = Random(seed).choice(calm.steps)
+    number, found = row_of(calm.rows, str(step))
+    hold(found == step, "another step was found")
+    begun = refolded("simulated", list(calm.rows[:number]))
+    events = short_of(plan, begun, calm.rows[number], step)
+    rows = (*calm.rows[:number], stored(Row(begun.seq, begun.at, events)))
+    report = ForkRequested(origin="simulated", row=number + 1, before=step)
+    outcome = forked(plan, rows, report, seed).go_on()
+    hold(step in begun_steps(outcome, len(rows)), f"{step} did not begin again")
+    hold(told(outcome) == told(calm), f"running {step} again came to {told(outcome)}, before it was {told(calm)}")
+    must_replay(plan, outcome)
+
+
+def begun_steps(outcome: Outcome, after: int) -> set[Step]:
+    """The steps that began after so many rows."""
+    later = Outcome(outcome.status, None, outcome.rows[after:], outcome.state)
+    return {*later.steps}
