@@ -180,7 +180,7 @@ def test_an_emitted_event_reaches_the_world_and_who_waits_here() -> None:
     step, _ = world.at("tool1")
     decision = decide(world.simulation.plan, world.state, WorkDone(step=step, attempt=1), world.now)
     assert [command for command in decision.commands if isinstance(command, Publish)] == [
-        Publish(name="ready", data={"n": 4})
+        Publish(order="emit:emit1", name="ready", data={"n": 4})
     ]
     assert [event.data for event in decision.events if isinstance(event, Emitted)] == [{"n": 4}]
     assert {step.node for step in world.state.steps} == {"tool2", "tool3"}

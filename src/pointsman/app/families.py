@@ -39,7 +39,7 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     if driver.committing:
         return False  # What it decided is not durable yet.
     if state.ended:
-        return True
+        return not state.undelivered
     if state.stands_still:
         return not driver.busy
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pointsman.engine.commands import DropTimer, Stop, StopChild
+from pointsman.engine import telling
+from pointsman.engine.commands import DropTimer, Stop
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import BranchSettled, StepCancelled
 from pointsman.engine.state import Opening, StepState
@@ -32,7 +33,7 @@ def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
     if at.runs:
         desk.command(Stop(step=at.step))
     if at.child and children:
-        desk.command(StopChild(step=at.step))
+        telling.stop_child(desk, at)
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
 

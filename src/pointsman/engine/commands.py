@@ -68,16 +68,22 @@ class StartChild(Struct, frozen=True, kw_only=True):
 
 
 class StopChild(Struct, frozen=True, kw_only=True):
-    """Cancel the child execution of this step."""
+    """Cancel the child execution of this attempt of a step, and report `Delivered`."""
 
+    order: str
     step: Step
+    attempt: int
 
 
 class Publish(Struct, frozen=True, kw_only=True):
-    """Deliver an emitted event to executions that wait for it, and to whoever listens."""
+    """Deliver an emitted event to executions that wait for it, and report `Delivered`."""
 
+    order: str
     name: str
     data: Json = None
 
+
+Order: TypeAlias = StopChild | Publish
+"""What others are told without being asked anything. `order` names it: who was told twice knows it by that name."""
 
 Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | OpenGate | StartChild | StopChild | Publish

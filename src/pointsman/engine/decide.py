@@ -23,6 +23,7 @@ from pointsman.engine import (
     limits,
     moving,
     requests,
+    telling,
     waiting,
 )
 from pointsman.engine.desk import Arrive, Decision, Desk, Fall, Leave
@@ -37,6 +38,7 @@ from pointsman.engine.plan import Plan, Work
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
+    Delivered,
     EventReceived,
     ForkRequested,
     GateAnswered,
@@ -120,9 +122,11 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
-            if not desk.state.ended:
-                desk.emit(EventTaken(name=report.name, data=report.data, by=report.by))
+            if telling.is_news(desk.state, report):
+                desk.emit(EventTaken(name=report.name, data=report.data, by=report.by, key=report.key))
                 waiting.deliver(desk, report.name, report.data)
+        case Delivered():
+            telling.delivered(desk, report)
         case ChildEnded():
             _child_ended(desk, report)
         case CancelRequested():

@@ -8,7 +8,7 @@ state that deciding them gave.
 
 from __future__ import annotations
 
-from pointsman.engine import arrivals, events, lifetime, scopes, settling, tokens, wait_events
+from pointsman.engine import arrivals, events, lifetime, orders, scopes, settling, tokens, wait_events
 from pointsman.engine.events import CourseEvent, Event
 from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.state import ExecutionState, Gate, LoopState, Timer
@@ -83,10 +83,14 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
         case wait_events.TimerRang():
             state.timers.pop(event.timer, None)
         case wait_events.EventAwaited():
-            state.steps[event.step].event = event.name
+            orders.await_event(state, event)
+        case wait_events.EventTaken():
+            orders.hear(state, event)
         case wait_events.ChildAsked():
             settling.child_asked(state, event)
-        case wait_events.Warned() | wait_events.Emitted() | wait_events.EventTaken() | wait_events.LimitHit():
+        case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
+            orders.owe(state, event)
+        case wait_events.Warned() | wait_events.LimitHit():
             pass
         case _:
             lifetime.live(state, event)

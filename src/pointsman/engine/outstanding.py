@@ -18,10 +18,10 @@ def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     """The commands whose answers the state still waits for, in a stable order."""
+    asked: list[Command] = [*state.undelivered.values()]
     if state.ended or state.status in ("pending", "interrupted"):
-        return []
+        return asked
     desk = Desk(plan, state)
-    asked: list[Command] = []
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
             asked.append(start_child(plan, state, at))

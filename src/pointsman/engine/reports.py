@@ -102,6 +102,14 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     name: str
     data: Json = None
     by: str = ""
+    key: str = ""
+    """Names this one delivery: what comes again under the same key changes nothing."""
+
+
+class Delivered(Struct, frozen=True, kw_only=True, tag="delivered"):
+    """Others were told what `Publish` and `StopChild` commands said: the names of these orders."""
+
+    orders: tuple[str, ...]
 
 
 class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defaults=True):
@@ -170,6 +178,7 @@ Report: TypeAlias = (
     | GateAnswered
     | TimerFired
     | EventReceived
+    | Delivered
     | ChildEnded
     | CancelRequested
     | PauseRequested

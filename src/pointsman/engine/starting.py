@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, branching, ending, gathering, limits, looping, waiting
-from pointsman.engine.commands import Publish, StartChild
+from pointsman.engine import asking, branching, ending, gathering, limits, looping, telling, waiting
+from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import Entry, execute, set_timer
@@ -35,7 +35,7 @@ from pointsman.engine.plan import (
     Work,
 )
 from pointsman.engine.state import ScopeState
-from pointsman.engine.wait_events import ChildAsked, Emitted
+from pointsman.engine.wait_events import ChildAsked
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
@@ -220,8 +220,7 @@ def _emit(entry: Entry, does: Emit) -> None:
     name = str(desk.value(entry.scope, does.event, env))
     data = None if does.data is None else desk.value(entry.scope, does.data, env)
     entry.passed(said={"event": name})
-    desk.emit(Emitted(step=entry.step, name=name, data=data))
-    desk.command(Publish(name=name, data=data))
+    telling.publish(desk, entry.step, name, data)
     waiting.deliver(desk, name, data)
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from pointsman.engine.commands import Phase
+from pointsman.engine.commands import Order, Phase
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
@@ -219,6 +219,12 @@ class ExecutionState(Struct, eq=False):
     openings: dict[Step, Opening] = {}
     timers: dict[str, Timer] = {}
     held: list[Waiting] = []
+    awaited: dict[str, int] = {}
+    """How many steps wait for an event, by its name."""
+    heard: dict[str, None] = {}
+    """The keys of the events taken lately."""
+    undelivered: dict[str, Order] = {}
+    """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
     left: dict[Step, Left] = {}
     """What the steps settled in this row left behind; emptied when the next row begins."""
     fallen: dict[Step, StepState | Waiting] = {}

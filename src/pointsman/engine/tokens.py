@@ -29,6 +29,14 @@ def add(state: ExecutionState, at: StepState) -> None:
         works(state, 1)
 
 
+def _stop_awaiting(state: ExecutionState, name: str) -> None:
+    left = state.awaited[name] - 1
+    if left:
+        state.awaited[name] = left
+    else:
+        del state.awaited[name]
+
+
 def settle(state: ExecutionState, step: Step) -> StepState:
     """The step is over: take it out of the open ones."""
     at = state.steps.pop(step)
@@ -45,5 +53,7 @@ def settle(state: ExecutionState, step: Step) -> StepState:
     for timer in at.timers:
         state.timers.pop(timer, None)
     at.timers = []
+    if at.event is not None:
+        _stop_awaiting(state, at.event)
     scope.tokens -= 1
     return at

@@ -47,17 +47,33 @@ class EventAwaited(Fact, frozen=True, kw_only=True, tag="event_awaited"):
 
 
 class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
-    """An outside event came. Those who waited for it settle in the same row."""
+    """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken."""
 
     name: str
     data: Json = None
     by: str = ""
+    key: str = ""
 
 
 class Emitted(Fact, frozen=True, kw_only=True, tag="emitted"):
     step: Step
     name: str
     data: Json = None
+    told: bool = True
+    """False: other executions are to be told; `OrdersDelivered` says when they were."""
+
+
+class ChildStopAsked(Fact, frozen=True, kw_only=True, tag="child_stop_asked"):
+    """The child of this attempt is to be cancelled; `OrdersDelivered` says when it was told."""
+
+    step: Step
+    attempt: int = 1
+
+
+class OrdersDelivered(Fact, frozen=True, kw_only=True, tag="orders_delivered"):
+    """Others were told what they were to be told."""
+
+    orders: tuple[str, ...]
 
 
 class ChildAsked(Fact, frozen=True, kw_only=True, tag="child_asked"):
@@ -88,6 +104,8 @@ WaitEvent: TypeAlias = (
     | EventTaken
     | Emitted
     | ChildAsked
+    | ChildStopAsked
+    | OrdersDelivered
     | Warned
     | LimitHit
 )

@@ -50,6 +50,8 @@ def _seconds(entry: Entry, value: Json) -> float:
 
 def deliver(desk: Desk, name: str, data: Json) -> None:
     """An event came: every step that waits for its name and accepts it goes on."""
+    if name not in desk.state.awaited:
+        return
     for at in list(desk.state.steps.values()):
         if at.event != name:
             continue

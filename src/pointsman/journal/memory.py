@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import (
@@ -43,6 +43,11 @@ class MemoryJournal:
         if summary is not None:
             self._summaries[execution] = summary
 
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        for row in rows[:-1]:
+            await self.append(execution, row)
+        await self.append(execution, rows[-1], summary=summary)
+
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         rows = self._rows.get(execution, [])
         position = after
@@ -67,11 +72,11 @@ class MemoryExecutions:
         return self._summaries.get(execution)
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
-        found = sorted(
-            (summary for summary in self._summaries.values() if fits(summary, query)),
-            key=lambda summary: (summary.started, summary.execution),
-            reverse=True,
-        )
+        found = [summary for summary in self._summaries.values() if fits(summary, query)]
+        if query.due is None:
+            found.sort(key=lambda summary: (summary.started, summary.execution), reverse=True)
+        else:
+            found.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
         return found[: query.limit]
 
 
@@ -82,6 +87,8 @@ def fits(summary: Summary, query: ExecutionQuery) -> bool:
         and query.parent in (None, summary.parent)
         and query.session in (None, summary.session)
         and query.owner in (None, summary.owner)
+        and (query.due is None or (summary.wakes is not None and summary.wakes <= query.due))
+        and (query.awaits is None or query.awaits in summary.awaits)
         and (query.before is None or (summary.started, summary.execution) < query.before)
     )
 

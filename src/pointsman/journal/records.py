@@ -20,6 +20,10 @@ class Summary(Struct, frozen=True, kw_only=True):
     parent: ExecutionId | None = None
     session: str | None = None
     owner: str = ""
+    wakes: Instant | None = None
+    """When somebody must go on with it although nothing works on it: its next timer, or at once."""
+    awaits: tuple[str, ...] = ()
+    """The names of the events it waits for, sorted."""
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):
@@ -30,6 +34,10 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     parent: ExecutionId | None = None
     session: str | None = None
     owner: str | None = None
+    due: Instant | None = None
+    """Only those that wake at or before this time; then the one that wakes first comes first."""
+    awaits: str | None = None
+    """Only those that wait for the event of this name."""
     before: tuple[float, ExecutionId] | None = None
     """`(started, execution)` of the last one of the page before."""
     limit: int = 50

@@ -7,7 +7,7 @@ others                  packages that register the scheme under the entry points
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Final, Protocol, TypeAlias, cast
 
@@ -32,6 +32,11 @@ class Ledger(Journal, Protocol):
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
         """As `Journal.append`. Who stops waiting does not take the row back: it may be committed all the same."""
+        ...
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        """As `append`, of rows that follow one another: all of them, or none. Calls keep their order, waited for or
+        not: what was asked first is committed first."""
         ...
 
 

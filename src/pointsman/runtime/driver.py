@@ -16,13 +16,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from pointsman.engine import commands
-from pointsman.engine.commands import Command, Execute
+from pointsman.engine.commands import Command, Execute, Order
 from pointsman.engine.decide import decide
 from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Work
-from pointsman.engine.reports import Report, TimerFired, WorkDone, WorkFailed
+from pointsman.engine.reports import Delivered, Report, TimerFired, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import EngineBug, PointsmanError
@@ -71,6 +71,8 @@ class Driver:
         self._status = ""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
+        self.told: list[str] = []
+        """Orders that were carried out; the journal does not say so yet."""
         self.recovered = False
 
     # Reports -------------------------------------------------------------------------------------------------------
@@ -84,6 +86,7 @@ class Driver:
     async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
+        had_ended = self.state.ended
         decision = decide(self.plan, self.state, report, self.world.clock.now())
         if not decision.events:
             return (), ()
@@ -105,8 +108,11 @@ class Driver:
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
         if self.state.ended:
-            await self.world.turn_ended(self.state)
-        if summary is not None or (self._asked_early and not self.committing):
+            if not had_ended:
+                await self.world.turn_ended(self.state)
+            if not self.state.undelivered:
+                self.world.over(self.state)
+        if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
 
@@ -141,12 +147,19 @@ class Driver:
                 self.timers.drop(timer)
             case commands.StartChild():
                 self._spawn(self.world.start_child(self.execution, command))
-            case commands.StopChild(step=step):
-                self._spawn(self.world.stop_child(self.execution, step))
-            case commands.Publish(name=name, data=data):
-                self._spawn(self.world.publish(self.execution, name, data))
+            case commands.StopChild() | commands.Publish():
+                self._spawn(self._tell(command))
             case _:
                 pass
+
+    async def _tell(self, order: Order) -> None:
+        """Tell others. The journal is told in one row once nothing works here; until then a crash tells them twice."""
+        await self.world.tell(self.execution, order)
+        self.told.append(order.order)
+
+    async def _confirm(self) -> None:
+        told, self.told = self.told, []
+        await self.deliver(Delivered(orders=tuple(told)))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -158,7 +171,10 @@ class Driver:
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
             self.failure = why
             self._wake()
-        elif self.state.stands_still and not self.busy:
+            return
+        if self.told and not self.busy and self.failure is None:
+            self._spawn(self._confirm())
+        if self.state.stands_still and not self.busy:
             self._wake()  # Whoever waits for it to stand still was told of the status while this still ran.
 
     async def _lane(self, command: Execute) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b32encode
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from hashlib import blake2b
 from typing import Final, Protocol, TypeAlias
 
-from pointsman.engine.commands import StartChild
+from pointsman.engine.commands import Order, Publish, StartChild, StopChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
@@ -28,7 +29,7 @@ from pointsman.ports import Clock, Memory
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.world import ExecutorsFor
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16
 """Sub-workflows inside sub-workflows: deeper is a recursion without end."""
@@ -62,6 +63,16 @@ def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
     return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
 
 
+class Making:
+    """Who makes the driver of an execution, and how many want to."""
+
+    __slots__ = ("held", "wanted")
+
+    def __init__(self) -> None:
+        self.held = asyncio.Lock()
+        self.wanted = 0
+
+
 class LocalRuntime:
     """Runs executions in this process."""
 
@@ -82,7 +93,7 @@ class LocalRuntime:
         self.feed = feed
         self._ended = ended
         self.drivers: dict[ExecutionId, Driver] = {}
-        self._opening: dict[ExecutionId, asyncio.Lock] = {}
+        self._making: dict[ExecutionId, Making] = {}
 
     @property
     def journal(self) -> Ledger:
@@ -115,18 +126,33 @@ class LocalRuntime:
         found = self.drivers.get(execution)
         if found is not None and found.failure is None:
             return found
-        lock = self._opening.setdefault(execution, asyncio.Lock())
-        async with lock:
-            found = self.drivers.get(execution)
-            if found is None or found.failure is not None:
-                state = await self.load(execution)
-                plan = await self.plans.pinned(state.definition, state.options)
-                found = Driver(execution, plan, state, self)
-                self.drivers[execution] = found
-                if recover:
-                    found.recover()
-        self._opening.pop(execution, None)
+        async with self._alone(execution):
+            return await self._opened(execution, recover=recover)
+
+    async def _opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
+        found = self.drivers.get(execution)
+        if found is None or found.failure is not None:
+            state = await self.load(execution)
+            plan = await self.plans.pinned(state.definition, state.options)
+            found = self.drivers[execution] = Driver(execution, plan, state, self)
+            if recover:
+                found.recover()
         return found
+
+    @asynccontextmanager
+    async def _alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
+        """Nobody else here makes a driver of this execution meanwhile."""
+        lock = self._making.get(execution)
+        if lock is None:
+            lock = self._making[execution] = Making()
+        lock.wanted += 1
+        try:
+            async with lock.held:
+                yield
+        finally:
+            lock.wanted -= 1
+            if not lock.wanted:
+                del self._making[execution]
 
     async def load(self, execution: ExecutionId) -> ExecutionState:
         """The state its journal means. Raises `UnknownExecution`."""
@@ -155,11 +181,15 @@ class LocalRuntime:
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step; report its end, if the step waits for it."""
+        name = child_id(parent, command.step, command.attempt)
         try:
-            child = await self._child(parent, command)
+            async with self._alone(name):
+                child = await self._child(name, parent, command)
         except PointsmanError as why:
             failure = Failure(code=why.code, message=str(why), hint=why.hint)
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, failure=failure))
+            return
+        if child is None:
             return
         if not command.wait:
             started: JsonObject = {"executionId": child.execution}
@@ -168,51 +198,62 @@ class LocalRuntime:
         await child.until(lambda: child.state.ended)
         await self._report(parent, _ended(command, child.state))
 
-    async def _child(self, parent: ExecutionId, command: StartChild) -> Driver:
-        name = child_id(parent, command.step, command.attempt)
+    async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
+        """None: the step was stopped before its child began."""
         if name in self.drivers or await self.journal.last(name) > 0:
-            return await self.open(name)
-        above = self.drivers[parent].state
-        depth = above.options.get("depth")
+            return await self._opened(name, recover=True)
+        above = self.drivers.get(parent)
+        at = None if above is None else above.state.steps.get(command.step)
+        if above is None or at is None or not at.child or at.attempt != command.attempt:
+            return None
+        depth = above.state.options.get("depth")
         deeper = (depth if isinstance(depth, int) else 0) + 1
         if deeper > CHILD_DEPTH_MAX:
             raise CallerError(
                 f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
             )
-        plan, begin = await self.plans.child(command.workflow, above)
+        plan, begin = await self.plans.child(command.workflow, above.state)
         report = Start(
             input=command.input,
             config=begin.config,
             parent=parent,
-            session=above.session,
+            session=above.state.session,
             definition=begin.definition,
             options={**begin.options, "depth": deeper},
-            seed=above.seed,
+            seed=above.state.seed,
         )
         return await self.start(name, plan, report)
 
-    async def stop_child(self, parent: ExecutionId, step: Step) -> None:
-        """Cancel whichever child of the step is still there."""
-        for attempt in range(1, 101):
-            name = child_id(parent, step, attempt)
+    async def tell(self, source: ExecutionId, order: Order) -> None:
+        """Cancel a child, or deliver an event to all who wait for it."""
+        if isinstance(order, StopChild):
+            await self._stop_child(source, child_id(source, order.step, order.attempt))
+        else:
+            await self._publish(source, order)
+
+    async def _stop_child(self, parent: ExecutionId, name: ExecutionId) -> None:
+        async with self._alone(name):
             if name not in self.drivers and await self.journal.last(name) == 0:
                 return
-            driver = await self.open(name, recover=False)
-            if not driver.state.ended:
-                await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+            driver = await self._opened(name, recover=False)
+        if not driver.state.ended:
+            await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+
+    async def _publish(self, source: ExecutionId, order: Publish) -> None:
+        key = f"{source}|{order.order}"
+        for driver in list(self.drivers.values()):
+            if driver.execution != source and order.name in driver.state.awaited:
+                await driver.deliver(EventReceived(name=order.name, data=order.data, by=source, key=key))
 
     async def turn_ended(self, state: ExecutionState) -> None:
-        """Tell whoever keeps conversations, and forget the driver; a failed execution may be taken up again."""
+        """Tell whoever keeps conversations."""
         if self._ended is not None:
             await self._ended(state)
+
+    def over(self, state: ExecutionState) -> None:
+        """Forget the driver; a failed execution may be taken up again."""
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
-
-    async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
-        """Deliver to the executions that are here and wait for the event."""
-        for driver in list(self.drivers.values()):
-            if driver.execution != source and any(at.event == name for at in driver.state.steps.values()):
-                await driver.deliver(EventReceived(name=name, data=data, by=source))
 
     async def _report(self, parent: ExecutionId, report: ChildEnded) -> None:
         driver = self.drivers.get(parent)

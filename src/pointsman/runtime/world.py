@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pointsman.engine.commands import Execute, StartChild
+from pointsman.engine.commands import Execute, Order, StartChild
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.steps import Step
 from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.feed import Feed
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId
 
 
 class ExecutorsFor(Protocol):
@@ -41,14 +40,14 @@ class World(Protocol):
         """Start or find the child of a step, and report its end to the parent."""
         ...
 
-    async def stop_child(self, parent: ExecutionId, step: Step) -> None:
-        """Cancel the children of a step."""
+    async def tell(self, source: ExecutionId, order: Order) -> None:
+        """Carry out an order: returns when it is durable where it concerns. May be said again after a crash."""
         ...
 
     async def turn_ended(self, state: ExecutionState) -> None:
         """An execution has ended; its last row is durable. May be said again after a crash."""
         ...
 
-    async def publish(self, source: ExecutionId, name: str, data: Json) -> None:
-        """Deliver an event to other executions that wait for it."""
+    def over(self, state: ExecutionState) -> None:
+        """It has ended, and owes nobody anything."""
         ...

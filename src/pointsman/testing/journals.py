@@ -121,6 +121,16 @@ async def rows_asked_for_at_once_are_taken_in_that_order(url: str) -> None:
         assert await rows_in(store.journal, ONE) == rows
 
 
+async def rows_added_together_are_all_there_or_none(url: str) -> None:
+    async with opened(url) as store:
+        await store.journal.extend(ONE, [row_of(1), row_of(2), row_of(3)])
+        assert await refused(store.journal.extend(ONE, [row_of(3), row_of(4)]), JournalMoved)
+        assert [row.seq for row in await rows_in(store.journal, ONE)] == [1, 2, 3]
+        calls = [store.journal.extend(ONE, [row_of(seq), row_of(seq + 1)]) for seq in range(4, 24, 2)]
+        await asyncio.gather(*calls, store.journal.append(ONE, row_of(24)))
+        assert [row.seq for row in await rows_in(store.journal, ONE)] == [*range(1, 25)]
+
+
 async def reading_sees_what_is_appended_meanwhile(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1))
@@ -238,6 +248,7 @@ JOURNAL_RULES: Final[tuple[Rule, ...]] = (
     a_row_that_does_not_follow_is_refused_and_changes_nothing,
     many_executions_at_once_do_not_disturb_each_other,
     rows_asked_for_at_once_are_taken_in_that_order,
+    rows_added_together_are_all_there_or_none,
     reading_sees_what_is_appended_meanwhile,
     a_value_comes_back_exactly_or_is_refused,
     rows_of_every_size_come_back,

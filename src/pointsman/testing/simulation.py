@@ -25,6 +25,7 @@ from pointsman.engine.commands import (
     DropTimer,
     Execute,
     OpenGate,
+    Order,
     Publish,
     SetTimer,
     StartChild,
@@ -38,6 +39,7 @@ from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ChildEnded,
+    Delivered,
     EventReceived,
     GateAnswered,
     Report,
@@ -59,7 +61,7 @@ DECISIONS_MAX: Final = 100_000
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
 
-ANSWERS: Final = (WorkDone, WorkFailed, ChildEnded, GateAnswered, TimerFired)
+ANSWERS: Final = (WorkDone, WorkFailed, ChildEnded, GateAnswered, TimerFired, Delivered)
 """Reports that come again when what they answer is asked again."""
 
 Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed"]
@@ -102,6 +104,7 @@ class Asked:
     gates: dict[Step, None] = field(default_factory=dict[Step, None])
     children: dict[Step, StartChild] = field(default_factory=dict[Step, StartChild])
     timers: dict[str, float] = field(default_factory=dict[str, float])
+    orders: dict[str, Order] = field(default_factory=dict[str, Order])
 
     def take(self, command: Command) -> None:
         match command:
@@ -115,12 +118,13 @@ class Asked:
                 self.children[command.step] = command
             case StopChild():
                 self.children.pop(command.step, None)
+                self.orders[command.order] = command
             case SetTimer():
                 self.timers[command.timer] = command.at
             case DropTimer():
                 self.timers.pop(command.timer, None)
             case Publish():
-                pass
+                self.orders[command.order] = command
 
 
 def echo(command: Execute) -> WorkDone:
@@ -168,6 +172,8 @@ class Simulation:
         self.asked = Asked()
         self.reports: list[Report] = []
         self.now = 1_000_000.0
+        self.told: dict[str, int] = {}
+        """How often each order was carried out: more than once only after a crash."""
         self.at_rest: Callable[[], Report | None] = lambda: None
         """Asked when nobody owes anything any more: what else happens. None: nothing."""
 
@@ -229,11 +235,12 @@ class Simulation:
 
     def _next(self) -> Report | None:
         if self.state.ended or self.state.status == "interrupted":
-            return self.at_rest()
+            return self._delivered() or self.at_rest()
         owed: list[Callable[[], Report | None]] = []
         owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
         owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
         owed += [lambda step=step: self._answered(step) for step in self.asked.gates]
+        owed += [self._delivered]
         self.random.shuffle(owed)
         for ask in owed:
             report = ask()
@@ -248,6 +255,16 @@ class Simulation:
     def _child_ended(self, command: StartChild) -> Report:
         del self.asked.children[command.step]
         return self.child(command)
+
+    def _delivered(self) -> Report | None:
+        """Some of those who are to be told were; who is told again knows it by the name of the order."""
+        if not self.asked.orders:
+            return None
+        names = self.random.sample([*self.asked.orders], self.random.randint(1, len(self.asked.orders)))
+        for name in names:
+            self.told[name] = self.told.get(name, 0) + 1
+            del self.asked.orders[name]
+        return Delivered(orders=tuple(names))
 
     def _answered(self, step: Step) -> Report | None:
         at = self.state.steps.get(step)
@@ -311,7 +328,8 @@ class Simulation:
         for command in outstanding(self.plan, self.state):
             owed.take(command)
         self.asked.gates = {step: None for step in self.asked.gates if step in self.state.steps}  # nobody tells people
-        if owed != self.asked and not self.state.ended and self.state.status != "interrupted":
+        stopped = self.state.ended or self.state.status == "interrupted"
+        if owed.orders != self.asked.orders or (owed != self.asked and not stopped):
             raise LawBroken(f"outstanding is {owed}, asked and not answered is {self.asked}")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from msgspec.structs import replace
+
 from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
 from pointsman.testing.journals import Rule, opened, refused
@@ -61,6 +63,29 @@ async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
         assert await found(ExecutionQuery(owner="ann", workflow=DESK, statuses=frozenset({"completed"}))) == [1]
         assert await found(ExecutionQuery(owner="' OR 1=1 --")) == []
         assert await store.executions.find(ExecutionId("exec-none")) is None
+
+
+async def executions_are_found_by_when_they_wake_and_what_they_await(url: str) -> None:
+    def parked(number: int, wakes: float | None, *awaits: str) -> Summary:
+        found = summary_of(number, "waiting")
+        return replace(found, wakes=None if wakes is None else Instant(wakes), awaits=awaits)
+
+    async with opened(url) as store:
+        for one in (parked(1, 30.0), parked(2, None, "paid"), parked(3, 10.0, "paid", "sent"), parked(4, 20.0)):
+            await store.executions.put(one)
+
+        async def found(query: ExecutionQuery) -> list[int]:
+            return numbers(await store.executions.list(query))
+
+        assert await found(ExecutionQuery(due=Instant(20.0))) == [3, 4]
+        assert await found(ExecutionQuery(due=Instant(99.0), limit=1)) == [3], "the one that wakes first comes first"
+        assert await found(ExecutionQuery(awaits="paid")) == [3, 2]
+        assert await found(ExecutionQuery(awaits="pai")) == []
+        assert await store.executions.find(ExecutionId("exec-003")) == parked(3, 10.0, "paid", "sent")
+        await store.executions.put(parked(3, None, "sent"))
+        assert await found(ExecutionQuery(due=Instant(20.0))) == [4]
+        assert await found(ExecutionQuery(awaits="paid")) == [2]
+        assert await found(ExecutionQuery(awaits="sent")) == [3]
 
 
 def draft_of(text: str, version: str = "1.0.0", name: WorkflowId = DESK) -> WorkflowDraft:
@@ -265,6 +290,7 @@ async def bytes_are_kept_once_by_their_content(url: str) -> None:
 STORE_RULES: Final[tuple[Rule, ...]] = (
     executions_are_listed_newest_first,
     executions_are_narrowed_by_what_is_asked,
+    executions_are_found_by_when_they_wake_and_what_they_await,
     a_saved_revision_never_changes,
     saving_at_the_same_time_numbers_without_gaps,
     a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -47,6 +47,20 @@ class SqliteJournal:
 
         def apply(transaction: Transaction) -> None:
             transaction.append(execution, entry)
+            if summary is not None:
+                put_summary(transaction, summary)
+
+        if not self._writer.at_once(execution, apply):
+            await self._writer.submit(apply)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        codec = self._codec
+        encoded = [(row.seq, row.at, codec.encode(row.events)) for row in rows]
+        shape = codec.shape
+
+        def apply(transaction: Transaction) -> None:
+            for seq, at, plain in encoded:
+                transaction.append(execution, seq, at, shape, plain)
             if summary is not None:
                 put_summary(transaction, summary)
 

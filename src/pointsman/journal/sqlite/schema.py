@@ -135,6 +135,16 @@ SECOND: Final = (
     """,
     "CREATE INDEX blob_uses_by_hash ON blob_uses (hash)",
     "CREATE TABLE deleted_executions (no INTEGER PRIMARY KEY) STRICT  -- those with rows that are left to delete",
+    "ALTER TABLE summaries ADD COLUMN wakes REAL",  # unix seconds; NULL: nothing wakes it
+    "CREATE INDEX summaries_by_wake ON summaries (wakes, execution) WHERE wakes IS NOT NULL",
+    """
+    CREATE TABLE awaited (
+        name TEXT NOT NULL,
+        execution TEXT NOT NULL,
+        PRIMARY KEY (execution, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX awaited_by_name ON awaited (name)",
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)

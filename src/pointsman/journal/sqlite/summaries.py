@@ -5,16 +5,19 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+import msgspec
+
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner"
-PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes"
+PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+AWAITS: Final = "(SELECT json_group_array(name) FROM awaited AS a WHERE a.execution = summaries.execution)"
 
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str]
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str]
 
 
 def put_summary(transaction: Transaction, summary: Summary) -> None:
@@ -28,8 +31,12 @@ def put_summary(transaction: Transaction, summary: Summary) -> None:
         summary.parent,
         summary.session,
         summary.owner,
+        summary.wakes,
     )
     transaction.execute(PUT, values)
+    transaction.execute("DELETE FROM awaited WHERE execution = ?", (summary.execution,))
+    for name in summary.awaits:
+        transaction.execute("INSERT INTO awaited (name, execution) VALUES (?, ?)", (name, summary.execution))
 
 
 class SqliteExecutions:
@@ -45,7 +52,7 @@ class SqliteExecutions:
     async def find(self, execution: ExecutionId) -> Summary | None:
         found = await self._read(
             lambda connection: connection.execute(
-                f"SELECT {COLUMNS} FROM summaries WHERE execution = ?", (execution,)
+                f"SELECT {COLUMNS}, {AWAITS} FROM summaries WHERE execution = ?", (execution,)
             ).fetchone()
         )
         return None if found is None else summary_of(found)
@@ -73,16 +80,24 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
     if query.before is not None:
         narrowing.append("(started, execution) < (?, ?)")
         values.extend(query.before)
+    if query.awaits is not None:
+        narrowing.append("execution IN (SELECT execution FROM awaited WHERE name = ?)")
+        values.append(query.awaits)
+    order = "started DESC, execution DESC"
+    if query.due is not None:
+        narrowing.append("wakes <= ?")
+        values.append(query.due)
+        order = "wakes, execution"
     where = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
     cursor = connection.execute(
-        f"SELECT {COLUMNS} FROM summaries {where} ORDER BY started DESC, execution DESC LIMIT ?",
+        f"SELECT {COLUMNS}, {AWAITS} FROM summaries {where} ORDER BY {order} LIMIT ?",
         (*values, query.limit),
     )
     return [summary_of(row) for row in cursor]
 
 
 def summary_of(row: SummaryRow) -> Summary:
-    execution, workflow, revision, status, started, updated, parent, session, owner = row
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits = row
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -93,4 +108,6 @@ def summary_of(row: SummaryRow) -> Summary:
         parent=None if parent is None else ExecutionId(parent),
         session=session,
         owner=owner,
+        wakes=None if wakes is None else Instant(wakes),
+        awaits=tuple(sorted(msgspec.json.decode(awaits, type=list[str]))),
     )
