@@ -54,13 +54,11 @@ class SqliteJournal:
             await self._writer.submit(apply)
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        codec = self._codec
-        encoded = [(row.seq, row.at, codec.encode(row.events)) for row in rows]
-        shape = codec.shape
+        entries = [written(row, self._codec) for row in rows]
 
         def apply(transaction: Transaction) -> None:
-            for seq, at, plain in encoded:
-                transaction.append(execution, seq, at, shape, plain)
+            for entry in entries:
+                transaction.append(execution, entry)
             if summary is not None:
                 put_summary(transaction, summary)
 
