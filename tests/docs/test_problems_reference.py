@@ -34,6 +34,7 @@ WITHOUT_EXAMPLE: Final = {
     "too-large-to-check": "an example has a thousand nodes",
     "too-nested": "an example has 65 parallels",
     "unresolved-variable": "depends on the installation's settings",
+    "zone-unknown": "depends on the time zones an installation has",
 }
 
 

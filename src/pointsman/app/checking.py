@@ -65,6 +65,10 @@ def check_workflow(
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
+    if workflow.triggers:
+        from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
+
+        found += trigger_problems(workflow)
     return Checked(told(read, found), read.dialect, workflow)
 
 

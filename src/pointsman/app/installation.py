@@ -38,6 +38,8 @@ from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
+    from pointsman.app.triggers.desk import Triggers
+    from pointsman.app.triggers.schedules import Kept, Missed, Overlap
     from pointsman.app.wiring import Hands
 
 SCRIPTED = "scripted"
@@ -77,6 +79,7 @@ class Pointsman:
         self._runtime: LocalRuntime | None = None
         self._hands: Hands | None = None
         self._library: Library | None = None
+        self._triggers: Triggers | None = None
 
     async def __aenter__(self) -> Self:
         if not self.settings.store:
@@ -126,6 +129,15 @@ class Pointsman:
         assert self._library is not None, "use `async with Pointsman(…)`"
         return self._library
 
+    @property
+    def triggers(self) -> Triggers:
+        """Schedules, webhooks, events: what starts executions by itself."""
+        if self._triggers is None:
+            from pointsman.app.triggers.desk import Triggers  # Calendars and zones are loaded by those who use them.
+
+            self._triggers = Triggers(self)
+        return self._triggers
+
     # Definitions ---------------------------------------------------------------------------------------------------
 
     async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
@@ -150,7 +162,7 @@ class Pointsman:
         if workflow.read.workflow is None or not (checked.ok or draft):
             raise invalid(checked.problems)
         found = workflow.definition
-        return await self.store.workflows.save(
+        saved = await self.store.workflows.save(
             WorkflowDraft(
                 id=WorkflowId(found.id),
                 name=found.name.in_(self.settings.language) if found.name is not None else found.id,
@@ -162,6 +174,8 @@ class Pointsman:
                 author=author,
             )
         )
+        await self.triggers.put(found)
+        return saved
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
         """The latest revision of each saved workflow; or all revisions of one, newest first."""
@@ -185,8 +199,12 @@ class Pointsman:
         config: Mapping[str, Json] | None = None,
         durability: str | None = None,
         lenient: bool = False,
+        execution: ExecutionId | None = None,
     ) -> Execution:
-        """Begin an execution of a document or of a saved workflow. Returns when its start is durable."""
+        """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
+
+        `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id.
+        """
         revision = 0
         if isinstance(workflow, str):
             _, revision = await self.library.saved(workflow)
@@ -210,7 +228,7 @@ class Pointsman:
             options=options,
             seed=int.from_bytes(os.urandom(4), "big"),
         )
-        driver = await self.runtime.start(new_id(), plan, report)
+        driver = await self.runtime.start(execution if execution is not None else new_id(), plan, report)
         return Execution(self.runtime, driver)
 
     async def _options(self, definition: Definition, revision: int, history: Sequence[Json]) -> JsonObject:
@@ -230,6 +248,29 @@ class Pointsman:
         if definition.config is not None and definition.config.observability is not None:
             options["observability"] = definition.config.observability
         return options
+
+    async def schedule(
+        self,
+        workflow: str,
+        *,
+        cron: str | None = None,
+        every: float | None = None,
+        at: float | None = None,
+        timezone: str = "UTC",
+        id: str | None = None,
+        input: Json = None,
+        missed: Missed = "once",
+        overlap: Overlap = "skip",
+    ) -> Kept:
+        """Start a saved workflow by a cron schedule, every so many seconds, or once at an instant (unix seconds).
+
+        The schedule's id is the workflow's unless given. Raises what `timing_of` and `Schedules.add` raise.
+        """
+        from pointsman.app.triggers.calendar import timing_of  # As for `triggers`.
+
+        timing = timing_of(cron=cron, every_s=every, at=at, timezone=timezone)
+        name = id if id is not None else workflow.partition("@")[0]
+        return await self.triggers.schedules.add(name, workflow, timing, input=input, missed=missed, overlap=overlap)
 
     async def open(self, execution: str) -> Execution:
         """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`.

@@ -63,3 +63,4 @@ async def delete_workflow(app: Pointsman, workflow: str) -> None:
     """Hide it: executions keep what they are pinned to, saving brings it back. Raises `UnknownWorkflow`."""
     if not await app.store.workflows.delete(WorkflowId(workflow)):
         await app.library.saved(workflow)
+    await app.triggers.drop(workflow)

@@ -14,6 +14,7 @@ from pointsman.definition.edges import Edge
 from pointsman.definition.nodes import Node
 from pointsman.definition.policies import Concurrency, Config, StateField
 from pointsman.definition.problems import Problem, error, pointer_to
+from pointsman.definition.quantities import Duration
 from pointsman.definition.shape import (
     AnyObject,
     Expression,
@@ -70,7 +71,14 @@ class Trigger(Shape):
     cron: str | None = None
     """When, for schedules: five fields."""
     timezone: str | None = None
-    """Of the schedule; an IANA name."""
+    """Of the schedule; an IANA name. Absent: UTC."""
+    missed: Literal["skip", "once", "all"] | None = None
+    """What happens to times at which nothing ran here: nothing, one run for all of them (default), or each its own."""
+    catch_up: Duration | None = None
+    """How far back missed times are made up for. Absent: one day."""
+    overlap: Literal["allow", "skip", "queue", "replace"] | None = None
+    """What happens when the execution started before is not over: both run, the next one is left out (default), waits,
+    or takes its place."""
     path: str | None = None
     """The end of a webhook's address."""
     secret: str | None = None

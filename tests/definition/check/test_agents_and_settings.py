@@ -126,6 +126,6 @@ def test_triggers_say_when() -> None:
     problems = found({**base, "triggers": triggers})
     assert [(p.code, p.pointer) for p in problems] == [
         ("trigger-incomplete", "/triggers/0"),
-        ("trigger-incomplete", "/triggers/1/cron"),
+        ("cron-invalid", "/triggers/1/cron"),
         ("weak-secret", "/triggers/2/secret"),
     ]

@@ -23,6 +23,7 @@ from pointsman.definition.check.schemas import check_schemas
 from pointsman.definition.check.scoping import check_scoping
 from pointsman.definition.check.settings import check_settings
 from pointsman.definition.check.subject import NOTHING_ASKED, Known, Subject
+from pointsman.definition.check.triggers import check_triggers
 from pointsman.definition.graph import analyse
 from pointsman.definition.problems import Problem, sort_problems
 from pointsman.definition.workflow import Workflow
@@ -40,6 +41,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_routing(subject),
             check_agents(subject),
             check_settings(subject),
+            check_triggers(subject),
             check_schemas(subject),
             formulas.problems,
             check_types_of(subject, formulas),

@@ -1,10 +1,8 @@
-"""What a workflow asks for as a whole: limits, persistence, people, triggers; and settings at odds with each other."""
+"""What a workflow asks for as a whole: limits, persistence, people; and settings at odds with each other."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject
@@ -12,11 +10,7 @@ from pointsman.definition.check.ways import actions_of
 from pointsman.definition.control import HumanConfig, WaitConfig
 from pointsman.definition.policies import Config
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
-from pointsman.definition.workflow import Trigger
 from pointsman.expressions.names import ROOTS
-
-WEBHOOK_SECRET_CHARS_MIN: Final = 16
-_CRON: Final = re.compile(r"\S+(\s+\S+){4}")
 
 
 def check_settings(subject: Subject) -> Iterator[Problem]:
@@ -29,8 +23,6 @@ def check_settings(subject: Subject) -> Iterator[Problem]:
     yield from _people(subject, workflow.config or Config())
     yield from _durability(subject, workflow.config or Config())
     yield from _reserved_fields(subject)
-    for position, trigger in enumerate(workflow.triggers or ()):
-        yield from _trigger(position, trigger)
 
 
 def _limits(subject: Subject, config: Config) -> Iterator[Problem]:
@@ -134,19 +126,3 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
         if name in ROOTS and name not in ("state", "data"):
             message = f"a field is called {name!r}, and in expressions a bare {name!r} means something else"
             yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")
-
-
-def _trigger(position: int, trigger: Trigger) -> Iterator[Problem]:
-    at = pointer_to("triggers", position)
-    missing = {"schedule": "cron", "webhook": "path", "event": "event"}[trigger.type]
-    if not getattr(trigger, missing):
-        message = f"trigger {trigger.id!r} is a {trigger.type} without `{missing}`"
-        yield error("trigger-incomplete", at, message, hint=f"Set `{missing}`.")
-    elif trigger.cron is not None and not _CRON.fullmatch(trigger.cron.strip()):
-        message = f"{trigger.cron!r} is no schedule: it needs five fields"
-        hint = "Minute, hour, day of month, month, day of week: `0 7 * * 1-5`."
-        yield error("trigger-incomplete", f"{at}/cron", message, hint=hint)
-    secret = trigger.secret
-    if secret is not None and not secret.startswith("secret.") and len(secret) < WEBHOOK_SECRET_CHARS_MIN:
-        message = f"the secret of trigger {trigger.id!r} is shorter than {WEBHOOK_SECRET_CHARS_MIN} characters"
-        yield warning("weak-secret", f"{at}/secret", message, hint="Use a longer one, best as a handle: `secret.NAME`.")

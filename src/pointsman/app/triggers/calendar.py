@@ -1,0 +1,128 @@
+"""When something is due: cron in a time zone, every so often, or once.
+
+Cron means what Debian's cron means. Clocks go forward: what was due at fixed times in the hour that is left out is due
+right behind it, once. Clocks go back: what is due at fixed times is due the first time only; what is due every hour or
+every so many minutes goes on by elapsed time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import ClassVar, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from cronsim import CronSim, CronSimError
+from msgspec import Struct
+
+from pointsman.definition.cron import EXAMPLE, cron_fault, five_fields
+from pointsman.definition.problems import did_you_mean
+from pointsman.engine.instants import instant_text
+from pointsman.errors import AuthorError
+
+EVERY_S_MIN: Final = 1.0
+"""Schedules are no timers of programs: nothing starts more often."""
+
+
+class CronInvalid(AuthorError):
+    """The text is no cron schedule. `column` is where in it, from 1."""
+
+    code: ClassVar[str] = "cron-invalid"
+
+    def __init__(self, message: str, *, hint: str = EXAMPLE, column: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.column = column
+
+
+class ZoneUnknown(AuthorError):
+    """No time zone has this name."""
+
+    code: ClassVar[str] = "zone-unknown"
+
+
+class TimingInvalid(AuthorError):
+    """A schedule needs exactly one of cron, every and at, each within its bounds."""
+
+    code: ClassVar[str] = "timing-invalid"
+
+
+class Timing(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Exactly one of the three. Make it with `timing_of`, which checks."""
+
+    cron: str | None = None
+    every_s: float | None = None
+    at: float | None = None
+    """Unix seconds."""
+    timezone: str = "UTC"
+    """Of `cron`; an IANA name."""
+
+    def __str__(self) -> str:
+        if self.cron is not None:
+            return f"{self.cron} ({self.timezone})"
+        if self.every_s is not None:
+            return f"every {self.every_s:g} s"
+        return f"at {instant_text(self.at or 0.0)}"
+
+
+def timing_of(
+    *, cron: str | None = None, every_s: float | None = None, at: float | None = None, timezone: str = "UTC"
+) -> Timing:
+    """Raises `TimingInvalid`, `CronInvalid`, `ZoneUnknown`."""
+    given = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
+    if len(given) != 1:
+        said = " and ".join(given) or "nothing"
+        raise TimingInvalid(f"a schedule needs one of cron, every and at, and was given {said}", hint=EXAMPLE)
+    if every_s is not None and not every_s >= EVERY_S_MIN:
+        raise TimingInvalid(f"every {every_s:g} s is too often", hint=f"At least {EVERY_S_MIN:g} s.")
+    zone = zone_of(timezone)
+    if cron is not None:
+        check_cron(cron, zone)
+    return Timing(cron=cron, every_s=every_s, at=at, timezone=timezone)
+
+
+@cache
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of that name. Raises `ZoneUnknown`."""
+    # The name is looked up in a list before it becomes part of a path.
+    if name not in available_timezones():
+        near = did_you_mean(name, available_timezones())
+        raise ZoneUnknown(f"there is no time zone {name!r}", hint=f"{near} Names are like `Europe/Berlin`.".strip())
+    return ZoneInfo(name)
+
+
+def check_cron(text: str, zone: ZoneInfo) -> None:
+    """Raises `CronInvalid` naming the field and the column."""
+    fault = cron_fault(text)
+    if fault is not None:
+        raise CronInvalid(fault.message, column=fault.column)
+    try:
+        first = next(_cron_after(text, zone, 0.0), None)
+    except CronSimError:
+        first = None
+    if first is None:
+        raise CronInvalid(f"{text!r} is never due", hint="No date fits all of its fields.")
+
+
+def due_after(timing: Timing, after: float, *, begin: float) -> Iterator[float]:
+    """The times behind `after`, in order. `begin` is where `every` counts from."""
+    if timing.cron is not None:
+        yield from _cron_after(timing.cron, zone_of(timing.timezone), after)
+    elif timing.every_s is not None:
+        number = max(int((after - begin) // timing.every_s), 0)
+        while True:
+            number += 1
+            # Computed from the beginning each time: adding up would add up the error too.
+            yield begin + number * timing.every_s
+    elif timing.at is not None and timing.at > after:
+        yield timing.at
+
+
+def _cron_after(text: str, zone: ZoneInfo, after: float) -> Iterator[float]:
+    last = after
+    for due in CronSim(five_fields(text), datetime.fromtimestamp(after, UTC).astimezone(zone)):
+        at = due.timestamp()
+        # In an hour that comes twice, cron's clock says of a time behind us that it is ahead.
+        if at > last:
+            yield at
+            last = at

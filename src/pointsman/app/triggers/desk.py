@@ -1,0 +1,38 @@
+"""All triggers of one installation, wired together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pointsman.app.triggers.firing import Scheduler
+from pointsman.app.triggers.saved import drop_schedules, put_schedules
+from pointsman.app.triggers.schedules import Schedules
+from pointsman.app.triggers.starts import Starts
+from pointsman.definition.workflow import Workflow
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+class Triggers:
+    """What starts executions by itself."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+        self.starts = Starts(app)
+        self.schedules = Schedules(app)
+        self.scheduler = Scheduler(app, self.schedules, self.starts)
+
+    async def put(self, workflow: Workflow) -> None:
+        """Put the triggers of a saved workflow into effect, and those it had and has no more out of it."""
+        await put_schedules(self._app, self.schedules, workflow)
+
+    async def drop(self, workflow: str) -> None:
+        """The workflow was deleted."""
+        await drop_schedules(self.schedules, workflow)
+
+    async def put_all(self) -> None:
+        """What a process that died between saving and this left undone."""
+        for entry in await self._app.store.workflows.list():
+            saved, _ = await self._app.library.saved(entry.id)
+            await self.put(saved)

@@ -1,0 +1,215 @@
+"""Schedules: what to start when. An entry each: what it shall do, and how far it has come.
+
+Both are one value, changed by compare-and-set: who fires a schedule and who changes it never overwrite each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pointsman.app.triggers.calendar import Timing, due_after
+from pointsman.errors import CallerError
+from pointsman.journal.faults import EntryMoved
+from pointsman.values import Json
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+KIND: Final = "schedule"
+CATCH_UP_S: Final = 86_400.0
+"""How far back missed runs are made up for, unless a schedule says otherwise."""
+CATCH_UP_S_MAX: Final = 31 * 86_400.0
+RESULTS_KEPT: Final = 10
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+Missed: TypeAlias = Literal["skip", "once", "all"]
+Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
+Outcome: TypeAlias = Literal["started", "missed", "skipped", "queued", "failed"]
+
+
+class NoSuchSchedule(CallerError):
+    """No schedule has this id."""
+
+    code: ClassVar[str] = "no-such-schedule"
+
+
+class ScheduleExists(CallerError):
+    """A schedule of this id is there already."""
+
+    code: ClassVar[str] = "schedule-exists"
+
+
+class ScheduleInvalid(CallerError):
+    """The id of a schedule cannot be used, or it belongs to a workflow's own document."""
+
+    code: ClassVar[str] = "schedule-invalid"
+
+
+class Fired(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one due time, or of several that were missed."""
+
+    due: float
+    at: float
+    outcome: Outcome
+    execution: str = ""
+    code: str = ""
+    message: str = ""
+    count: int = 1
+
+
+class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What it shall do, and how far it has come."""
+
+    workflow: str
+    """A saved workflow: `id` is its latest revision when the time has come, `id@3` always the same one."""
+    timing: Timing
+    input: Json = None
+    missed: Missed = "once"
+    """Of the times at which nobody was there: none is made up for, one run stands for them, or each has its own."""
+    overlap: Overlap = "skip"
+    """What happens when the execution started before is not over."""
+    catch_up_s: float = CATCH_UP_S
+    """Missed times further back than this are never made up for."""
+    paused: bool = False
+    enabled: bool = True
+    """False: the document it belongs to switched it off."""
+    trigger: str = ""
+    """The trigger of the workflow's document that it belongs to; empty: it was added by itself."""
+    begin: float = 0.0
+    """Only times behind this one count, and `every` counts from here."""
+    settled: float = 0.0
+    """Every time up to this one has its outcome."""
+    open: tuple[str, ...] = ()
+    """Executions it started that were not over when it was last looked at."""
+    queued: tuple[float, ...] = ()
+    """Times that wait for the execution before them to end."""
+    results: tuple[Fired, ...] = ()
+    """The latest outcomes, newest first."""
+
+    @property
+    def active(self) -> bool:
+        return self.enabled and not self.paused
+
+    def next_due(self) -> float | None:
+        """The first time that has no outcome yet."""
+        return next(due_after(self.timing, self.settled, begin=self.begin), None)
+
+
+class Kept(NamedTuple):
+    """A schedule as it is in the store."""
+
+    id: str
+    schedule: Schedule
+    version: int
+
+
+class Schedules:
+    """The schedules of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+
+    async def add(
+        self,
+        id: str,
+        workflow: str,
+        timing: Timing,
+        *,
+        input: Json = None,
+        missed: Missed = "once",
+        overlap: Overlap = "skip",
+        catch_up_s: float = CATCH_UP_S,
+    ) -> Kept:
+        """Due from now on. Raises `ScheduleExists`, `ScheduleInvalid`, `UnknownWorkflow`."""
+        if not NAME.fullmatch(id):
+            raise ScheduleInvalid(f"{id!r} is no name of a schedule", hint="Letters, digits and `. _ -`, at most 200.")
+        if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
+            raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
+        await self._app.library.saved(workflow)
+        now = self._app.clock.now()
+        schedule = Schedule(
+            workflow=workflow,
+            timing=timing,
+            input=input,
+            missed=missed,
+            overlap=overlap,
+            catch_up_s=catch_up_s,
+            begin=now,
+            settled=now,
+        )
+        try:
+            version = await self.put(id, schedule, after=0)
+        except EntryMoved:
+            raise ScheduleExists(f"there is a schedule {id!r} already", hint="Delete it, or take another id.") from None
+        return Kept(id, schedule, version)
+
+    async def put(self, id: str, schedule: Schedule, *, after: int) -> int:
+        """Raises `EntryMoved` where someone else changed it."""
+        return await self._app.store.entries.put(KIND, id, msgspec.to_builtins(schedule), after=after)
+
+    async def find(self, id: str) -> Kept | None:
+        found = await self._app.store.entries.find(KIND, id)
+        return None if found is None else Kept(id, msgspec.convert(found.value, Schedule), found.version)
+
+    async def get(self, id: str) -> Kept:
+        """Raises `NoSuchSchedule`."""
+        found = await self.find(id)
+        if found is None:
+            known = ", ".join(kept.id for kept in (await self.list())[:20]) or "none"
+            raise NoSuchSchedule(f"there is no schedule {id!r}", hint=f"There: {known}.")
+        return found
+
+    async def list(self) -> list[Kept]:
+        """All of them, by id."""
+        found = await self._app.store.entries.list(KIND)
+        return [Kept(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
+
+    async def pause(self, id: str) -> Kept:
+        """Nothing is due until it is resumed. What is queued stays so."""
+        return await self.change(id, lambda schedule: replace(schedule, paused=True))
+
+    async def resume(self, id: str) -> Kept:
+        """Due from now on: times that passed during the pause are not made up for."""
+        now = self._app.clock.now()
+        return await self.change(
+            id, lambda one: replace(one, paused=False, settled=max(one.settled, now)) if one.paused else one
+        )
+
+    async def delete(self, id: str) -> None:
+        """Executions that it started go on. Raises `ScheduleInvalid` for one that a workflow's document declares."""
+        kept = await self.get(id)
+        if kept.schedule.trigger:
+            raise ScheduleInvalid(
+                f"{id!r} belongs to the document of {kept.schedule.workflow!r}",
+                hint="Pause it, or save the workflow without this trigger.",
+            )
+        await self.remove(id)
+
+    async def remove(self, id: str) -> None:
+        """Delete it, whoever declared it."""
+        await self._app.store.entries.delete(KIND, id)
+
+    async def next_times(self, id: str, count: int = 5) -> list[float]:
+        """The next due times, whether or not it is paused."""
+        schedule = (await self.get(id)).schedule
+        behind = max(schedule.settled, self._app.clock.now())
+        return [*islice(due_after(schedule.timing, behind, begin=schedule.begin), count)]
+
+    async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> Kept:
+        """Change it, however often others do so at the same time. Raises `NoSuchSchedule`."""
+        while True:
+            kept = await self.get(id)
+            changed = change(kept.schedule)
+            if changed == kept.schedule:
+                return kept
+            try:
+                return Kept(id, changed, await self.put(id, changed, after=kept.version))
+            except EntryMoved:
+                continue
