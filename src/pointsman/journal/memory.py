@@ -6,16 +6,20 @@ Nothing here is copied: rows are frozen, and JSON values are treated as immutabl
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
+from pointsman.journal.chain import moved
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.naming import HOLD_S, blobs_named
 from pointsman.journal.records import (
     Conversation,
     Entry,
     ExecutionQuery,
     SavedWorkflow,
     Summary,
+    Swept,
     WorkflowDraft,
     WorkflowEntry,
 )
@@ -57,6 +61,13 @@ class MemoryJournal:
 
     async def last(self, execution: ExecutionId) -> int:
         return len(self._rows.get(execution, ()))
+
+    def remove(self, execution: ExecutionId) -> bool:
+        return self._rows.pop(execution, None) is not None
+
+    def blobs_named(self) -> set[bytes]:
+        """By the executions that are left."""
+        return {digest for rows in self._rows.values() for row in rows for digest in blobs_named(row.events)}
 
 
 class MemoryExecutions:
@@ -209,6 +220,10 @@ class MemorySessions:
         else:
             self._closed.discard(session)
 
+    async def forget(self, session: str) -> bool:
+        self._closed.discard(session)
+        return self._messages.pop(session, None) is not None
+
 
 class MemoryEffects:
     """Answers by execution and attempt."""
@@ -221,6 +236,13 @@ class MemoryEffects:
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
         return dict(self._values.get((execution, attempt), {}))
+
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        return sorted(attempt for of, attempt in self._values if of == execution)
+
+    def remove(self, execution: ExecutionId) -> None:
+        for place in [place for place in self._values if place[0] == execution]:
+            del self._values[place]
 
 
 class MemoryEntries:
@@ -257,14 +279,51 @@ class MemoryBlobs:
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
+        self._held_until: dict[str, float] = {}
 
     async def put(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
         self._contents[digest] = content
+        self._held_until[digest] = time.time() + HOLD_S
         return digest
 
     async def get(self, digest: str) -> bytes | None:
         return self._contents.get(digest)
+
+    def sweep(self, used: set[bytes], *, dry_run: bool) -> Swept:
+        """Blobs that nobody uses and nobody holds."""
+        now = time.time()
+        unused = [d for d, until in self._held_until.items() if until < now and bytes.fromhex(d) not in used]
+        swept = Swept(blobs=len(unused), bytes=sum(len(self._contents[digest]) for digest in unused))
+        for digest in [] if dry_run else unused:
+            del self._contents[digest], self._held_until[digest]
+        return swept
+
+
+class MemoryRemoval:
+    """Removes from the dicts of the others."""
+
+    def __init__(
+        self, journal: MemoryJournal, effects: MemoryEffects, summaries: dict[ExecutionId, Summary], blobs: MemoryBlobs
+    ) -> None:
+        self._journal = journal
+        self._effects = effects
+        self._summaries = summaries
+        self._blobs = blobs
+
+    async def remove(self, execution: ExecutionId, *, at: int) -> bool:
+        last = await self._journal.last(execution)
+        if last != at:
+            raise moved(execution, at + 1, last)
+        listed = self._summaries.pop(execution, None) is not None
+        self._effects.remove(execution)
+        return self._journal.remove(execution) or listed
+
+    async def sweep(self, *, dry_run: bool = False) -> Swept:
+        return self._blobs.sweep(self._journal.blobs_named(), dry_run=dry_run)
+
+    async def compact(self) -> int:
+        return 0
 
 
 class MemoryStore:
@@ -280,6 +339,7 @@ class MemoryStore:
         self.effects = MemoryEffects()
         self.entries = MemoryEntries()
         self.blobs = MemoryBlobs()
+        self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
 
     async def verify(self) -> list[str]:
         return []

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, cast
 
+HOLD_S: Final = 600.0
+"""How long a blob is kept for whoever put it and has not begun to use it."""
+
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FIELDS: Final = ("definition", "options")
 

@@ -93,6 +93,14 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Grows with every change in the store: an entry that was deleted and made again has another one."""
 
 
+class Swept(Struct, frozen=True, kw_only=True):
+    """What nobody used any more, and was deleted (or could be)."""
+
+    blobs: int = 0
+    bytes: int = 0
+    """As stored."""
+
+
 class Conversation(Struct, frozen=True, kw_only=True):
     """What a session said so far, oldest first."""
 

@@ -18,6 +18,7 @@ from pointsman.journal.records import (
     ExecutionQuery,
     SavedWorkflow,
     Summary,
+    Swept,
     WorkflowDraft,
     WorkflowEntry,
 )
@@ -100,6 +101,10 @@ class Sessions(Protocol):
         """End the conversation, or reopen it."""
         ...
 
+    async def forget(self, session: str) -> bool:
+        """Delete what was said. False if nothing was."""
+        ...
+
 
 class Effects(Protocol):
     """What attempts have paid for so far: asked again after a crash, answered from here."""
@@ -109,6 +114,10 @@ class Effects(Protocol):
         ...
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]: ...
+
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        """The attempts of which anything is remembered, in the order of their names."""
+        ...
 
 
 class Entries(Protocol):
@@ -140,6 +149,24 @@ class Blobs(Protocol):
     async def get(self, digest: str) -> bytes | None: ...
 
 
+class Removal(Protocol):
+    """Deletes for good. Safe beside whoever reads and writes; nobody who writes waits long."""
+
+    async def remove(self, execution: ExecutionId, *, at: int) -> bool:
+        """Delete an execution whose last row is `at`: its journal, effects, summary, and what only it used. False if
+        there was none. Raises `JournalMoved` where it went on meanwhile; who tries to append later is told the same.
+        """
+        ...
+
+    async def sweep(self, *, dry_run: bool = False) -> Swept:
+        """Delete blobs that nobody uses, except those put a moment ago; finish what a crash interrupted."""
+        ...
+
+    async def compact(self) -> int:
+        """Give the room back to the system, as far as the store can. How many bytes."""
+        ...
+
+
 class Store(Protocol):
     """Everything that outlives a process, behind one address."""
 
@@ -159,6 +186,8 @@ class Store(Protocol):
     def entries(self) -> Entries: ...
     @property
     def blobs(self) -> Blobs: ...
+    @property
+    def removal(self) -> Removal: ...
 
     async def verify(self) -> list[str]:
         """Every contradiction found in what is stored, one sentence each. Reads everything."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
 from pointsman.testing.journals import Rule, opened, refused
+from pointsman.testing.removals import REMOVAL_RULES
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 DESK: Final = WorkflowId("desk")
@@ -232,6 +233,8 @@ async def the_first_answer_of_an_effect_stays(url: str) -> None:
         assert await store.effects.recorded(one, "write#1") == {1: None, 2: {"text": "x" * 100_000}}
         assert await store.effects.recorded(one, "write#2") == {1: "second attempt"}
         assert await store.effects.recorded(other, "read#1") == {}
+        assert await store.effects.attempts(one) == ["write#1", "write#2"]
+        assert await store.effects.attempts(ExecutionId("exec-none")) == []
 
 
 async def entries_are_found_by_kind_and_key(url: str) -> None:
@@ -304,4 +307,5 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     an_entry_is_changed_only_by_who_knows_it_as_it_is,
     of_many_who_change_an_entry_at_once_one_does,
     bytes_are_kept_once_by_their_content,
+    *REMOVAL_RULES,
 )

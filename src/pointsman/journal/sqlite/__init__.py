@@ -14,6 +14,7 @@ from pointsman.journal.sqlite.damage import find_damage
 from pointsman.journal.sqlite.entries import SqliteEntries
 from pointsman.journal.sqlite.memories import SqliteMemories
 from pointsman.journal.sqlite.reader import Reader
+from pointsman.journal.sqlite.removal import SqliteRemoval
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.sqlite.sessions import SqliteSessions
 from pointsman.journal.sqlite.summaries import SqliteExecutions
@@ -36,6 +37,7 @@ class SqliteStore:
         self.effects = SqliteEffects(*parts)
         self.entries = SqliteEntries(*parts)
         self.blobs = SqliteBlobs(*parts)
+        self.removal = SqliteRemoval(*parts)
 
     async def verify(self) -> list[str]:
         return await self._reader.run(find_damage)

@@ -11,14 +11,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable
-from typing import Final
 
 from pointsman.journal.faults import StoreDamaged
+from pointsman.journal.naming import HOLD_S
 from pointsman.journal.packing import Form, content_hash, squeezed, unpack
 from pointsman.journal.sqlite.reader import read_blob
-
-HOLD_S: Final = 600.0
-"""How long a content is kept for whoever put it and has not begun to use it."""
 
 
 def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, held_until: float = 0.0) -> int:

@@ -57,6 +57,10 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         )
     connection = connect(f"file://{quote(str(path))}?mode=rwc")
     try:
+        # Of a new file only: an older one keeps its free pages for later.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        # What was deleted is overwritten.
+        connection.execute("PRAGMA secure_delete = ON").fetchone()
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")

@@ -51,6 +51,10 @@ class SqliteEffects:
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
         return await self._read(lambda connection: read_effects(connection, execution, attempt))
 
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        statement = "SELECT DISTINCT attempt FROM effects WHERE execution = ? ORDER BY attempt"
+        return await self._read(lambda connection: [one for (one,) in connection.execute(statement, (execution,))])
+
 
 def find_content(connection: sqlite3.Connection, digest: bytes) -> bytes | None:
     known = connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (digest,)).fetchone()

@@ -19,7 +19,8 @@ from pointsman.values import ExecutionId
 def find_damage(connection: sqlite3.Connection) -> list[str]:
     """Every contradiction in the file: its pages, the chains of the rows, the contents of the blobs."""
     damage = [f"the file: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
-    for no, execution in connection.execute("SELECT no, id FROM executions").fetchall():
+    listed = connection.execute("SELECT no, id FROM executions WHERE id NOT LIKE '/deleted/%'").fetchall()
+    for no, execution in listed:
         damage.extend(find_breaks(connection, no, ExecutionId(execution)))
     known = "SELECT count(*) FROM rows WHERE place >> 32 NOT IN (SELECT no FROM executions)"
     (strays,) = connection.execute(known).fetchone()

@@ -35,6 +35,14 @@ class SqliteSessions:
         )
         await self._submit(lambda transaction: transaction.execute(statement, (session,)))
 
+    async def forget(self, session: str) -> bool:
+        return await self._submit(lambda transaction: forget(transaction, session))
+
+
+def forget(transaction: Transaction, session: str) -> bool:
+    transaction.execute("DELETE FROM closed_sessions WHERE session = ?", (session,))
+    return transaction.execute("DELETE FROM messages WHERE session = ?", (session,)).rowcount > 0
+
 
 def load(connection: sqlite3.Connection, session: str) -> Conversation:
     rows = connection.execute("SELECT message FROM messages WHERE session = ? ORDER BY number", (session,))

@@ -136,6 +136,14 @@ class Writer:
             self._busy.release()
         return True
 
+    async def fold_log(self) -> None:
+        """Fold the whole log into the file and shorten it to nothing, if no reader needs it just now."""
+        await asyncio.to_thread(self._fold_log)
+
+    def _fold_log(self) -> None:
+        with self._busy, explained(self._path):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def close(self) -> None:
         """Commit what was asked for and let go of the file. Blocks until then."""
         if not self._closed:
