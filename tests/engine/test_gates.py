@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.asking import ActionNotOffered, FieldNotEditable, GateClosedAlready
+from pointsman.engine.answers import ActionNotOffered, FieldNotEditable
+from pointsman.engine.asking import GateClosedAlready
 from pointsman.engine.commands import Publish, StartChild, StopChild
 from pointsman.engine.decide import decide
 from pointsman.engine.failures import Failure

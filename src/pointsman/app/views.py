@@ -8,6 +8,7 @@ import msgspec
 
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.failures import Failure
+from pointsman.engine.people import Approvers
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Scope
 from pointsman.ports import Row
@@ -83,8 +84,30 @@ def gate_view(at: StepState) -> JsonObject:
         "form": gate.form,
         "shown": gate.shown,
         "editable": editable,
-        "approvers": gate.approvers,
+        "approvers": approvers_view(gate.approvers),
+        "about": gate.about,
+        "step": str(at.step),
+        "item": gate.item,
+        "round": gate.round,
+        "visit": at.step.visit,
+        "openedAt": gate.opened,
+        "deadline": gate.deadline,
+        "level": gate.level,
+        "votes": [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in gate.votes.items()],
+        "delegated": dict(gate.passed),
     }
+
+
+def approvers_view(approvers: Approvers | None) -> Json:
+    """Who may answer, for people; None: anyone."""
+    if approvers is None:
+        return None
+    found: JsonObject = {"quorum": approvers.quorum, "rejectQuorum": approvers.reject_quorum}
+    if approvers.groups is not None:
+        found["groups"] = [*approvers.groups]
+    if approvers.users is not None:
+        found["users"] = [*approvers.users]
+    return found | {"delegable": approvers.delegable}
 
 
 def failure_view(failure: Failure, node: str | None) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
+from pointsman.definition.people import Approvers, Escalation
 from pointsman.definition.quantities import Duration
 from pointsman.definition.shape import (
     AnyJson,
@@ -217,16 +218,6 @@ class HumanOption(Shape):
     style: Literal["primary", "secondary", "danger"] | None = None
 
 
-class Approvers(Shape):
-    """Who may answer, and how many must."""
-
-    groups: Many[str] | None = None
-    """Absent: everybody who may execute the workflow."""
-    users: Many[str] | None = None
-    quorum: Count | None = None
-    """Answers with the same action that are needed (1)."""
-
-
 class HumanConfig(Shape):
     """A durable gate: waits for a person, for months if need be."""
 
@@ -245,8 +236,10 @@ class HumanConfig(Shape):
     """What the person sees."""
     approvers: Approvers | None = None
     timeout: Duration | None = None
+    escalation: Many[Escalation] | None = None
+    """Whom it is put to, one after the other, when nobody answers in time."""
     on_timeout: str | None = None
-    """`fail` (default), an action, or a node to route to."""
+    """`fail` (default), an action, or a node to route to: when the time of the last ones is up."""
     auto_proceed: bool | None = None
     """Takes the first action by itself: after `timeout`, at once where there is none."""
 

@@ -29,6 +29,7 @@ from pointsman.definition.control import (
     ToolExecutorConfig,
     WaitConfig,
 )
+from pointsman.definition.people import Approval
 from pointsman.definition.policies import Execution
 from pointsman.definition.shape import (
     AnyObject,
@@ -139,6 +140,8 @@ class Node(Shape):
     """Passed over while this holds: no work, no writes, the value that reached it goes on."""
     requires_approval: bool | None = None
     """A person must agree before it starts."""
+    approval: Approval | None = None
+    """Who is asked then, and about calls of tools that need approval. Absent: `config.approval`."""
     chat_visible: bool | None = None
     """Whether the chat shows that it runs."""
     progress: Annotated[Text | None, Spelled("template")] = None

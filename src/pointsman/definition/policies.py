@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
+from pointsman.definition.people import Approval
 from pointsman.definition.quantities import Duration, Size
 from pointsman.definition.shape import AnyJson, AnyObject, Count, NodeRef, Shape
 from pointsman.values import Bytes, Seconds
@@ -54,6 +55,8 @@ class Config(Shape):
     """What a failed node does unless it says otherwise."""
     human_in_loop: Literal["none", "approval_gates", "real_time"] | None = None
     """Whether people only watch, answer gates, or steer at every step."""
+    approval: Approval | None = None
+    """On which terms people are asked about work and tools that need approval, where a node says nothing else."""
     conversational: bool | None = None
     """Each execution is one turn of a session."""
     default_model: str | None = None

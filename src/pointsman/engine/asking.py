@@ -1,28 +1,44 @@
 """Asking: gates. A person owes an answer; the execution may wait for months and cost nothing.
 
 gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered ─▶ GateClosed, StepSucceeded ─▶ leaves by the action's label
-                  └─ timeout ─▶ the action of `onTimeout`, or failure `gate-timeout`
+                  │                    └─ several must agree: GateVoted, until one action has enough
+                  └─ time is up ─▶ GateEscalated to others, level by level, then the action of `onTimeout`, or
+                                   failure `gate-timeout`
+
+One row closes a gate. Whoever comes later, person or clock, finds it closed.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from msgspec.structs import replace
 
+from pointsman.engine import approving
+from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
-from pointsman.engine.entry import Entry, fail_open_step, set_timer
+from pointsman.engine.entry import Entry, fail_open_step
 from pointsman.engine.events import StepSucceeded
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.gates import gate_of
 from pointsman.engine.outputs import accept, failure_from, written
+from pointsman.engine.people import Vote
 from pointsman.engine.plan import Ask
-from pointsman.engine.reports import GateAnswered
+from pointsman.engine.questions import put, set_deadline, terms_of
+from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.state import StepState
-from pointsman.engine.wait_events import GateClosed, GateOpened
+from pointsman.engine.steps import Step
+from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach
+from pointsman.engine.wait_events import (
+    Edited,
+    GateClosed,
+    GateDelegated,
+    GateEscalated,
+    GateOpened,
+    GateVoted,
+)
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
-
-EDIT: Final = "edit"
 
 
 class GateClosedAlready(CallerError):
@@ -31,16 +47,10 @@ class GateClosedAlready(CallerError):
     code = "gate-closed"
 
 
-class ActionNotOffered(CallerError):
-    """The answer names an action that the gate does not offer."""
+class AnswerDiffers(CallerError):
+    """The key of this answer was used for another one."""
 
-    code = "action-not-offered"
-
-
-class FieldNotEditable(CallerError):
-    """The answer changes a field that the gate does not let anyone edit."""
-
-    code = "field-not-editable"
+    code = "answer-differs"
 
 
 def open_gate(entry: Entry, does: Ask) -> None:
@@ -51,7 +61,8 @@ def open_gate(entry: Entry, does: Ask) -> None:
     shown = None if does.shown is None else desk.value(scope, does.shown, env)
     editable = tuple(path.resolve(env) for path in does.editable)
     entry.began()
-    desk.emit(
+    put(
+        desk,
         GateOpened(
             step=entry.step,
             gate=f"gate-{entry.step}",
@@ -60,41 +71,86 @@ def open_gate(entry: Entry, does: Ask) -> None:
             form=does.form,
             shown=shown,
             editable=editable,
-            approvers=does.approvers,
-        )
+        ),
+        does.terms,
     )
-    desk.command(OpenGate(step=entry.step))
-    if does.timeout_s is not None:
-        set_timer(desk, entry.step, "gate", desk.state.at + does.timeout_s)
+
+
+def open_step(desk: Desk, step: Step) -> StepState:
+    """The step whose gate is open. Raises `GateClosedAlready`."""
+    at = desk.state.steps.get(step)
+    if at is None or at.gate is None or desk.state.ended:
+        raise GateClosedAlready(
+            f"the gate of {str(step)!r} is not open", hint="It was answered, timed out, or never opened."
+        )
+    return at
 
 
 def answered(desk: Desk, report: GateAnswered) -> None:
     """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
-    at = desk.state.steps.get(report.step)
-    if at is None or at.gate is None or desk.state.ended:
-        raise GateClosedAlready(
-            f"the gate of {str(report.step)!r} is not open", hint="It was answered, timed out, or never opened."
+    at = open_step(desk, report.step)
+    gate = gate_of(at)
+    if _said_before(at, report):
+        return
+    check_answer(gate, report.action, report.data)
+    must_approve(gate, report.by, report.groups)
+    approvers = gate.approvers
+    if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
+        close(desk, at, report)
+        return
+    vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
+    desk.emit(
+        GateVoted(step=at.step, by=report.by, action=vote.action, data=vote.data, comment=vote.comment, key=vote.key)
+    )
+    if enough(gate, vote.action):
+        close(desk, at, replace(report, data=vote.data))
+    elif out_of_reach(gate):
+        desk.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
+
+
+def _said_before(at: StepState, report: GateAnswered) -> bool:
+    """Whether a vote of that key is there already. Raises `AnswerDiffers` where it says something else."""
+    if not report.key:
+        return False
+    for by, vote in gate_of(at).votes.items():
+        if vote.key == report.key:
+            same_answer(report.key, (by, vote.action, vote.data), (report.by, report.action, report.data))
+            return True
+    return False
+
+
+def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
+    """Raises `AnswerDiffers` unless both are (who, action, data) of one answer."""
+    if one[:2] != other[:2] or (one[2] != other[2] and other[2] is not None):
+        raise AnswerDiffers(
+            f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
+            hint="Give each answer a key of its own.",
         )
-    offered = [str(option["value"]) for option in at.gate.options]
-    if report.action not in offered:
-        raise ActionNotOffered(f"{report.action!r} is not offered by this gate", hint=f"Offered: {', '.join(offered)}.")
-    close(desk, at, report.action, report.data, report.comment, report.by)
 
 
-def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "", by: str = "") -> None:
-    """The gate has its answer: write it, and leave by the action."""
+def delegated(desk: Desk, report: DelegationRequested) -> None:
+    """An approver passes the right on."""
+    at = open_step(desk, report.step)
+    gate = gate_of(at)
+    must_approve(gate, report.by, report.groups)
+    must_pass_on(gate, report.by, report.to)
+    desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, comment=report.comment))
+
+
+def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
+    """The gate has its answer: write it, and leave by the action; or go on with the work that waited for it."""
+    gate = gate_of(at)
+    if gate.about != "node":
+        _shut(desk, at, report, (), by_clock=by_clock)
+        approving.decided(desk, at, gate, report)
+        return
     node = desk.node(at.step)
-    does = node.does
-    assert isinstance(does, Ask)
     scope = at.scope
-    edits = _edits(desk, at, data) if action == EDIT else ()
+    action, data = report.action, report.data
+    edits = edits_of(gate, action, data)
     answer: JsonObject = {"response": action, "data": data}
     writes = list(edits)
-    said: JsonObject = {"branch": action, "action": action, "response": action, "data": data}
-    if comment:
-        said["comment"] = comment
-    if by:
-        said["by"] = by
+    said = _said(at, report, data)
     try:
         writes += written(desk, scope, node, answer, shown=said)
         accept(desk, scope, node, at.left.thread, tuple(writes), answer)
@@ -103,9 +159,7 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
     except PointsmanError as why:
         fail_open_step(desk, at.step, failure_from(why))
         return
-    for timer in at.timers:
-        desk.command(DropTimer(timer=timer))
-    desk.emit(GateClosed(step=at.step, action=action, data=data, comment=comment, by=by))
+    _shut(desk, at, report, edits, by_clock=by_clock)
     desk.emit(
         StepSucceeded(step=at.step, attempt=at.attempt, result=answer, keeps=True, said=said, writes=tuple(writes))
     )
@@ -113,33 +167,52 @@ def close(desk: Desk, at: StepState, action: str, data: Json, comment: str = "",
     desk.go(Leave(at.step, (action,)))
 
 
-def _edits(desk: Desk, at: StepState, data: Json) -> tuple[Write, ...]:
-    """The fields a person changed. Only editable ones; a lone editable field may be given as the bare value."""
-    gate = at.gate
-    assert gate is not None
-    by_name = {".".join(str(part) for part in path): path for path in gate.editable}
-    if not by_name:
-        return ()
-    given = data if isinstance(data, dict) else None
-    if given is None or (len(by_name) == 1 and not set(given) & set(by_name)):
-        if len(by_name) == 1 and data is not None:
-            return (Write(next(iter(by_name.values())), "last", data),)
-        return ()
-    unknown = sorted(set(given) - set(by_name))
-    if unknown:
-        raise FieldNotEditable(
-            f"{', '.join(unknown)} cannot be edited at this gate", hint=f"Editable: {', '.join(sorted(by_name))}."
+def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
+    """What `nodes.<id>` shows of it; where several voted, their votes."""
+    said: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
+    if report.comment:
+        said["comment"] = report.comment
+    if report.by:
+        said["by"] = report.by
+    votes = gate_of(at).votes
+    if votes:
+        said["votes"] = [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in votes.items()]
+    return said
+
+
+def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool) -> None:
+    for timer in at.timers:
+        desk.command(DropTimer(timer=timer))
+    changes = tuple(Edited(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits)
+    if changes:
+        at.scope.data.shared()  # the event keeps what was there
+    desk.emit(
+        GateClosed(
+            step=at.step,
+            action=report.action,
+            data=report.data,
+            comment=report.comment,
+            by=report.by,
+            cause="timeout" if by_clock else "answer",
+            key=report.key,
+            changes=changes,
         )
-    return tuple(Write(by_name[name], "last", value) for name, value in given.items())
+    )
 
 
 def timed_out(desk: Desk, at: StepState) -> None:
-    """Nobody answered in time."""
-    does = desk.node(at.step).does
-    assert isinstance(does, Ask)
-    offered = [str(option["value"]) for option in does.options]
-    if does.on_timeout == "fail" or does.on_timeout not in [*offered, *desk.node(at.step).labels]:
+    """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
+    gate, terms = gate_of(at), terms_of(desk, at)
+    if gate.level < len(terms.levels):
+        level = terms.levels[gate.level]
+        deadline = desk.state.at + level.timeout_s
+        desk.emit(GateEscalated(step=at.step, level=gate.level + 1, approvers=level.approvers, deadline=deadline))
+        desk.command(OpenGate(step=at.step))
+        set_deadline(desk, at.step, deadline)
+        return
+    offered = [str(option["value"]) for option in gate.options]
+    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *desk.node(at.step).labels]:
         failure = Failure(code="gate-timeout", message=f"nobody answered {at.step.node!r} in time")
         fail_open_step(desk, at.step, failure)
     else:
-        close(desk, at, does.on_timeout, None, by="timeout")
+        close(desk, at, GateAnswered(step=at.step, action=terms.on_timeout, by="timeout"), by_clock=True)

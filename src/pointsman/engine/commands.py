@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.calls import CallVerdict
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
 
@@ -29,6 +30,8 @@ class Execute(Struct, frozen=True, kw_only=True):
     """The conversation so far, where this work receives it. Read it, never change it."""
     phase: Phase = "work"
     timeout_s: float | None = None
+    verdicts: tuple[CallVerdict, ...] = ()
+    """What people decided about tool calls that this attempt got to before: it is performed again, as the same."""
 
 
 class Stop(Struct, frozen=True, kw_only=True):

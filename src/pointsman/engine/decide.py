@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from pointsman.engine import (
+    approving,
     asking,
     ending,
     entering,
@@ -36,8 +37,10 @@ from pointsman.engine.life_events import (
 from pointsman.engine.outputs import accept, written
 from pointsman.engine.plan import Plan, Work
 from pointsman.engine.reports import (
+    ApprovalAsked,
     CancelRequested,
     ChildEnded,
+    DelegationRequested,
     Delivered,
     EventReceived,
     ForkRequested,
@@ -119,6 +122,12 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             requests.start(desk, report)
         case GateAnswered():
             asking.answered(desk, report)
+        case DelegationRequested():
+            asking.delegated(desk, report)
+        case ApprovalAsked():
+            at = _open(desk, report)
+            if at is not None:
+                approving.calls_proposed(desk, at, report)
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
@@ -149,7 +158,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             assert_never(report)
 
 
-def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded) -> StepState | None:
+def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded | ApprovalAsked) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
     if at is None or desk.state.ended or at.attempt != report.attempt:

@@ -138,6 +138,7 @@ def execution_of(desk: Desk, step: Step) -> Execute:
         messages=messages,
         phase=at.phase,
         timeout_s=does.timeout_s,
+        verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
 
 

@@ -91,11 +91,11 @@ class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):
 
 
 class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
-    """A further attempt of a step. `input` is absent where it repeats the last one."""
+    """A further attempt of a step, or after an approval the same. `input` is absent where it repeats the last one."""
 
     step: Step
     attempt: int
-    reason: Literal["retry", "reask", "advice", "delay", "resume"]
+    reason: Literal["retry", "reask", "advice", "delay", "resume", "approved"]
     phase: Phase = "work"
     input: JsonObject | None = None
 

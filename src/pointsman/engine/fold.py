@@ -8,10 +8,10 @@ state that deciding them gave.
 
 from __future__ import annotations
 
-from pointsman.engine import arrivals, events, lifetime, orders, scopes, settling, tokens, wait_events
+from pointsman.engine import arrivals, events, gates, lifetime, orders, scopes, settling, tokens, wait_events
 from pointsman.engine.events import CourseEvent, Event
 from pointsman.engine.life_events import LifeEvent
-from pointsman.engine.state import ExecutionState, Gate, LoopState, Timer
+from pointsman.engine.state import ExecutionState, LoopState, Timer
 from pointsman.engine.wait_events import WaitEvent
 
 
@@ -21,6 +21,8 @@ def begin_row(state: ExecutionState, seq: int, at: float) -> None:
     state.at = at
     state.left = {}
     state.fallen = {}
+    if state.asked:
+        state.asked = {}
 
 
 def fold(state: ExecutionState, event: Event) -> None:
@@ -72,12 +74,15 @@ def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEve
 
 def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
     match event:
-        case wait_events.GateOpened():
-            state.steps[event.step].gate = Gate(
-                event.gate, event.message, event.options, event.form, event.shown, event.editable, event.approvers
-            )
-        case wait_events.GateClosed():
-            state.steps[event.step].gate = None
+        case (
+            wait_events.GateOpened()
+            | wait_events.GateVoted()
+            | wait_events.GateDelegated()
+            | wait_events.GateEscalated()
+            | wait_events.GateClosed()
+            | wait_events.CallsReviewed()
+        ):
+            gates.fold_gate(state, event)
         case wait_events.TimerSet():
             _timer_set(state, event)
         case wait_events.TimerRang():

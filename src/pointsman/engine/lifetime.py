@@ -35,11 +35,14 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
             state.status, state.interruption = "interrupted", event.limit
         case life_events.ExecutionCompleted():
             state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
+            _all_gates(state)
         case life_events.ExecutionFailed():
             state.status, state.failure = "failed", event.failure
             state.failed = [state.fallen[step] for step in event.steps]
+            _all_gates(state)
         case life_events.ExecutionCancelled():
             state.status = "cancelled"
+            _all_gates(state)
         case _:
             _live_again(state, event)
 
@@ -58,6 +61,13 @@ def _live_again(
             state.definition, state.options = event.definition, event.options
         case _:
             assert_never(event)
+
+
+def _all_gates(state: ExecutionState) -> None:
+    """Nobody can answer any more, or again."""
+    for at in state.steps.values():
+        if at.gate is not None:
+            state.asked[at.step] = None
 
 
 def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None:
@@ -107,6 +117,7 @@ def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None
         else:
             state.left[held_step(held + position)] = failed.left
     state.failed = []
+    _all_gates(state)
 
 
 def _forked(state: ExecutionState, event: life_events.Forked) -> None:
@@ -126,3 +137,4 @@ def _forked(state: ExecutionState, event: life_events.Forked) -> None:
         scope.names |= own
     for one in event.edits:
         edit(state, one)
+    _all_gates(state)

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.people import ANYONE, Terms
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
@@ -217,10 +218,18 @@ class Ask(Struct, frozen=True, kw_only=True, gc=False):
     form: JsonObject | None = None
     shown: Value | None = None
     editable: tuple[Path, ...] = ()
-    approvers: JsonObject | None = None
-    timeout_s: float | None = None
-    on_timeout: str = "fail"
-    """`fail`, or the action that is taken by itself."""
+    terms: Terms = ANYONE
+
+
+class Approval(Struct, frozen=True, kw_only=True, gc=False):
+    """People and the work of a node: whether they must agree before it starts, and on which terms they are asked."""
+
+    before: bool = False
+    message: Value | None = None
+    terms: Terms = ANYONE
+
+
+UNASKED: Final = Approval()
 
 
 class Change(Struct, frozen=True, kw_only=True, gc=False):
@@ -314,6 +323,8 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """While it holds, control passes over the node."""
     tool_executor: PlanEdge | None = None
     """Where pending tool calls go."""
+    approval: Approval = UNASKED
+    """What people must approve of its work."""
 
 
 class Limits(Struct, frozen=True, kw_only=True, gc=False):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.calls import ProposedCall
 from pointsman.engine.facts import Edit
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
@@ -88,6 +89,29 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     data: Json = None
     comment: str = ""
     by: str = ""
+    """Who answers, as whoever let them in knows them; empty: nobody in particular."""
+    groups: tuple[str, ...] = ()
+    """The groups they are in, likewise."""
+    key: str = ""
+    """Idempotency key: the same answer with the same key again decides nothing."""
+
+
+class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True):
+    """An approver passes the right to answer an open gate on to another person."""
+
+    step: Step
+    to: str
+    by: str
+    groups: tuple[str, ...] = ()
+    comment: str = ""
+
+
+class ApprovalAsked(Struct, frozen=True, kw_only=True, tag="approval_asked"):
+    """An attempt got to tool calls that a person must approve first. It was left there, and is performed again then."""
+
+    step: Step
+    attempt: int
+    calls: tuple[ProposedCall, ...]
 
 
 class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
@@ -176,6 +200,8 @@ Report: TypeAlias = (
     | WorkDone
     | WorkFailed
     | GateAnswered
+    | DelegationRequested
+    | ApprovalAsked
     | TimerFired
     | EventReceived
     | Delivered

@@ -116,6 +116,7 @@ def _is_attempted(desk: Desk, failed: StepState | Waiting) -> bool:
     return (
         isinstance(failed, StepState)
         and failed.input is not None
+        and not failed.unapproved
         and isinstance(desk.node(failed.step).does, Work | Call)
     )
 

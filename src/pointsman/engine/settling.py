@@ -135,7 +135,9 @@ def failure_value(event: events.StepFailed) -> JsonObject:
 
 def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None:
     at = state.steps[event.step]
-    at.attempt, at.phase = event.attempt, event.phase
+    at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
+    if event.reason != "approved":
+        at.verdicts = {}
     if event.phase == "work":
         at.input = event.input if event.input is not None else at.input
         at.advised = None

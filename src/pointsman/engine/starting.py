@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import asking, branching, ending, gathering, limits, looping, telling, waiting
+from pointsman.engine import approving, asking, branching, ending, gathering, limits, looping, telling, waiting
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
@@ -127,6 +127,9 @@ def _work(entry: Entry, does: Work) -> None:
             desk.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
             entry.passed()
             return
+    if entry.node.approval.before:
+        approving.ask_to_start(entry, work=work, messages=_messages(scope) if does.listens else 0)
+        return
     if does.delay_s > 0:
         entry.began(input=work, messages=_messages(scope) if does.listens else 0)
         set_timer(desk, entry.step, "delay", desk.state.at + does.delay_s)
@@ -227,6 +230,9 @@ def _emit(entry: Entry, does: Emit) -> None:
 def _call(entry: Entry, does: Call) -> None:
     desk = entry.desk
     given = desk.object(entry.scope, does.input, entry.environment())
+    if entry.node.approval.before:
+        approving.ask_to_start(entry, work=given)
+        return
     entry.began(input=given)
     desk.emit(ChildAsked(step=entry.step, workflow=does.workflow))
     desk.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))

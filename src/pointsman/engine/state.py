@@ -16,10 +16,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import Order, Phase
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.people import Approvers, GateAbout, Vote
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Branch, Scope, Step, Thread
 from pointsman.engine.threads import Ways
@@ -62,7 +64,7 @@ class Waiting(Struct, frozen=True, gc=False):
 
 
 class Gate(Struct):
-    """An open gate: what a person is asked."""
+    """An open gate: what a person is asked, and what was said so far."""
 
     id: str
     message: str
@@ -70,7 +72,23 @@ class Gate(Struct):
     form: JsonObject | None
     shown: Json
     editable: tuple[tuple[str | int, ...], ...]
-    approvers: JsonObject | None
+    approvers: Approvers | None
+    about: GateAbout = "node"
+    calls: tuple[ProposedCall, ...] = ()
+    item: str | None = None
+    round: int | None = None
+    opened: float = 0.0
+    """Unix seconds."""
+    deadline: float | None = None
+    """When the time of those who are asked is up, unix seconds."""
+    level: int = 0
+    """How often it was escalated."""
+    votes: dict[str, Vote] = {}
+    """What each person wants, while one action has not got enough."""
+    passed: dict[str, str] = {}
+    """Who passed their right on, and to whom."""
+    delegates: dict[str, str] = {}
+    """Who was given a right, and by whom."""
 
 
 class StepState(Struct, eq=False):
@@ -95,6 +113,10 @@ class StepState(Struct, eq=False):
     gate: Gate | None = None
     event: str | None = None
     child: bool = False
+    unapproved: bool = False
+    """It waits, or waited in vain, for the approval that it needs to begin."""
+    verdicts: dict[int, CallVerdict] = {}
+    """What people decided about the tool calls of this attempt, by effect number."""
     timers: list[str] = []
 
 
@@ -227,6 +249,8 @@ class ExecutionState(Struct, eq=False):
     """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
     left: dict[Step, Left] = {}
     """What the steps settled in this row left behind; emptied when the next row begins."""
+    asked: dict[Step, None] = {}
+    """The gates that opened, changed or closed in this row; emptied likewise."""
     fallen: dict[Step, StepState | Waiting] = {}
     """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
     taken: int = 0

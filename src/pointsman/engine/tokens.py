@@ -40,6 +40,9 @@ def _stop_awaiting(state: ExecutionState, name: str) -> None:
 def settle(state: ExecutionState, step: Step) -> StepState:
     """The step is over: take it out of the open ones."""
     at = state.steps.pop(step)
+    if at.gate is not None:
+        state.asked[step] = None
+        at.gate = None
     state.openings.pop(step, None)
     if at.runs:
         works(state, -1)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
+from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.facts import Fact
+from pointsman.engine.people import Approvers, GateAbout
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
 
@@ -19,15 +23,75 @@ class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     form: JsonObject | None = None
     shown: Json = None
     editable: tuple[tuple[str | int, ...], ...] = ()
-    approvers: JsonObject | None = None
+    approvers: Approvers | None = None
+    about: GateAbout = "node"
+    calls: tuple[ProposedCall, ...] = ()
+    """The tool calls that wait for it."""
+    deadline: float | None = None
+    """When the time of those who are asked is up, unix seconds."""
+    item: str | None = None
+    """The key of the item that its branch or round works on."""
+    round: int | None = None
+    """Of the innermost loop around it."""
+
+
+class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
+    """One of several approvers said what they want. A later vote of the same person replaces it."""
+
+    step: Step
+    by: str
+    action: str
+    data: Json = None
+    comment: str = ""
+    key: str = ""
+
+
+class GateDelegated(Fact, frozen=True, kw_only=True, tag="gate_delegated"):
+    """An approver passed their right on, and their vote is withdrawn."""
+
+    step: Step
+    by: str
+    to: str
+    comment: str = ""
+
+
+class GateEscalated(Fact, frozen=True, kw_only=True, tag="gate_escalated"):
+    """Nobody answered in time: others are asked now, and what the first ones said or passed on counts no more."""
+
+    step: Step
+    level: int
+    approvers: Approvers
+    deadline: float
+
+
+class Edited(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """One field that a person changed at a gate."""
+
+    path: tuple[str | int, ...]
+    before: Json = None
+    after: Json = None
 
 
 class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
+    """The gate has its answer: of a person, of several who voted, or of the clock (`cause`)."""
+
     step: Step
     action: str
     data: Json = None
     comment: str = ""
     by: str = ""
+    """Who answered; of several the one whose vote was the last that was needed."""
+    cause: Literal["answer", "timeout"] = "answer"
+    key: str = ""
+    """The idempotency key of the answer."""
+    changes: tuple[Edited, ...] = ()
+
+
+class CallsReviewed(Fact, frozen=True, kw_only=True, tag="calls_reviewed"):
+    """The tool calls that waited may be made, or may not."""
+
+    step: Step
+    verdicts: tuple[CallVerdict, ...]
 
 
 class TimerSet(Fact, frozen=True, kw_only=True, tag="timer_set"):
@@ -97,7 +161,11 @@ class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
 
 WaitEvent: TypeAlias = (
     GateOpened
+    | GateVoted
+    | GateDelegated
+    | GateEscalated
     | GateClosed
+    | CallsReviewed
     | TimerSet
     | TimerRang
     | EventAwaited

@@ -16,7 +16,7 @@ from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepStat
 
 Description: TypeAlias = "None | bool | int | float | str | list[Description] | dict[str, Description]"
 
-NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen"})
+NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen", "asked"})
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:

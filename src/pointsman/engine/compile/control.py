@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from msgspec.structs import replace
+
+from pointsman.definition import people as documents
 from pointsman.definition.control import (
     DecisionConfig,
     EmitConfig,
@@ -18,13 +21,19 @@ from pointsman.definition.control import (
     WaitRule,
 )
 from pointsman.definition.graph import Graph
+from pointsman.definition.nodes import Node
+from pointsman.definition.policies import Config
+from pointsman.definition.quantities import Duration
 from pointsman.definition.work import WorkflowCallConfig
 from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
 from pointsman.engine.compile.edges import timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.instants import seconds_of
+from pointsman.engine.people import Approvers, Level, Terms
 from pointsman.engine.plan import (
     NO_RETRY,
+    UNASKED,
+    Approval,
     Ask,
     Begin,
     Call,
@@ -193,9 +202,9 @@ def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> As
     on_timeout = config.on_timeout or "fail"
     if on_timeout in nodes and on_timeout not in [str(option["value"]) for option in options]:
         on_timeout = timeout_label(on_timeout)
-    timeout = config.timeout.seconds if config.timeout is not None else None
+    terms = terms_of(config.approvers, config.timeout, config.escalation, on_timeout)
     if config.auto_proceed:
-        on_timeout, timeout = first, 0.0 if timeout is None else timeout
+        terms = replace(terms, on_timeout=first, timeout_s=0.0 if terms.timeout_s is None else terms.timeout_s)
     message = config.message or config.title
     return Ask(
         message=formulas.rendered(message) if message is not None else _silent,
@@ -203,9 +212,7 @@ def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> As
         form=config.form,
         shown=_shown(config, formulas),
         editable=tuple(formulas.path(path) for path in config.editable or ()),
-        approvers=_approvers(config),
-        timeout_s=timeout,
-        on_timeout=on_timeout,
+        terms=terms,
     )
 
 
@@ -242,16 +249,47 @@ def _shown(config: HumanConfig, formulas: Formulas) -> Value | None:
     return show
 
 
-def _approvers(config: HumanConfig) -> JsonObject | None:
-    found = config.approvers
-    if found is None:
-        return None
-    said: JsonObject = {"quorum": found.quorum or 1}
-    if found.groups is not None:
-        said["groups"] = [*found.groups]
-    if found.users is not None:
-        said["users"] = [*found.users]
-    return said
+def terms_of(
+    said: documents.Approvers | None,
+    timeout: Duration | None,
+    escalation: tuple[documents.Escalation, ...] | None,
+    on_timeout: str,
+) -> Terms:
+    """On which terms people are asked."""
+    if timeout is None:
+        return Terms(approvers=_approvers(said) if said is not None else None, on_timeout=on_timeout)
+    levels = tuple(
+        Level(approvers=_approvers(level.approvers), timeout_s=(level.timeout or timeout).seconds)
+        for level in escalation or ()
+    )
+    return Terms(
+        approvers=_approvers(said) if said is not None else None,
+        timeout_s=timeout.seconds,
+        on_timeout=on_timeout,
+        levels=levels,
+    )
+
+
+def _approvers(said: documents.Approvers) -> Approvers:
+    return Approvers(
+        groups=said.groups,
+        users=said.users,
+        quorum=said.quorum or 1,
+        reject_quorum=said.reject_quorum or 1,
+        delegable=said.delegable is not False,
+    )
+
+
+def approval_of(node: Node, config: Config | None, formulas: Formulas) -> Approval:
+    """What people must approve of a node's work, and on which terms."""
+    own = node.approval or (config.approval if config is not None else None)
+    if own is None:
+        return Approval(before=True) if node.requires_approval else UNASKED
+    return Approval(
+        before=bool(node.requires_approval),
+        message=formulas.rendered(own.message) if own.message is not None else None,
+        terms=terms_of(own.approvers, own.timeout, own.escalation, own.on_timeout or "fail"),
+    )
 
 
 def wait_of(config: WaitConfig, formulas: Formulas) -> Wait:

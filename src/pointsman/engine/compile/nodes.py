@@ -124,6 +124,7 @@ class NodeCompiler:
             visits_max=self._visits_max(position),
             skip=formulas.test(node.skip_when) if node.skip_when is not None else None,
             tool_executor=self._tool_executor(ways),
+            approval=control.approval_of(node, self.workflow.config, formulas),
         )
 
     def _as_names(self, position: int) -> list[str]:
@@ -315,11 +316,13 @@ class NodeCompiler:
 
 def _timeout_edge(node: Node, does: Does, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
     """The way of a gate nobody answered in time, where another edge leads to the same node already."""
-    if not isinstance(does, Ask) or any(edge.label == does.on_timeout for edge in out):
+    if not isinstance(does, Ask) or any(edge.label == does.terms.on_timeout for edge in out):
         return ()
-    way = next((edge for edge in out if timeout_label(edge.target) == does.on_timeout), None)
+    way = next((edge for edge in out if timeout_label(edge.target) == does.terms.on_timeout), None)
     return (
-        () if way is None else (replace(way, id=f"{node.id}-timeout", kind="label", label=does.on_timeout, test=None),)
+        ()
+        if way is None
+        else (replace(way, id=f"{node.id}-timeout", kind="label", label=does.terms.on_timeout, test=None),)
     )
 
 

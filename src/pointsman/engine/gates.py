@@ -1,0 +1,81 @@
+"""Gates: folding what happens to the question that an open step puts to people."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from pointsman.engine import tokens
+from pointsman.engine.people import Vote
+from pointsman.engine.state import ExecutionState, Gate, StepState
+from pointsman.engine.wait_events import (
+    CallsReviewed,
+    GateClosed,
+    GateDelegated,
+    GateEscalated,
+    GateOpened,
+    GateVoted,
+)
+
+GateEvent: TypeAlias = GateOpened | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
+
+
+def fold_gate(state: ExecutionState, event: GateEvent) -> None:
+    """Apply one event."""
+    state.asked[event.step] = None
+    at = state.steps[event.step]
+    match event:
+        case GateOpened():
+            _opened(state, at, event)
+        case GateVoted():
+            gate_of(at).votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
+        case GateDelegated():
+            _delegated(gate_of(at), event)
+        case GateEscalated():
+            gate = gate_of(at)
+            gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
+            gate.votes, gate.passed, gate.delegates = {}, {}, {}
+        case GateClosed():
+            at.gate = None
+            for timer in at.timers:  # an open gate has no other timers than its own
+                state.timers.pop(timer, None)
+            at.timers = []
+        case CallsReviewed():
+            at.verdicts = {**at.verdicts, **{one.number: one for one in event.verdicts}}
+        case _:
+            assert_never(event)
+
+
+def gate_of(at: StepState) -> Gate:
+    """The gate of a step that is known to have one."""
+    assert at.gate is not None
+    return at.gate
+
+
+def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
+    at.gate = Gate(
+        event.gate,
+        event.message,
+        event.options,
+        event.form,
+        event.shown,
+        event.editable,
+        event.approvers,
+        event.about,
+        event.calls,
+        event.item,
+        event.round,
+        state.at,
+        event.deadline,
+    )
+    at.unapproved = event.about == "start"
+    if at.runs:  # nobody works on it until it is answered
+        tokens.works(state, -1)
+        at.runs = False
+
+
+def _delegated(gate: Gate, event: GateDelegated) -> None:
+    gate.votes.pop(event.by, None)
+    gate.delegates.pop(event.by, None)
+    gate.passed.pop(event.to, None)
+    gate.passed[event.by] = event.to
+    gate.delegates[event.to] = event.by

@@ -1,0 +1,60 @@
+"""People in the words of the core: who may answer a gate, how long they have, what they said."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from pointsman.values import Json
+
+GateAbout: TypeAlias = Literal["node", "start", "calls"]
+"""`node`: a human node asks · `start`: whether a step may begin · `calls`: whether tools may be called."""
+
+
+class Approvers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """Who may answer a gate, and how many must. Without groups and users: anyone."""
+
+    groups: tuple[str, ...] | None = None
+    users: tuple[str, ...] | None = None
+    quorum: int = 1
+    """Votes for one action that close the gate; each person has one."""
+    reject_quorum: int = 1
+    """The same for `reject`."""
+    delegable: bool = True
+    """An approver may pass the right on."""
+
+    @property
+    def named(self) -> bool:
+        """The right belongs to somebody."""
+        return bool(self.groups or self.users)
+
+
+class Vote(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one approver wants, while others are still asked."""
+
+    action: str
+    data: Json = None
+    comment: str = ""
+    key: str = ""
+
+
+class Level(Struct, frozen=True, kw_only=True, gc=False):
+    """Whom a gate is put to next when nobody answered in time, and how long they have."""
+
+    approvers: Approvers
+    timeout_s: float
+
+
+class Terms(Struct, frozen=True, kw_only=True, gc=False):
+    """Who may answer, how long they have, and what happens then."""
+
+    approvers: Approvers | None = None
+    timeout_s: float | None = None
+    on_timeout: str = "fail"
+    """After the last level: `fail`, or the action that is taken by itself, or the label of a route."""
+    levels: tuple[Level, ...] = ()
+    """Whom it is put to in turn before that."""
+
+
+ANYONE: Final = Terms()

@@ -1,0 +1,50 @@
+"""Questions: putting something to people, and the clock that says when their time is up."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pointsman.engine.commands import OpenGate, SetTimer
+from pointsman.engine.desk import Desk
+from pointsman.engine.gates import gate_of
+from pointsman.engine.people import Terms
+from pointsman.engine.plan import Ask
+from pointsman.engine.state import StepState
+from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import GateOpened, TimerSet
+
+
+def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
+    """Put a question to people, on these terms, and say where it is asked."""
+    step = question.step
+    at = desk.state.steps[step]
+    env = desk.environment(at.scope, desk.node(step), at.left.value)
+    loop = env.names.get("loop")
+    iteration = loop.get("iteration") if isinstance(loop, dict) else None
+    deadline = None if terms.timeout_s is None else desk.state.at + terms.timeout_s
+    desk.emit(
+        replace(
+            question,
+            approvers=terms.approvers,
+            deadline=deadline,
+            item=env.item_key,
+            round=iteration if isinstance(iteration, int) else None,
+        )
+    )
+    desk.command(OpenGate(step=step))
+    if deadline is not None:
+        set_deadline(desk, step, deadline)
+
+
+def set_deadline(desk: Desk, step: Step, at: float) -> None:
+    """Wake the open gate of a step at `at` (unix seconds). Each level has its own timer: a late one is not heard."""
+    gate = gate_of(desk.state.steps[step])
+    timer = f"gate:{gate.id.removeprefix('gate-')}:{gate.level}"
+    desk.emit(TimerSet(timer=timer, purpose="gate", at=at, step=step))
+    desk.command(SetTimer(timer=timer, at=at))
+
+
+def terms_of(desk: Desk, at: StepState) -> Terms:
+    """On which terms the open gate of a step asks."""
+    node = desk.node(at.step)
+    return node.does.terms if isinstance(node.does, Ask) else node.approval.terms
