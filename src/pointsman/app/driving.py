@@ -17,6 +17,8 @@ class Answer:
     action: str
     data: Json = None
     comment: str = ""
+    by: str = ""
+    groups: tuple[str, ...] = ()
 
 
 async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[Answer, ...]:
@@ -31,5 +33,5 @@ async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[A
         if said is None or gate is None:
             break
         left.remove(said)
-        await execution.answer(gate.id, said.action, said.data, comment=said.comment)
+        await execution.answer(gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups)
     return tuple(left)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import ClassVar
 
-import jsonschema_rs
-
+from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still
 from pointsman.app.views import event_view, waiting_view
 from pointsman.engine.plan import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,
-    GateAnswered,
     PauseRequested,
     ResumeRequested,
     RetryRequested,
 )
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.steps import NoSuchStep
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
@@ -29,18 +26,6 @@ from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
-
-
-class GateUnclear(CallerError):
-    """Several open gates fit; the answer must name one."""
-
-    code: ClassVar[str] = "gate-unclear"
-
-
-class AnswerInvalid(CallerError):
-    """The data of an answer do not fit the gate's form."""
-
-    code: ClassVar[str] = "answer-invalid"
 
 
 class TakenOver(CallerError):
@@ -178,24 +163,41 @@ class Execution:
 
     # What people do ------------------------------------------------------------------------------------------------
 
-    async def answer(self, gate: str, action: str, data: Json = None, *, comment: str = "", by: str = "") -> None:
-        """Answer an open gate, named by its id, or by its node's id while that is unique."""
-        opened = self.gate(gate)
-        assert opened.at.gate is not None
-        _check_form(opened.at.gate.form, data)
-        report = GateAnswered(step=opened.at.step, action=action, data=data, comment=comment, by=by)
-        await opened.driver.deliver(report)
+    async def answer(
+        self,
+        gate: str,
+        action: str,
+        data: Json = None,
+        *,
+        comment: str = "",
+        by: str = "",
+        groups: Sequence[str] = (),
+        key: str = "",
+    ) -> None:
+        """Answer an open gate, named by its id, or by its node's id while that is unique.
+
+        `by` and `groups` say who answers, as whoever let them in knows them. The same answer with the same `key` again
+        succeeds and changes nothing, also after the gate was closed.
+        """
+        said = Answer(action, data, comment, by, tuple(groups), key)
+        await answer_gate(self._runtime, await self._alive(), gate, said)
+        await self._alive()
+
+    async def delegate(self, gate: str, to: str, *, by: str, groups: Sequence[str] = (), comment: str = "") -> None:
+        """Pass the right of `by` to answer an open gate on to another person."""
+        driver = await self._alive()
+        await delegate_gate(self._runtime, driver, gate, to, by=by, groups=tuple(groups), comment=comment)
+        await self._alive()
+
+    async def _alive(self) -> Driver:
+        """The driver; a new one where another process was faster than ours."""
+        if self._driver.failure is not None:
+            self._driver = await self._runtime.open(self.id, recover=False)
+        return self._driver
 
     def gate(self, name: str) -> OpenGate:
         """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
-        gates = self.gates
-        found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
-        if len(found) == 1:
-            return found[0]
-        names = ", ".join(sorted(gate.id for gate in gates)) or "none"
-        if found:
-            raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=f"Name one: {names}.")
-        raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {names}.")
+        return gate_named(self.gates, name)
 
     async def cancel(self, *, reason: str = "", by: str = "") -> None:
         """Stop it for good, and its sub-workflows with it. A second time does nothing."""
@@ -225,12 +227,3 @@ class Execution:
         waited = any(at.event == name for at in self._driver.state.steps.values())
         await self._driver.deliver(EventReceived(name=name, data=data, by=by))
         return waited
-
-
-def _check_form(form: JsonObject | None, data: Json) -> None:
-    if form is None:
-        return
-    # Pressing a button fills in nothing: that is an empty form, not a wrong one.
-    errors = list(jsonschema_rs.validator_for(form).iter_errors({} if data is None else data))
-    if errors:
-        raise AnswerInvalid("; ".join(error.message for error in errors[:5]), hint="See the gate's form.")

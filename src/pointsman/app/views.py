@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.data import dotted
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
 from pointsman.engine.state import ExecutionState, StepState
@@ -148,6 +149,31 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
     ]
 
 
+def answers_of(rows: Iterable[Row]) -> list[Json]:
+    """How its gates were closed, with the fields that people changed."""
+    found: list[Json] = []
+    for row in rows:
+        for event in row.events:
+            if isinstance(event, wait_events.GateClosed):
+                changes: list[Json] = [
+                    {"path": dotted(one.path), "before": one.before, "after": one.after} for one in event.changes
+                ]
+                found.append(
+                    {
+                        "nodeId": event.step.node,
+                        "step": str(event.step),
+                        "action": event.action,
+                        "by": event.by,
+                        "cause": event.cause,
+                        "comment": event.comment,
+                        "data": event.data,
+                        "changes": changes,
+                        "at": row.at,
+                    }
+                )
+    return found
+
+
 def current_nodes(state: ExecutionState) -> list[Json]:
     """The nodes with a step that is not over, in the order of the steps."""
     nodes = (step.node.removesuffix(HIDDEN) for step in sorted(state.steps))
@@ -175,6 +201,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),
         "errors": errors_of(rows),
+        "answers": answers_of(rows),
         "warnings": warnings_of(rows),
         "usage": {
             "inputTokens": usage.input_tokens,

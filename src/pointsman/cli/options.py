@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,21 @@ class AnswerPair(click.ParamType[Answer]):
 var_option = click.option(
     "--var", "variables", type=Pair(), multiple=True, metavar="NAME=VALUE", help="What ${NAME} stands for. Repeatable."
 )
+
+
+def who_options(command: Decorated) -> Decorated:
+    """Who does it: `by` and `groups`."""
+    by = click.option("--as", "--by", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+    groups = click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group you are in. Repeatable.")
+    return by(groups(command))
+
+
+def os_user() -> str:
+    """The login of whoever runs this; empty where the system has no name for them."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Answer:

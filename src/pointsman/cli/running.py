@@ -30,6 +30,7 @@ from pointsman.cli.options import (
     store_option,
     value_of,
     var_option,
+    who_options,
 )
 from pointsman.cli.outcomes import print_outcome
 from pointsman.cli.printing import say
@@ -152,9 +153,19 @@ def _carry_on() -> None:
 @click.argument("execution", shell_complete=complete_execution)
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("json_", metavar="JSON")
-@click.option("--by", default="", metavar="NAME", help="Who answers; kept in the journal.")
+@who_options
+@click.option("--key", default="", metavar="TEXT", help="The same answer with the same key again changes nothing.")
 @driving_options
-def answer(execution: str, node: str, json_: str, *, by: str, **options: Unpack[Driving]) -> int:
+def answer(
+    execution: str,
+    node: str,
+    json_: str,
+    *,
+    by: str,
+    groups: tuple[str, ...],
+    key: str,
+    **options: Unpack[Driving],
+) -> int:
     """Answer the open gate of a node (or a gate by its id), and go on.
 
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
@@ -163,9 +174,9 @@ def answer(execution: str, node: str, json_: str, *, by: str, **options: Unpack[
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
-        if not taken.gates:
+        if not taken.gates and not taken.state.ended:
             await taken.settled()  # its sub-workflows come back, with their gates
-        await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by)
+        await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key)
         return taken
 
     return _take_up(begin, options)

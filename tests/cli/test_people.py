@@ -1,0 +1,131 @@
+"""People at the command line: each command opens the store anew, as another process would."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+TWO_OF_THREE = """\
+pointsman: 1
+id: publish
+input: {type: object, properties: {text: {type: string}}}
+output: {text: text}
+nodes:
+  - id: review
+    type: human
+    config:
+      message: "Publish it?"
+      actions: [approve, edit, reject]
+      editable: [text, title]
+      approvers: {users: [ada, ben, cleo], quorum: 2}
+  - {id: done, type: end}
+edges:
+  - {source: review, target: done, condition: {type: label, label: approve}}
+  - {source: review, target: done, condition: {type: label, label: edit}}
+"""
+
+FORM = """\
+pointsman: 1
+id: budget
+entry: ask
+input: {type: object}
+output: {amount: amount}
+nodes:
+  - id: ask
+    type: human
+    outputs: {amount: result.data.amount}
+    config:
+      options: [{value: approve}, {value: later}]
+      form: {type: object, required: [amount], properties: {amount: {type: integer}}}
+  - {id: done, type: end}
+edges:
+  - {source: ask, target: done, condition: {type: label, label: approve}}
+  - {source: ask, target: ask, condition: {type: label, label: later}}
+"""
+
+
+def waiting(prompt: Prompt, flow: str, *options: str) -> str:
+    return prompt("run", written("flow.yaml", flow), *options, "--json").json["executionId"]
+
+
+def refused(prompt: Prompt, *line: str) -> str:
+    """The code of the error; nothing but one line is said."""
+    printed = prompt(*line)
+    assert (printed.code, "Traceback" in printed.err) == (2, False), printed.err
+    return printed.err.partition("[")[2].partition("]")[0]
+
+
+def test_two_of_three_approve_across_processes(prompt: Prompt) -> None:
+    execution = waiting(prompt, TWO_OF_THREE, "-i", "text=old")
+    assert refused(prompt, "answer", execution, "review", "approve", "--as", "eve") == "not-an-approver"
+    edit = '{"action": "edit", "data": {"text": "new"}}'
+    first = prompt("answer", execution, "review", edit, "--as", "ada", "--json")
+    assert (first.code, [vote["by"] for vote in first.json["waiting"][0]["votes"]]) == (3, ["ada"])
+    other = '{"action": "edit", "data": {"text": "mine"}}'
+    assert refused(prompt, "answer", execution, "review", other, "--as", "ben") == "votes-differ"
+    assert refused(prompt, "delegate", execution, "review", "ada", "--as", "ada") == "not-delegable"
+    assert prompt("delegate", execution, "review", "dan", "--as", "cleo").code == 0
+    assert refused(prompt, "answer", execution, "review", edit, "--as", "cleo") == "not-an-approver"
+    last = prompt("answer", execution, "review", edit, "--as", "dan", "--json")
+    assert (last.code, last.json["output"]) == (0, {"text": "new"})
+    (answer,) = prompt("show", execution, "--json").json["answers"]
+    assert answer["changes"] == [{"path": "text", "before": "old", "after": "new"}]
+    assert (answer["by"], answer["cause"]) == ("dan", "answer")
+
+
+def test_the_same_answer_with_the_same_key_counts_once(prompt: Prompt) -> None:
+    execution = waiting(prompt, FORM)
+    line = ("answer", execution, "ask", '{"action": "later", "data": {"amount": 1}}', "--as", "ada", "--key", "k1")
+    assert prompt(*line).code == 3
+    again = prompt(*line, "--json")
+    assert (again.code, again.json["path"], len(again.json["waiting"])) == (3, ["ask"], 1)
+    assert refused(prompt, "answer", execution, "ask", "approve", "--as", "ada", "--key", "k1") == "answer-differs"
+    done = ("answer", execution, "ask", '{"action": "approve", "data": {"amount": 7}}', "--as", "ada", "--key", "k2")
+    assert prompt(*done).code == 0
+    assert prompt(*done, "--json").json["output"] == {"amount": 7}
+
+
+def test_answers_that_a_gate_does_not_take(prompt: Prompt) -> None:
+    execution = waiting(prompt, FORM)
+    other = waiting(prompt, TWO_OF_THREE, "-i", "text=x")
+    assert refused(prompt, "answer", execution, "ask", "maybe") == "action-not-offered"
+    assert (
+        refused(prompt, "answer", execution, "ask", '{"action": "approve", "data": {"amount": "x"}}')
+        == "answer-invalid"
+    )
+    assert refused(prompt, "answer", execution, "nobody", "approve") == "no-such-step"
+    assert refused(prompt, "answer", execution, "gate-review", "approve", "--as", "ada") == "no-such-step"
+    assert refused(prompt, "answer", "exec-nothing", "ask", "approve") == "unknown-execution"
+    edit = '{"action": "edit", "data": {"secret": 1}}'
+    assert refused(prompt, "answer", other, "review", edit, "--as", "ada") == "field-not-editable"
+    assert prompt("show", execution, "--json").json["waiting"][0]["gateId"] == "gate-ask"
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        (
+            ("answer", "EXEC", "ask", '{"action": "approve", "data": {"amount": 1}}', "--as", "ada"),
+            "'approve' by 'ada'",
+        ),
+        (("cancel", "EXEC"), "cancelled"),
+    ],
+)
+def test_a_closed_gate_says_how_it_was_closed(prompt: Prompt, line: tuple[str, ...], how: str) -> None:
+    execution = waiting(prompt, FORM)
+    prompt(*[execution if word == "EXEC" else word for word in line])
+    late = prompt("answer", execution, "gate-ask", '{"action": "approve", "data": {"amount": 2}}')
+    assert late.code == 2
+    assert "[gate-closed]" in late.err
+    assert how in late.err
+
+
+def test_a_gate_whose_time_is_up_says_so(prompt: Prompt) -> None:
+    flow = FORM.replace("message", "message").replace("options:", "timeout: 1ms\n      options:")
+    printed = prompt("run", written("flow.yaml", flow), "--json")
+    execution = printed.json["executionId"]
+    prompt("resume", execution)
+    late = prompt("answer", execution, "ask", '{"action": "approve", "data": {"amount": 2}}')
+    assert "its time was up" in late.err

@@ -1,0 +1,243 @@
+"""People at gates: who may answer, how many must, who passed it on, whom it is put to next."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.engine.answers import AnswerInvalid
+from pointsman.engine.asking import AnswerDiffers
+from pointsman.engine.decide import Decision, decide
+from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired
+from pointsman.engine.voting import NotAnApprover, NotDelegable, VotesDiffer
+from pointsman.engine.wait_events import GateClosed, GateEscalated, GateVoted
+from pointsman.values import Json
+from tests.engine.world import World, started
+
+GATE = "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1; ask1 -#reject-> tool2"
+THREE = {"users": ["ada", "ben", "cleo"], "quorum": 2}
+
+
+def gated(**config: object) -> World:
+    actions = {} if "options" in config else {"actions": ["approve", "edit", "reject"]}
+    return started(GATE, nodes={"ask1": {"config": {**actions, **config}}}, input={"text": "old", "kept": 1})
+
+
+def said(
+    world: World,
+    action: str,
+    by: str = "",
+    *,
+    groups: tuple[str, ...] = (),
+    data: Json = None,
+    key: str = "",
+) -> Decision:
+    """Decide an answer as the world would be told it."""
+    step, _ = world.at("ask1")
+    rows = len(world.simulation.rows)
+    world.simulation.asked.gates.pop(step, None)
+    report = GateAnswered(step=step, action=action, by=by, groups=groups, data=data, key=key)
+    try:
+        decide(world.simulation.plan, world.state, report, world.now)
+    finally:
+        world.crash()  # what was only tried is forgotten, and the gate is asked again
+    world.tell(report)
+    if world.state.steps.get(step) is not None and world.state.steps[step].gate is not None:
+        world.simulation.asked.gates[step] = None
+    else:
+        world.simulation.asked.gates.pop(step, None)
+    assert world.simulation.check() is None
+    new = world.simulation.rows[rows:]
+    return Decision(tuple(event for row in new for event in row.events), ())
+
+
+def passed_on(world: World, by: str, to: str) -> None:
+    step, _ = world.at("ask1")
+    report = DelegationRequested(step=step, by=by, to=to)
+    decide(world.simulation.plan, world.state, report, world.now)
+    world.crash()
+    world.tell(report)
+
+
+@pytest.mark.parametrize(
+    ("approvers", "by", "groups", "may"),
+    [
+        ({"users": ["ada"]}, "ada", (), True),
+        ({"users": ["ada"]}, "ben", (), False),
+        ({"users": ["ada"]}, "", (), False),
+        ({"groups": ["editors"]}, "ben", ("editors",), True),
+        ({"groups": ["editors"]}, "ben", ("readers",), False),
+        ({"groups": ["editors"]}, "", ("editors",), False),
+        ({"groups": ["editors"], "users": ["ada"]}, "ada", (), True),
+        ({"quorum": 1}, "", (), True),
+    ],
+)
+def test_a_gate_takes_answers_of_its_approvers_alone(
+    approvers: dict[str, object],
+    by: str,
+    groups: tuple[str, ...],
+    may: bool,
+) -> None:
+    world = gated(approvers=approvers)
+    if may:
+        said(world, "approve", by, groups=groups)
+        assert world.working == ["tool1"]
+        return
+    with pytest.raises(NotAnApprover):
+        said(world, "approve", by, groups=groups)
+    assert world.gates == ["ask1"]
+
+
+def test_two_of_three_must_agree_and_a_changed_vote_replaces_the_first() -> None:
+    world = gated(approvers={**THREE, "rejectQuorum": 2})
+    said(world, "reject", "ada")
+    said(world, "approve", "ada")
+    said(world, "approve", "ada")
+    assert world.gates == ["ask1"], "one person has one vote"
+    said(world, "reject", "cleo")
+    assert world.gates == ["ask1"]
+    said(world, "approve", "ben")
+    assert world.working == ["tool1"]
+    assert [(event.by, event.action) for event in world.events(GateVoted)] == [
+        ("ada", "reject"),
+        ("ada", "approve"),
+        ("ada", "approve"),
+        ("cleo", "reject"),
+        ("ben", "approve"),
+    ]
+    shown = world.state.root.nodes["ask1"]
+    assert isinstance(shown, dict)
+    assert shown["votes"] == [
+        {"by": "ada", "action": "approve", "comment": ""},
+        {"by": "cleo", "action": "reject", "comment": ""},
+        {"by": "ben", "action": "approve", "comment": ""},
+    ]
+
+
+def test_one_rejection_is_enough_unless_the_gate_says_otherwise() -> None:
+    world = gated(approvers=THREE)
+    said(world, "approve", "ada")
+    said(world, "reject", "ben")
+    assert world.working == ["tool2"]
+
+
+def test_a_vote_without_a_name_does_not_count() -> None:
+    with pytest.raises(NotAnApprover, match="who answers"):
+        said(gated(approvers={"quorum": 2}), "approve")
+
+
+def test_approvers_are_told_when_no_action_can_get_its_votes() -> None:
+    world = gated(approvers={"users": ["ada", "ben"], "quorum": 2, "rejectQuorum": 2})
+    said(world, "approve", "ada")
+    assert world.warnings == []
+    said(world, "reject", "ben")
+    assert world.warnings == ["quorum-out-of-reach"]
+    said(world, "approve", "ben")
+    assert world.working == ["tool1"]
+
+
+def test_votes_for_one_action_carry_the_same_data() -> None:
+    world = gated(approvers=THREE, editable=["text"])
+    said(world, "edit", "ada", data={"text": "new"})
+    with pytest.raises(VotesDiffer, match="'ada'"):
+        said(world, "edit", "ben", data={"text": "other"})
+    said(world, "edit", "ben")
+    assert (world.working, world.data["text"]) == (["tool1"], "new")
+
+
+def test_a_right_is_passed_on_and_passed_back() -> None:
+    world = gated(approvers={"users": ["ada"]})
+    passed_on(world, "ada", "dan")
+    with pytest.raises(NotAnApprover, match="'ada'"):
+        said(world, "approve", "ada")
+    passed_on(world, "dan", "ada")
+    with pytest.raises(NotAnApprover):
+        said(world, "approve", "dan")
+    said(world, "approve", "ada")
+    assert world.working == ["tool1"]
+
+
+def test_passing_a_right_on_withdraws_the_vote() -> None:
+    world = gated(approvers=THREE)
+    said(world, "approve", "ada")
+    passed_on(world, "ada", "dan")
+    said(world, "approve", "ben")
+    assert world.gates == ["ask1"]
+    said(world, "approve", "dan")
+    assert world.working == ["tool1"]
+
+
+@pytest.mark.parametrize(
+    ("approvers", "to"),
+    [
+        (None, "ben"),
+        ({"users": ["ada"], "delegable": False}, "ben"),
+        ({"users": ["ada"]}, "ada"),
+        ({"users": ["ada", "ben"], "quorum": 2}, "ben"),
+    ],
+)
+def test_rights_that_cannot_be_passed_on_stay(approvers: dict[str, object] | None, to: str) -> None:
+    world = gated(**({} if approvers is None else {"approvers": approvers}))
+    with pytest.raises(NotDelegable):
+        passed_on(world, "ada", to)
+
+
+def test_an_answer_with_a_key_counts_once() -> None:
+    world = gated(approvers=THREE)
+    assert said(world, "approve", "ada", key="k1").events
+    assert said(world, "approve", "ada", key="k1").events == ()
+    with pytest.raises(AnswerDiffers, match="'k1'"):
+        said(world, "reject", "ada", key="k1")
+
+
+def test_a_gate_is_put_to_others_level_by_level_and_then_its_timeout_counts() -> None:
+    levels = [{"approvers": {"users": ["boss"]}, "timeout": "2h"}, {"approvers": {"groups": ["board"]}}]
+    world = gated(approvers=THREE, timeout="1h", escalation=levels, onTimeout="reject")
+    said(world, "approve", "ada")
+    first = TimerFired(timer=next(iter(world.simulation.asked.timers)))
+    world.ring()
+    assert (world.gates, world.timers) == (["ask1"], [7200.0])
+    world.tell(first)
+    assert len(world.events(GateEscalated)) == 1, "the clock of the first level is not heard twice"
+    with pytest.raises(NotAnApprover):
+        said(world, "approve", "ben")
+    world.crash().ring()
+    assert [event.level for event in world.events(GateEscalated)] == [1, 2]
+    assert world.timers == [3600.0]
+    world.ring()
+    (closed,) = world.events(GateClosed)
+    assert (world.working, closed.action, closed.cause) == (["tool2"], "reject", "timeout")
+
+
+def test_those_it_was_escalated_to_answer() -> None:
+    world = gated(timeout="1h", escalation=[{"approvers": {"users": ["boss"]}}]).ring()
+    said(world, "approve", "boss")
+    assert (world.working, world.timers) == (["tool1"], [])
+
+
+FORM = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}}
+
+
+def test_a_form_is_held_by_the_rules_themselves() -> None:
+    world = gated(form=FORM)
+    with pytest.raises(AnswerInvalid, match="amount"):
+        said(world, "approve")
+    with pytest.raises(AnswerInvalid, match="integer"):
+        said(world, "approve", data={"amount": "much"})
+    said(world, "approve", data={"amount": 3})
+    assert world.working == ["tool1"]
+
+
+def test_a_rejection_fills_in_no_form() -> None:
+    assert (said(gated(form=FORM), "reject")).events
+    with pytest.raises(AnswerInvalid):
+        said(gated(form=FORM), "reject", data={"amount": "much"})
+
+
+def test_what_a_person_changed_is_recorded_with_what_was_there() -> None:
+    world = gated(editable=["text", "note"])
+    said(world, "edit", "ada", data={"text": "new", "note": "n"})
+    (closed,) = world.events(GateClosed)
+    assert [(one.path, one.before, one.after) for one in closed.changes] == [
+        (("text",), "old", "new"),
+        (("note",), None, "n"),
+    ]
