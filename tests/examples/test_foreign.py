@@ -10,7 +10,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.app.driving import Answer
 from pointsman.app.inputs import InputInvalid
 from pointsman.app.scripts import parse_script
-from pointsman.engine.asking import ActionNotOffered
+from pointsman.engine.answers import ActionNotOffered
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES, Played, play

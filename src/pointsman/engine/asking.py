@@ -28,7 +28,7 @@ from pointsman.engine.questions import put, set_deadline, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
-from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach
+from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.wait_events import (
     Edited,
     GateClosed,
@@ -94,13 +94,22 @@ def answered(desk: Desk, report: GateAnswered) -> None:
         return
     check_answer(gate, report.action, report.data)
     must_approve(gate, report.by, report.groups)
+    report = replace(report, groups=rightful(gate, report.groups))
     approvers = gate.approvers
     if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
         close(desk, at, report)
         return
     vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
     desk.emit(
-        GateVoted(step=at.step, by=report.by, action=vote.action, data=vote.data, comment=vote.comment, key=vote.key)
+        GateVoted(
+            step=at.step,
+            by=report.by,
+            action=vote.action,
+            data=vote.data,
+            comment=vote.comment,
+            groups=report.groups,
+            key=vote.key,
+        )
     )
     if enough(gate, vote.action):
         close(desk, at, replace(report, data=vote.data))
@@ -134,7 +143,8 @@ def delegated(desk: Desk, report: DelegationRequested) -> None:
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
     must_pass_on(gate, report.by, report.to)
-    desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, comment=report.comment))
+    groups = rightful(gate, report.groups)
+    desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
 
 
 def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
@@ -193,6 +203,7 @@ def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, .
             data=report.data,
             comment=report.comment,
             by=report.by,
+            groups=report.groups,
             cause="timeout" if by_clock else "answer",
             key=report.key,
             changes=changes,

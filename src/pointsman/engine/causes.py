@@ -33,8 +33,10 @@ from pointsman.engine.life_events import (
     LimitsRaised,
 )
 from pointsman.engine.reports import (
+    ApprovalAsked,
     CancelRequested,
     ChildEnded,
+    DelegationRequested,
     EventReceived,
     ForkRequested,
     GateAnswered,
@@ -50,7 +52,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.wait_events import EventTaken, GateClosed, TimerRang, Warned
+from pointsman.engine.wait_events import EventTaken, GateClosed, GateDelegated, GateOpened, GateVoted, TimerRang, Warned
 from pointsman.values import JsonObject
 
 WORK: Final = "work"
@@ -72,7 +74,7 @@ def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
             advice: JsonObject = {"choice": "retry", "inputs": again.input}
             return WorkDone(step=again.step, attempt=again.attempt - 1, result=advice)
         case event if not warnings:
-            return _told(event, events)
+            return _told(state, event, events)
         case _:
             return None
 
@@ -138,13 +140,13 @@ def _failed(state: ExecutionState, failed: StepFailed) -> Report | None:
     return WorkFailed(step=failed.step, attempt=failed.attempt, failure=failure, usage=failed.usage)
 
 
-def _told(first: Event, events: Sequence[Event]) -> Report | None:
+def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Report | None:
     """What people, clocks and other executions say."""
     match first:
         case ExecutionStarted():
             return _start(first)
-        case GateClosed(step=step, action=action, data=data, comment=comment, by=by):
-            return GateAnswered(step=step, action=action, data=data, comment=comment, by=by)
+        case GateClosed() | GateVoted() | GateDelegated() | GateOpened():
+            return _said_at_gate(state, first)
         case TimerRang(timer=timer):
             return TimerFired(timer=timer)
         case EventTaken(name=name, data=data, by=by):
@@ -166,6 +168,25 @@ def _told(first: Event, events: Sequence[Event]) -> Report | None:
             return CancelRequested(reason=last.reason, by=last.by) if isinstance(last, ExecutionCancelled) else None
         case _:
             return None
+
+
+def _said_at_gate(state: ExecutionState, first: GateClosed | GateVoted | GateDelegated | GateOpened) -> Report:
+    """What people say at a gate, and the attempt that made it open."""
+    match first:
+        case GateClosed() | GateVoted():
+            return GateAnswered(
+                step=first.step,
+                action=first.action,
+                data=first.data,
+                comment=first.comment,
+                by=first.by,
+                groups=first.groups,
+                key=first.key,
+            )
+        case GateDelegated(step=step, by=by, to=to, groups=groups, comment=comment):
+            return DelegationRequested(step=step, by=by, to=to, groups=groups, comment=comment)
+        case GateOpened(step=step, calls=calls):
+            return ApprovalAsked(step=step, attempt=state.steps[step].attempt, calls=calls)
 
 
 def _start(first: ExecutionStarted) -> Start:

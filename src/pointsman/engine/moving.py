@@ -133,7 +133,7 @@ def kind_of(node: PlanNode) -> str:
 
 def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
     """What an open step shows of its kind; None: nothing."""
-    if at.gate is not None:
+    if at.gate is not None and at.gate.about == "node":
         return "human"
     if at.event is not None:
         return "wait"

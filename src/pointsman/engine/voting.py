@@ -59,6 +59,12 @@ def has_right(gate: Gate, approvers: Approvers, by: str, groups: tuple[str, ...]
     return by in (approvers.users or ()) or any(group in (approvers.groups or ()) for group in groups)
 
 
+def rightful(gate: Gate, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the groups that the gate asks."""
+    asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
+    return tuple(group for group in asked if group in groups)
+
+
 def asked_of(gate: Gate, approvers: Approvers) -> str:
     """Whom it asks, for people."""
     users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.passed} | {*gate.delegates})

@@ -43,6 +43,8 @@ class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
     action: str
     data: Json = None
     comment: str = ""
+    groups: tuple[str, ...] = ()
+    """Their groups that gave them the right."""
     key: str = ""
 
 
@@ -52,6 +54,7 @@ class GateDelegated(Fact, frozen=True, kw_only=True, tag="gate_delegated"):
     step: Step
     by: str
     to: str
+    groups: tuple[str, ...] = ()
     comment: str = ""
 
 
@@ -81,6 +84,8 @@ class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
     comment: str = ""
     by: str = ""
     """Who answered; of several the one whose vote was the last that was needed."""
+    groups: tuple[str, ...] = ()
+    """Their groups that gave them the right."""
     cause: Literal["answer", "timeout"] = "answer"
     key: str = ""
     """The idempotency key of the answer."""
