@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.problems import did_you_mean
+from pointsman.definition.quantities import Duration
 from pointsman.errors import OperatorError
 from pointsman.values import Json
 
@@ -52,6 +53,38 @@ class ProviderSettings(BaseModel):
     keys: tuple[str, ...] = Field(default=(), repr=False)
 
 
+class Keep(BaseModel):
+    """How long executions that ended are kept. `"30d"` is an age, a number alone a count."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    age: Duration | None = None
+    """Since they ended."""
+    count: int | None = Field(default=None, ge=0)
+    """The newest of each workflow."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: object) -> object:
+        if isinstance(value, bool):
+            return value
+        return {"count": value} if isinstance(value, int) else {"age": value} if isinstance(value, str) else value
+
+
+class StatusRetention(BaseModel):
+    """By how they ended. What is absent is kept for ever."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    completed: Keep | None = None
+    failed: Keep | None = None
+    cancelled: Keep | None = None
+
+
+class Retention(StatusRetention):
+    """For all workflows, and for single ones by their ids."""
+
+    workflows: dict[str, StatusRetention] = Field(default_factory=dict[str, StatusRetention])
+
+
 class Settings(BaseModel):
     """What an operator decides for one installation."""
 
@@ -73,6 +106,8 @@ class Settings(BaseModel):
     """Read-only settings of expressions (`config.<name>`)."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
+    retention: Retention = Retention()
+    """How long executions that ended are kept, for `pointsman gc`."""
 
     @property
     def store_url(self) -> str:

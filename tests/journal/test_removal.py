@@ -20,7 +20,7 @@ from pointsman.ports import Row
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
 
-CANARY = "canary-7f3a"
+CANARY = "canary7f3a"
 TWO = ExecutionId("exec-two")
 
 

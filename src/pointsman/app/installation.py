@@ -38,6 +38,7 @@ from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
+    from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
     from pointsman.app.triggers.schedules import Kept, Missed, Overlap
     from pointsman.app.wiring import Hands
@@ -128,6 +129,13 @@ class Pointsman:
     def library(self) -> Library:
         assert self._library is not None, "use `async with Pointsman(…)`"
         return self._library
+
+    @property
+    def storage(self) -> Storage:
+        """What is kept and for how long: deletion, retention, export and import."""
+        from pointsman.app.storage.verbs import Storage  # Most processes never delete anything.
+
+        return Storage(self)
 
     @property
     def triggers(self) -> Triggers:

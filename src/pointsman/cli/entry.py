@@ -35,6 +35,8 @@ COMMANDS: Final[dict[str, Place]] = {
     "signal": Place("running", "signal", "Deliver an event to the steps that wait for it, and go on."),
     "pause": Place("steering", "pause", "Let no further step start."),
     "cancel": Place("steering", "cancel", "Stop an execution for good."),
+    "delete": Place("storage", "delete", "Delete executions or a conversation for good."),
+    "gc": Place("storage", "gc", "Delete what the retention settings let go, and what nobody uses."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
     "schema": Place("documents", "schema", "The JSON Schema of the native format."),

@@ -26,11 +26,13 @@ ROWS_AT_ONCE: Final = 500
 BLOBS_AT_ONCE: Final = 20
 PAGES_AT_ONCE: Final = 500
 """What one transaction of deleting does at most: others write in between."""
+WORDS_MERGED_MIN: Final = 2
+"""Fewer changes than this: the merge found nothing to do, says SQLite."""
 UNUSED: Final = (
     "SELECT hash, length(data) FROM blobs AS b WHERE held_until < ?"
     " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = b.hash)"
 )
-BY_EXECUTION: Final = ("summaries", "effects")
+BY_EXECUTION: Final = ("summaries", "awaited", "effects")
 """Tables that name executions by their ids."""
 
 
@@ -66,6 +68,10 @@ class SqliteRemoval:
 
     async def compact(self) -> int:
         before = await self._read(size_of)
+        # Words of memories that were deleted stay in the index until it is merged: a negative number begins that.
+        pages = -PAGES_AT_ONCE
+        while await self._submit(partial(merge_words, pages=pages)):
+            pages = PAGES_AT_ONCE
         while await self._submit(give_back_pages):
             continue
         await self._writer.fold_log()
@@ -128,6 +134,13 @@ def delete_unused(transaction: Transaction) -> Swept:
     for digest, _ in found:
         transaction.execute("DELETE FROM blobs WHERE hash = ?", (digest,))
     return Swept(blobs=len(found), bytes=sum(size for _, size in found))
+
+
+def merge_words(transaction: Transaction, pages: int) -> bool:
+    """Merge a part of the index of words. False: there is nothing to merge."""
+    before = transaction.connection.total_changes
+    transaction.execute("INSERT INTO memory_words (memory_words, rank) VALUES ('merge', ?)", (pages,))
+    return transaction.connection.total_changes - before >= WORDS_MERGED_MIN
 
 
 def give_back_pages(transaction: Transaction) -> bool:

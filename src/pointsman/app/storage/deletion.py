@@ -1,0 +1,142 @@
+"""Deleting executions, conversations and memories for good.
+
+An execution goes with everything of it: its journal and effects, its sub-workflows, what only it remembered, cached
+results that only it could use. Only what has ended can be deleted. Sub-workflows go first: what a crash interrupts is
+finished by deleting again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from pointsman.engine.state import ENDED
+from pointsman.errors import CallerError
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.runtime.cache import SCOPE as CACHE
+from pointsman.runtime.local import UnknownExecution
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+PAGE: Final = 200
+
+
+class ExecutionUnfinished(CallerError):
+    """Only what has ended can be deleted."""
+
+    code: ClassVar[str] = "execution-unfinished"
+
+
+class UnknownSession(CallerError):
+    """Nothing was ever said in a conversation of that id, and no execution belongs to it."""
+
+    code: ClassVar[str] = "unknown-session"
+
+
+class UnknownMemory(CallerError):
+    """There is no such scope of memory."""
+
+    code: ClassVar[str] = "unknown-memory"
+
+
+async def delete(app: Pointsman, execution: str) -> list[ExecutionId]:
+    """Delete an execution and its sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished`."""
+    top = await _known(app, ExecutionId(execution))
+    if top.parent is not None:
+        above = await app.store.executions.find(top.parent)
+        if above is not None and above.status not in ENDED:
+            raise ExecutionUnfinished(
+                f"{execution!r} is a sub-workflow of {top.parent!r}, which has not ended",
+                hint=f"`pointsman cancel {top.parent}` first.",
+            )
+    return await delete_family(app, [one async for one in family(app, top)])
+
+
+async def delete_family(app: Pointsman, members: list[Summary]) -> list[ExecutionId]:
+    """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted."""
+    _all_ended(members)
+    for one in reversed(members):
+        await _delete_one(app, one)
+    return [one.execution for one in members]
+
+
+async def family(app: Pointsman, top: Summary) -> AsyncIterator[Summary]:
+    """An execution, then its sub-workflows, however deep."""
+    pending = [top]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending += [child async for child in summaries(app, ExecutionQuery(parent=one.execution, limit=PAGE))]
+
+
+async def summaries(app: Pointsman, query: ExecutionQuery) -> AsyncIterator[Summary]:
+    """Every execution that fits, newest first, page by page."""
+    from msgspec.structs import replace
+
+    while page := await app.store.executions.list(query):
+        for one in page:
+            yield one
+        query = replace(query, before=(page[-1].started, page[-1].execution))
+
+
+async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
+    """Delete a conversation: what was said, its executions, what it remembered. The ids of the executions.
+
+    Raises `UnknownSession`, `ExecutionUnfinished`.
+    """
+    members = [one async for one in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
+    gone = await delete_family(app, members)
+    await app.store.memory.forget("session", session)
+    await app.store.memory.forget(CACHE, f"session/{session}")
+    if not await app.store.sessions.forget(session) and not gone:
+        raise UnknownSession(f"there is no conversation {session!r}", hint="`pointsman list --json` shows sessionId.")
+    return gone
+
+
+async def delete_memory(app: Pointsman, scope: str, namespace: str) -> None:
+    """Delete everything remembered under a namespace: a session's id, an execution's, or a long-term one's name."""
+    if scope not in ("execution", "session", "long_term"):
+        raise UnknownMemory(f"{scope!r} is no scope of memory", hint="It is execution, session or long_term.")
+    await app.store.memory.forget(scope, namespace)
+
+
+def _all_ended(members: Iterable[Summary]) -> None:
+    open_ = [one for one in members if one.status not in ENDED]
+    if open_:
+        first = open_[0]
+        raise ExecutionUnfinished(
+            f"{first.execution!r} is {first.status}: only what has ended can be deleted",
+            hint=f"`pointsman cancel {first.execution}` ends it.",
+        )
+
+
+async def _known(app: Pointsman, execution: ExecutionId) -> Summary:
+    found = await app.store.executions.find(execution)
+    if found is None:
+        raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+    return found
+
+
+async def _delete_one(app: Pointsman, summary: Summary) -> None:
+    execution, store = summary.execution, app.store
+    last = await store.journal.last(execution)
+    # Asked again behind `last`: whoever takes it up from here on appends, and then nothing is deleted.
+    now = await store.executions.find(execution)
+    _all_ended([now] if now is not None else [])
+    for scope, namespace in (
+        ("execution", execution),
+        ("session", execution),
+        (CACHE, f"execution/{execution}"),
+        (CACHE, f"session/{execution}"),
+    ):
+        await store.memory.forget(scope, namespace)
+    try:
+        await store.removal.remove(execution, at=last)
+    except JournalMoved as why:
+        raise ExecutionUnfinished(
+            f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
+        ) from why
+    app.runtime.drivers.pop(execution, None)

@@ -1,0 +1,39 @@
+"""The verbs about what is stored: `app.storage.delete(…)` and the like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pointsman.app.storage import deletion, retention
+from pointsman.app.storage.retention import Collected
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+class Storage:
+    """What is kept in an installation's store."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+
+    async def delete(self, execution: str) -> list[ExecutionId]:
+        """Delete an execution that has ended, with its sub-workflows; their ids. For good."""
+        return await deletion.delete(self._app, execution)
+
+    async def delete_session(self, session: str) -> list[ExecutionId]:
+        """Delete a conversation with its executions; their ids. For good."""
+        return await deletion.delete_session(self._app, session)
+
+    async def delete_memory(self, scope: str, namespace: str) -> None:
+        """Delete everything remembered under a namespace of `execution`, `session` or `long_term`."""
+        await deletion.delete_memory(self._app, scope, namespace)
+
+    async def collect(self, *, dry_run: bool = False) -> Collected:
+        """Delete what the `retention` of the settings lets go, and what nobody uses any more."""
+        return await retention.collect(self._app, dry_run=dry_run)
+
+    async def compact(self) -> int:
+        """Give the room of what was deleted back to the system: bytes. Also removes its last traces from the files."""
+        return await self._app.store.removal.compact()
