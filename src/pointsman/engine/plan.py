@@ -327,6 +327,9 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """What people must approve of its work."""
 
 
+Durability: TypeAlias = Literal["step", "async", "exit"]
+
+
 class Limits(Struct, frozen=True, kw_only=True, gc=False):
     """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON, cost in US dollars."""
 
@@ -359,6 +362,8 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     messages: bool = False
     """The workflow has the `messages` field."""
     strict: bool = False
+    durability: Durability = "step"
+    """When its rows must be on disk, unless whoever starts it says otherwise."""
     config: Mapping[str, Json] = {}
     initial: JsonObject = {}
     """Defaults of declared state fields."""

@@ -22,16 +22,17 @@ from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Work
-from pointsman.engine.reports import Delivered, Report, TimerFired, WorkDone, WorkFailed
+from pointsman.engine.reports import Delivered, Report, Start, TimerFired, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
+from pointsman.runtime.commits import BEHIND_S_MAX, Commits
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
-from pointsman.runtime.status import status_of, summary_of
+from pointsman.runtime.parking import Parking
 from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId
@@ -44,6 +45,12 @@ class DriverLost(EngineBug):
     """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
 
     code = "driver-lost"
+
+
+def behind_s(plan: Plan, state: ExecutionState) -> float | None:
+    """How long a row may stay behind what follows from it: not at all, so long, or (None) until somebody waits."""
+    mode = state.options.get("durability") or plan.durability
+    return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
 class Driver:
@@ -64,11 +71,11 @@ class Driver:
         self.places: dict[Step, cache.Place] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
-        self.committing = 0
-        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        self.commits = Commits(execution, committed=self._committed, lost=self._lost)
+        self.parking = Parking(state)
+        self.behind_s = behind_s(plan, state)
         self._asked_early = False
         """Somebody asked about the state while a row was under way: to be told again once it is durable."""
-        self._status = ""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
         self.told: list[str] = []
@@ -91,35 +98,58 @@ class Driver:
         if not decision.events:
             return (), ()
         row = Row(self.state.seq, self.state.at, decision.events)
-        status = status_of(self.state)
-        summary = None
-        if status != self._status:
-            self._status = status
-            summary = summary_of(self.execution, self.state, status)
-        self.committing += 1
-        try:
-            await self.world.journal.append(self.execution, row, summary=summary)
-        except BaseException as why:
-            self.failure = why
-            self._wake()
-            raise
-        finally:
-            self.committing -= 1
-        if self.world.feed.watched:
-            self.world.feed.show(Committed(self.execution, row, self.state))
+        summary = self.parking.changed(self.execution, self.state, decision.events)
+        if self.behind_s != 0.0 and self._can_wait(report, decision.commands):
+            ledger, within_s = self.world.journal, self.behind_s
+            await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self._spawn)
+            return decision.events, decision.commands
+        await self.commits.now(self.world.journal, row, summary)
         if self.state.ended:
             if not had_ended:
                 await self.world.turn_ended(self.state)
             if not self.state.undelivered:
                 self.world.over(self.state)
+        if type(report) is Start:
+            self.behind_s = behind_s(self.plan, self.state)
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
 
+    def _can_wait(self, report: Report, asked: Sequence[Command]) -> bool:
+        """Nobody was promised this row, nobody else hears of it, and work goes on behind it."""
+        return (
+            isinstance(report, WorkDone | WorkFailed)
+            and self.state.working > 0
+            and self.state.status == "running"
+            and all(isinstance(command, Execute | commands.Stop | commands.DropTimer) for command in asked)
+        )
+
+    def _committed(self, row: Row) -> None:
+        if self.world.feed.watched:
+            self.world.feed.show(Committed(self.execution, row, self.state))
+        if self._asked_early and not self.committing and not self.state.ended:
+            self._wake()
+
+    def _lost(self, why: BaseException) -> None:
+        """The journal does not take what is decided here: what runs for it is stopped, and who waits is told."""
+        if self.failure is None:
+            self.failure = why
+        self.timers.stop()
+        self.commits.drop()
+        self.ready.clear()
+        for lane in self.lanes.values():
+            if lane is not None:
+                lane.cancel()
+        self._wake()
+
+    @property
+    def committing(self) -> int:
+        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        return self.commits.behind
+
     def recover(self) -> None:
         """Ask again for everything that was asked and not answered before this process began."""
         self.recovered = True
-        self._status = status_of(self.state)
         self._perform(tuple(outstanding(self.plan, self.state)))
 
     # Commands ------------------------------------------------------------------------------------------------------
@@ -289,8 +319,9 @@ class Driver:
                 future.set_result(None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return when `holds` does; it is asked whenever the status changes. Raises what broke the driver."""
-        while not holds():
+        """Return when `holds` does of what is durable; it is asked whenever the status changes. Raises what broke the
+        driver."""
+        while self.committing or self.commits.lost or not holds():
             if self.failure is not None:
                 raise self.failure
             self._asked_early = self._asked_early or self.committing > 0
@@ -304,9 +335,11 @@ class Driver:
             await asyncio.wait(self.tasks)
 
     async def close(self) -> None:
-        """Let go without a word to the journal: as if the process had ended here."""
+        """Let go: as if the process had ended here, except that what is decided becomes durable."""
         self.timers.stop()
         tasks = list(self.tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.failure is None:
+            await self.commits.flush(self.world.journal)

@@ -174,8 +174,10 @@ class LocalRuntime:
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
         drivers, self.drivers = list(self.drivers.values()), {}
-        for driver in drivers:
-            await driver.close()
+        closed = await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
+        for lost in closed:
+            if lost is not None:
+                raise lost
 
     # What drivers ask of their neighbours --------------------------------------------------------------------------
 

@@ -22,7 +22,14 @@ def revision_of(version: str) -> int:
     return int(version) if version.isdecimal() else 0
 
 
-def summary_of(execution: ExecutionId, state: ExecutionState, status: str) -> Summary:
+def summary_of(
+    execution: ExecutionId,
+    state: ExecutionState,
+    status: str,
+    *,
+    wakes: Instant | None = None,
+    awaits: tuple[str, ...] = (),
+) -> Summary:
     """What lists show of it."""
     revision = state.options.get("revision")
     return Summary(
@@ -34,4 +41,6 @@ def summary_of(execution: ExecutionId, state: ExecutionState, status: str) -> Su
         updated=Instant(state.at),
         parent=ExecutionId(state.parent) if state.parent is not None else None,
         session=state.session,
+        wakes=wakes,
+        awaits=awaits,
     )

@@ -61,6 +61,7 @@ def compile_workflow(
         conversational=compiler.conversational,
         messages=compiler.messages,
         strict=bool(workflow.strict),
+        durability=(workflow.config.durability if workflow.config is not None else None) or "step",
         config={**_settings(workflow), **(settings or {})},
         initial=_initial(workflow),
         reaches=reaches_in(graph, frozenset(nodes)),

@@ -1,0 +1,123 @@
+"""Commits: the rows of one execution on their way into the journal, always in order, at once or behind.
+
+    step    row ─▶ on disk ─▶ what follows
+    async   row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk after 100 ms or 64 rows, whichever is first
+    exit    row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk when nothing works any more
+
+`now` is for rows that somebody was promised, that others are told of, or behind which nothing works: they wait until
+they are durable, and everything before them with them. What was not durable is repeated after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from pointsman.journal.records import Summary
+from pointsman.journal.store import Ledger
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Seconds
+
+BEHIND_S_MAX: Final = Seconds(0.1)
+BEHIND_ROWS_MAX: Final = 64
+"""What a crash may take under `async`."""
+EXIT_ROWS_MAX: Final = 10_000
+"""Rows held in memory under `exit`; then they are committed although nothing asks for it."""
+
+
+class Commits:
+    """One per driver."""
+
+    def __init__(
+        self, execution: ExecutionId, *, committed: Callable[[Row], None], lost: Callable[[BaseException], None]
+    ) -> None:
+        """`committed` hears of every row once it is durable, in order; `lost` of what keeps rows from becoming so."""
+        self._execution = execution
+        self._committed = committed
+        self._lost = lost
+        self.behind = 0
+        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        self._rows: list[Row] = []
+        self._summary: Summary | None = None
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Something that is decided will never be durable."""
+        return self._failure is not None
+
+    async def now(self, ledger: Ledger, row: Row, summary: Summary | None) -> None:
+        """Returns when the row is durable, and all before it."""
+        self.behind += 1
+        if self._rows or self._writing.locked():
+            self._add(row, summary)
+            await self.flush(ledger)
+            return
+        try:
+            await ledger.append(self._execution, row, summary=summary)
+        except BaseException as why:
+            self._failure = why
+            self._lost(why)
+            raise
+        finally:
+            self.behind -= 1
+        self._committed(row)
+
+    async def later(
+        self,
+        ledger: Ledger,
+        row: Row,
+        summary: Summary | None,
+        *,
+        within_s: float | None,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        """Returns at once while few rows are behind. `within_s`: None leaves them until somebody must wait."""
+        self.behind += 1
+        self._add(row, summary)
+        if self.behind >= (EXIT_ROWS_MAX if within_s is None else BEHIND_ROWS_MAX):
+            await self.flush(ledger)
+        elif within_s is not None and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(within_s, lambda: spawn(self.flush(ledger)))
+
+    async def flush(self, ledger: Ledger) -> None:
+        """Returns when everything is durable that was decided before. Raises what keeps it from being so."""
+        async with self._writing:
+            rows, summary = self._take()
+            if rows:  # Who waits may be cancelled; what is decided is written all the same.
+                await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary)))
+            if self._failure is not None:
+                raise self._failure
+
+    async def _write(self, ledger: Ledger, rows: list[Row], summary: Summary | None) -> None:
+        try:
+            await ledger.extend(self._execution, rows, summary=summary)
+        except BaseException as why:
+            self._failure = why
+            self._lost(why)
+            return
+        finally:
+            self.behind -= len(rows)
+        for row in rows:
+            self._committed(row)
+
+    def drop(self) -> None:
+        """Nothing more is committed from here."""
+        self._take()
+
+    def _add(self, row: Row, summary: Summary | None) -> None:
+        self._rows.append(row)
+        if summary is not None:
+            self._summary = summary
+
+    def _take(self) -> tuple[list[Row], Summary | None]:
+        taken = self._rows, self._summary
+        self._rows, self._summary = [], None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return taken

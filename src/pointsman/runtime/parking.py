@@ -1,0 +1,81 @@
+"""Parking: what the store's list of executions says of one, so that it can be only rows and still be found.
+
+status   what people are shown
+wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
+awaits   the names of the events it waits for
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Final
+
+from pointsman.engine.events import Event
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.wait_events import EventAwaited, TimerSet
+from pointsman.journal.records import Summary
+from pointsman.runtime.status import status_of, summary_of
+from pointsman.values import ExecutionId, Instant
+
+TELLING_S: Final = 30.0
+"""Whoever has something to tell others does so at once; after this long it is taken to be gone."""
+
+
+class Parking:
+    """Follows one state. Costs nothing per row while there are no timers and no events."""
+
+    __slots__ = ("_awaits", "_rings", "_status", "_wakes")
+
+    def __init__(self, state: ExecutionState) -> None:
+        """The store is taken to say what this state means."""
+        self._rings = [(timer.at, name) for name, timer in state.timers.items()]
+        heapq.heapify(self._rings)
+        self._status: str = status_of(state) if state.seq else ""
+        self._wakes = self._next_wake(state)
+        self._awaits = tuple(sorted(state.awaited))
+
+    def changed(self, execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> Summary | None:
+        """What to say of it from this row on; None: as before."""
+        status = status_of(state)
+        wakes, awaits = self._wakes, self._awaits
+        if state.timers or state.undelivered or wakes is not None:
+            self._note(events)
+            wakes = self._next_wake(state)
+        elif self._rings:
+            self._rings.clear()
+        if state.awaited or awaits:
+            awaits = self._awaited(state, events)
+        if status == self._status and wakes == self._wakes and awaits is self._awaits:
+            return None
+        self._status, self._wakes, self._awaits = status, wakes, awaits
+        return self.summary(execution, state)
+
+    def summary(self, execution: ExecutionId, state: ExecutionState) -> Summary:
+        """What the store should say of it."""
+        return summary_of(execution, state, self._status, wakes=self._wakes, awaits=self._awaits)
+
+    def _note(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if type(event) is TimerSet:
+                heapq.heappush(self._rings, (event.at, event.timer))
+
+    def _next_wake(self, state: ExecutionState) -> Instant | None:
+        if state.undelivered and not (state.working and state.status == "running"):
+            return Instant(state.at + TELLING_S)
+        if state.working or state.ended or state.status == "interrupted":
+            return None
+        rings = self._rings
+        while rings:
+            at, name = rings[0]
+            timer = state.timers.get(name)
+            if timer is not None and timer.at == at:
+                return Instant(at)
+            heapq.heappop(rings)
+        return None
+
+    def _awaited(self, state: ExecutionState, events: Sequence[Event]) -> tuple[str, ...]:
+        if len(state.awaited) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):
+            return self._awaits
+        found = tuple(sorted(state.awaited))
+        return self._awaits if found == self._awaits else found

@@ -1,0 +1,282 @@
+"""When rows reach the disk: before the next step, shortly after it, or when the execution comes to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.reports import CancelRequested, GateAnswered, Start
+from pointsman.engine.steps import Step
+from pointsman.journal.faults import StoreFull
+from pointsman.journal.memory import MemoryJournal, MemoryStore
+from pointsman.journal.records import Summary
+from pointsman.journal.sqlite import open_sqlite
+from pointsman.journal.store import open_store
+from pointsman.ports import Row
+from pointsman.runtime.commits import BEHIND_ROWS_MAX
+from pointsman.runtime.driver import DriverLost
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
+
+STEPS = [f"n{number}" for number in range(200)]
+
+
+async def rows_of(runtime: LocalRuntime) -> int:
+    return await runtime.journal.last(FIRST)
+
+
+async def behind_while_running(durability: str, tmp_path: Path, *, asked: str = "") -> list[int]:
+    """Before each step: how many of the rows decided so far are not in the store yet."""
+    document = chain(*STEPS, config={"durability": durability} if durability else {})
+    shelf, behind = Shelf(chain=document), list[int]()
+
+    async def look(command: Execute) -> Json:
+        driver = runtime.drivers[FIRST]
+        behind.append(driver.state.seq - await rows_of(runtime))
+        return None
+
+    store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
+    runtime, _ = await make_runtime(shelf, look, store=store)
+    options: JsonObject = {"durability": asked} if asked else {}
+    begin = Start(input={}, definition="chain", options=options)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], begin)
+    await driver.until(lambda: driver.state.ended)
+    assert await rows_of(runtime) == driver.state.seq, "an end is durable when it is told"
+    await store.close()
+    return behind
+
+
+async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
+    assert set(await behind_while_running("step", tmp_path)) == {0}
+
+
+async def test_without_a_word_steps_are_committed_one_by_one(tmp_path: Path) -> None:
+    assert set(await behind_while_running("", tmp_path)) == {0}
+
+
+async def test_behind_never_means_more_than_the_bound(tmp_path: Path) -> None:
+    behind = await behind_while_running("async", tmp_path)
+    assert 1 < max(behind) <= BEHIND_ROWS_MAX
+
+
+async def test_at_the_end_means_nothing_but_the_start_before_it(tmp_path: Path) -> None:
+    assert await behind_while_running("exit", tmp_path) == [*range(len(STEPS))]
+
+
+async def test_what_is_asked_for_one_execution_wins_over_its_definition(tmp_path: Path) -> None:
+    assert set(await behind_while_running("exit", tmp_path, asked="step")) == {0}
+
+
+async def test_a_row_stays_behind_a_tenth_of_a_second_at_most() -> None:
+    clock = asyncio.get_running_loop()
+    second, go = asyncio.Event(), asyncio.Event()
+
+    async def hold(command: Execute) -> Json:
+        if command.step.node == "b":
+            second.set()
+            await go.wait()
+        return None
+
+    shelf = Shelf(chain=chain("a", "b", config={"durability": "async"}))
+    runtime, _ = await make_runtime(shelf, hold)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await second.wait()
+    began = clock.time()
+    assert (await rows_of(runtime), driver.committing) == (1, 1)
+    await driver.until(lambda: True)
+    assert (await rows_of(runtime), clock.time() >= began + 0.09) == (2, True)
+    go.set()
+    await driver.until(lambda: driver.state.ended)
+
+
+GATED: JsonObject = {
+    "id": "gated",
+    "config": {"durability": "exit"},
+    "nodes": [tool("a"), {"id": "ask", "type": "human", "config": {"message": "Go on?"}}, tool("b")],
+    "edges": [{"source": "a", "target": "ask"}, {"source": "ask", "target": "b", "label": "approve"}],
+}
+
+
+async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> None:
+    shelf, seen = Shelf(gated=GATED), list[int]()
+    runtime, _ = await make_runtime(shelf)
+
+    def watch(one: Committed | Delta) -> None:
+        if isinstance(one, Committed):
+            seen.append(one.row.seq)
+
+    runtime.feed.watch(watch)
+    driver = await runtime.start(FIRST, shelf.plans["gated"], Start(input={}, definition="gated"))
+    await driver.until(lambda: bool(driver.state.steps) and not driver.state.working and not driver.committing)
+    assert await rows_of(runtime) == driver.state.seq == 2
+    assert seen == [1, 2], "watchers see what is durable, in order"
+    events = await driver.deliver(GateAnswered(step=Step("ask"), action="approve"))
+    assert events
+    assert await rows_of(runtime) == 3
+    await driver.until(lambda: driver.state.ended)
+    assert seen == [*range(1, driver.state.seq + 1)]
+
+
+async def test_a_cancellation_takes_along_what_was_behind_it() -> None:
+    second = asyncio.Event()
+
+    async def hold(command: Execute) -> Json:
+        if command.step.node == "b":
+            second.set()
+            await asyncio.Event().wait()
+        return None
+
+    shelf = Shelf(chain=chain("a", "b", config={"durability": "exit"}))
+    runtime, _ = await make_runtime(shelf, hold)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await second.wait()
+    assert await rows_of(runtime) == 1
+    await driver.deliver(CancelRequested(reason="enough"))
+    assert (driver.state.status, await rows_of(runtime)) == ("cancelled", driver.state.seq)
+
+
+async def test_letting_go_in_order_loses_nothing_that_was_decided() -> None:
+    second = asyncio.Event()
+
+    async def hold(command: Execute) -> Json:
+        if command.step.node == "b":
+            second.set()
+            await asyncio.Event().wait()
+        return None
+
+    shelf, store = Shelf(chain=chain("a", "b", config={"durability": "exit"})), MemoryStore()
+    runtime, _ = await make_runtime(shelf, hold, store=store)
+    await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await second.wait()
+    await runtime.close()
+    again, doing = await make_runtime(shelf, named, store=store)
+    driver = await again.open(FIRST)
+    await driver.until(lambda: driver.state.ended)
+    assert [command.step.node for command in doing.asked] == ["b"]
+
+
+class FullJournal(MemoryJournal):
+    """Takes the first row, and then nothing more."""
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        if row.seq > 1:
+            raise StoreFull("no room", hint="Make room.")
+        await super().append(execution, row, summary=summary)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        await self.append(execution, rows[0], summary=summary)
+
+
+@pytest.mark.parametrize("durability", ["step", "async", "exit"])
+async def test_a_driver_that_loses_its_journal_stops_and_tells_who_waits(durability: str) -> None:
+    store = MemoryStore()
+    store.journal = FullJournal({})
+    forever = asyncio.Event()
+
+    async def hang(command: Execute) -> Json:
+        if command.step.node == "slow":
+            await forever.wait()
+        return None
+
+    document: JsonObject = {
+        "id": "two",
+        "config": {"durability": durability},
+        "nodes": [tool("first"), tool("slow"), *(tool(name) for name in STEPS)],
+        "edges": [
+            {"source": "first", "target": "slow"},
+            *({"source": one, "target": other} for one, other in zip(["first", *STEPS], STEPS, strict=False)),
+        ],
+    }
+    shelf = Shelf(two=document)
+    runtime, doing = await make_runtime(shelf, hang, store=store)
+    driver = await runtime.start(FIRST, shelf.plans["two"], Start(input={}, definition="two"))
+    waits = asyncio.ensure_future(driver.until(lambda: driver.state.ended))
+    if durability == "exit":
+        await asyncio.sleep(0)
+        with pytest.raises(StoreFull):
+            await driver.deliver(CancelRequested())
+    with pytest.raises(StoreFull):
+        await waits
+    with pytest.raises(DriverLost):
+        await driver.deliver(CancelRequested())
+    await asyncio.gather(*driver.tasks, return_exceptions=True)
+    assert not driver.tasks
+    assert len(doing.asked) <= BEHIND_ROWS_MAX + 3 or durability == "exit"
+
+
+LONG = """
+import asyncio, sys
+from pathlib import Path
+from pointsman.engine.reports import Start
+from pointsman.journal.store import open_store
+from tests.runtime.world import FIRST, Shelf, Work, chain, make_runtime, named, tool
+from tests.runtime.test_durability import long_chain, noting
+
+async def main(address, notes, durability):
+    store = await open_store(address)
+    shelf = Shelf(long=long_chain(durability))
+    runtime, _ = await make_runtime(shelf, noting(Path(notes)), store=store)
+    driver = await runtime.start(FIRST, shelf.plans["long"], Start(input={}, definition="long"))
+    await driver.until(lambda: driver.state.ended)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def killed_after(lines: int, notes: Path, command: list[str]) -> None:
+    """Run a process, and kill it once it has left so many notes."""
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        while notes.read_text().count("\n") < lines and process.poll() is None:
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def long_chain(durability: str) -> JsonObject:
+    return chain(*(f"n{number}" for number in range(3000)), config={"durability": durability})
+
+
+def noting(notes: Path):
+    """Work that leaves a line in a file each time it is done."""
+
+    async def note(command: Execute) -> Json:
+        with notes.open("a") as file:
+            file.write(f"{command.step.node}\n")
+        return command.step.node
+
+    return note
+
+
+@pytest.mark.parametrize(("durability", "repeated_max"), [("step", 1), ("async", BEHIND_ROWS_MAX + 1), ("exit", 3000)])
+async def test_a_killed_process_repeats_no_more_than_its_mode_allows(
+    durability: str, repeated_max: int, tmp_path: Path
+) -> None:
+    address, notes = f"sqlite:///{tmp_path}/store.db", tmp_path / "notes"
+    notes.touch()
+    await asyncio.to_thread(killed_after, 400, notes, [sys.executable, "-c", LONG, address, str(notes), durability])
+    before = notes.read_text().split()
+    assert 400 <= len(before) < 3000, "it was killed in the middle"
+    store = await open_store(address)
+    assert await store.verify() == []
+    shelf = Shelf(long=long_chain(durability))
+    runtime, _ = await make_runtime(shelf, noting(notes), store=store)
+    driver = await runtime.open(FIRST)
+    await driver.until(lambda: driver.state.ended)
+    after = notes.read_text().split()
+    assert (driver.state.status, driver.state.output) == ("completed", "n2999")
+    assert len(after) - len(set(after)) <= repeated_max
+    assert [*dict.fromkeys(after)] == [f"n{number}" for number in range(3000)], "in order, none left out"
+    await store.close()
