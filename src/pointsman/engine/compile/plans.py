@@ -13,7 +13,7 @@ from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.compile.ways import leads_in, meets_in, reaches_in
-from pointsman.engine.plan import Limits, Plan, PlanEdge, PlanNode
+from pointsman.engine.plan import Durability, Limits, Plan, PlanEdge, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
@@ -46,8 +46,7 @@ def compile_workflow(
         if graph.index[node.id] == position and node.type != "note":
             for made in compiler.nodes(position):
                 nodes[made.id] = made
-    _must_exist(graph, workflow.config.on_limit if workflow.config is not None else None, "onLimit")
-    _must_exist(graph, workflow.on_error, "onError")
+    _must_have_its_handlers(workflow, graph)
     return Plan(
         workflow=workflow.id,
         version=workflow.version or "",
@@ -61,7 +60,7 @@ def compile_workflow(
         conversational=compiler.conversational,
         messages=compiler.messages,
         strict=bool(workflow.strict),
-        durability=(workflow.config.durability if workflow.config is not None else None) or "step",
+        durability=_durability(workflow),
         config={**_settings(workflow), **(settings or {})},
         initial=_initial(workflow),
         reaches=reaches_in(graph, frozenset(nodes)),
@@ -75,9 +74,16 @@ def compile_workflow(
     )
 
 
-def _must_exist(graph: Graph, name: str | None, key: str) -> None:
-    if name is not None and name not in graph.index:
-        raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
+def _durability(workflow: Workflow) -> Durability:
+    said = workflow.config.durability if workflow.config is not None else None
+    return said or "step"
+
+
+def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
+    on_limit = workflow.config.on_limit if workflow.config is not None else None
+    for key, name in (("onLimit", on_limit), ("onError", workflow.on_error)):
+        if name is not None and name not in graph.index:
+            raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
 
 
 def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, PlanEdge]:
