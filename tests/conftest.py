@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
+from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from tests import postgres
 from tests.house.requirements import REQUIREMENTS
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
@@ -52,6 +56,27 @@ def shut_sockets() -> Any:
         patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
         patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
         yield
+
+
+def pytest_configure() -> None:
+    postgres.announce()
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        postgres.take_down()
+
+
+@pytest.fixture
+def postgres_url() -> str:
+    """A PostgreSQL store of this test's own, where nothing is yet."""
+    return postgres.address(f"test_{uuid4().hex}")
+
+
+@pytest.fixture
+def cluster() -> Iterator[postgres.Cluster]:
+    """A PostgreSQL server of this test's own: to be stopped, and started again."""
+    yield from postgres.own_cluster()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

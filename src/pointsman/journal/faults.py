@@ -85,6 +85,30 @@ class StoreLocked(StoreFailed):
     code: ClassVar[str] = "store-locked"
 
 
+class StoreUnreachable(StoreFailed):
+    """The server of the store does not answer, or does not let us in. Writing goes on as soon as it does."""
+
+    code: ClassVar[str] = "store-unreachable"
+
+
+class StoreCrowded(StoreFailed):
+    """The server of the store has no connection or memory left for us."""
+
+    code: ClassVar[str] = "store-crowded"
+
+
+class StoreKept(OperatorError):
+    """The store has a keeper already: one process recovers, wakes and schedules for all."""
+
+    code: ClassVar[str] = "store-kept"
+
+
+class KeeperSuperseded(OperatorError):
+    """Another process became the keeper. Nothing more is written through this opening of the store."""
+
+    code: ClassVar[str] = "keeper-superseded"
+
+
 class StoreFull(StoreFailed):
     """There is no room left. Reading goes on; writing goes on as soon as there is room."""
 

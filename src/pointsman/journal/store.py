@@ -2,6 +2,7 @@
 
 memory:                 nothing outlives the process; the cheapest
 sqlite:///path          one file; four slashes for an absolute path
+postgresql://host/name  a database; ?schema=name for a schema of its own
 others                  packages that register the scheme under the entry points `pointsman.journals`
 """
 
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
+from pointsman.journal.addresses import masked
 from pointsman.journal.faults import StoreUnknown
 from pointsman.journal.records import (
     Conversation,
@@ -209,8 +212,9 @@ Opener: TypeAlias = Callable[[str], Awaitable[Store]]
 async def open_store(url: str) -> Store:
     """Open (and where needed create or migrate) the store at `url`. Raises an `OperatorError` that says what to do."""
     scheme, colon, _ = url.partition(":")
-    if not colon:
-        raise StoreUnknown(f"{url!r} is not the address of a store", hint=f"For a file: sqlite:///{url}")
+    if not colon or "=" in scheme:
+        shown = masked(url)
+        raise StoreUnknown(f"{shown!r} is not the address of a store", hint=f"For a file: sqlite:///{shown}")
     return await opener_for(scheme, url)(url)
 
 
@@ -223,8 +227,21 @@ def opener_for(scheme: str, url: str) -> Opener:
         from pointsman.journal.sqlite import open_sqlite  # As above.
 
         return open_sqlite
+    if scheme in ("postgresql", "postgres"):
+        return postgres_opener()
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if scheme not in found:
-        known = ", ".join(sorted({"memory:", "sqlite:", *(f"{name}:" for name in found)}))
-        raise StoreUnknown(f"no store is installed for {url!r}", hint=f"Known kinds: {known}")
+        known = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in found)}))
+        raise StoreUnknown(f"no store is installed for {masked(url)!r}", hint=f"Known kinds: {known}")
     return cast("Opener", found[scheme].load())
+
+
+def postgres_opener() -> Opener:
+    """Its driver is an optional part of the installation."""
+    if find_spec("psycopg") is None:
+        raise StoreUnknown(
+            "the driver of PostgreSQL is not installed", hint="Install it: pip install 'pointsman[postgres]'"
+        )
+    from pointsman.journal.postgres import open_postgres  # Loaded by those who use it.
+
+    return open_postgres

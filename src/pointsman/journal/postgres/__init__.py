@@ -1,0 +1,58 @@
+"""A store on a PostgreSQL server: for several processes and machines, with a keeper and others that stand by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pointsman.engine.events import Event
+from pointsman.journal.codec import Codec
+from pointsman.journal.lifts import LIFTS
+from pointsman.journal.postgres.address import address_of
+from pointsman.journal.postgres.appending import Appender
+from pointsman.journal.postgres.connections import Connections
+from pointsman.journal.postgres.contents import PostgresBlobs, PostgresEffects
+from pointsman.journal.postgres.damage import find_damage
+from pointsman.journal.postgres.entries import PostgresEntries
+from pointsman.journal.postgres.memories import PostgresMemories
+from pointsman.journal.postgres.migrating import prepare
+from pointsman.journal.postgres.rows import PostgresJournal
+from pointsman.journal.postgres.sessions import PostgresSessions
+from pointsman.journal.postgres.summaries import PostgresExecutions
+from pointsman.journal.postgres.workflows import PostgresWorkflows
+from pointsman.values import ExecutionId
+
+
+class PostgresStore:
+    """Belongs to the event loop on which it was opened: see `open_postgres`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._appender = Appender(connections, self._wrote)
+        self.journal = PostgresJournal(connections, self._appender, Codec[Event](Event, LIFTS))
+        self.executions = PostgresExecutions(connections)
+        self.workflows = PostgresWorkflows(connections)
+        self.memory = PostgresMemories(connections)
+        self.sessions = PostgresSessions(connections)
+        self.effects = PostgresEffects(connections)
+        self.entries = PostgresEntries(connections)
+        self.blobs = PostgresBlobs(connections)
+
+    async def verify(self) -> list[str]:
+        return await self._connections.read(find_damage)
+
+    def warnings(self) -> list[str]:
+        return []
+
+    async def close(self) -> None:
+        await self._appender.close()
+        await self.effects.close()
+        await self._connections.close()
+
+    def _wrote(self, executions: Sequence[ExecutionId]) -> None:
+        pass
+
+
+async def open_postgres(url: str) -> PostgresStore:
+    """The store at `postgresql://…`; its tables are made where the schema is empty."""
+    address = address_of(url)
+    return PostgresStore(Connections(await prepare(address), address.shown))

@@ -1,0 +1,61 @@
+"""Looking for damage: the chains of the rows, the contents of the blobs. Reads everything.
+
+What a chain cannot tell is that rows were taken off its very end: compare with a backup for that. The pages of the
+tables are the server's: `initdb --data-checksums` and `pg_amcheck` watch over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from pointsman.journal.chain import first_hash, row_hash
+from pointsman.journal.codec import Form, content_hash
+from pointsman.journal.faults import StoreFailed
+from pointsman.journal.postgres.connections import Connection
+from pointsman.journal.postgres.contents import read_content
+from pointsman.values import ExecutionId
+
+AT_A_TIME: Final = 500
+ROWS: Final = "SELECT execution, seq, at, shape, form, data, hash FROM rows ORDER BY execution, seq"
+LOST: Final = "SELECT count(*) FROM rows WHERE form = %s AND data NOT IN (SELECT hash FROM blobs)"
+
+
+async def find_damage(connection: Connection) -> list[str]:
+    """Every contradiction in the tables, as they are at one moment."""
+    async with connection.transaction():
+        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        damage = [line async for line in find_breaks(connection)]
+        lost = await (await connection.execute(LOST, (int(Form.BLOB),))).fetchone()
+        if lost is not None and lost[0]:
+            damage.append(f"the blobs of {lost[0]} rows are missing")
+        return [*damage, *[line async for line in find_false_blobs(connection)]]
+
+
+async def find_breaks(connection: Connection) -> AsyncIterator[str]:
+    """Follow every chain. After a break it is taken up again, so that each damaged row is told once."""
+    followed, previous, expected = "", b"", 1
+    async with connection.cursor("rows_to_verify", binary=True) as cursor:
+        cursor.itersize = AT_A_TIME
+        await cursor.execute(ROWS)
+        async for execution, seq, at, shape, form, data, stored in cursor:
+            if execution != followed:
+                followed, previous, expected = execution, first_hash(ExecutionId(execution)), 1
+            if seq != expected:
+                yield f"execution {execution!r}: row {expected} is missing"
+            elif row_hash(previous, seq, at, shape, form, data) != stored:
+                yield f"execution {execution!r}: row {seq} is not what was written"
+            previous, expected = stored, seq + 1
+
+
+async def find_false_blobs(connection: Connection) -> AsyncIterator[str]:
+    cursor = connection.cursor(binary=True)
+    await cursor.execute("SELECT hash FROM blobs ORDER BY hash")
+    for (digest,) in await cursor.fetchall():
+        try:
+            content = await read_content(connection, digest)
+        except StoreFailed as why:
+            yield f"blob {digest.hex()} cannot be unpacked: {why}"
+            continue
+        if content is None or content_hash(content) != digest:
+            yield f"blob {digest.hex()} is not what was written"

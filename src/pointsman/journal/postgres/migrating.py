@@ -1,0 +1,115 @@
+"""Finding out what lies at an address, and bringing it to today's tables.
+
+    nothing ─▶ made      ours, older ─▶ migrated      ours, newer ─▶ refused      anything else ─▶ refused
+
+Who finds today's version needs one query and loads nothing. Everybody else migrates in one transaction under a lock
+of the database: several processes may open a new store at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg import sql
+
+from pointsman.journal.faults import StoreFailed, StoreForeign, StoreMissing, StoreNewer
+from pointsman.journal.postgres.address import Address
+from pointsman.journal.postgres.explaining import fault
+
+VERSION: Final = 1
+"""Of the last file in `migrations/versions`."""
+OLDEST_SERVER: Final = 130000
+LOCK: Final = 0x504F494E
+"""`POIN` in ASCII: our locks begin with it."""
+SCRIPTS: Final = Path(__file__).parent / "migrations"
+VERSION_TABLE: Final = "pointsman_version"
+
+FIND_VERSION: Final = """
+    SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
+"""
+COUNT_TABLES: Final = """
+    SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
+"""
+
+
+async def prepare(address: Address) -> str:
+    """See that today's tables are there; the parameters of connections to them. Raises an `OperatorError`."""
+    try:
+        return await asyncio.to_thread(_prepared, address)
+    except psycopg.Error as why:
+        raise fault(why, address.shown) from why
+
+
+def _prepared(address: Address) -> str:
+    conninfo = address.within(address.schema) if address.schema else address.conninfo
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            raise StoreFailed(
+                f"{address.shown}: PostgreSQL {connection.info.server_version // 10000} is too old",
+                hint="Use PostgreSQL 13 or newer.",
+            )
+        schema, version = found_in(connection)
+        if version != VERSION:
+            # Held until this connection is closed.
+            connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
+            schema = bring_up(connection, address)
+    return address.within(schema)
+
+
+def found_in(connection: psycopg.Connection) -> tuple[str, int]:
+    """The schema this connection works in, empty if there is none; the version of the store there, 0 for none."""
+    row = connection.execute(FIND_VERSION).fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    schema, ours = row
+    if not ours:
+        return schema or "", 0
+    written = connection.execute(
+        sql.SQL("SELECT version_num FROM {}.pointsman_version").format(sql.Identifier(schema))
+    ).fetchone()
+    return schema, 0 if written is None else int(written[0])
+
+
+def bring_up(connection: psycopg.Connection, address: Address) -> str:
+    """Migrate, unless somebody else did so while we waited for the lock; the schema."""
+    if address.schema:
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+    schema, version = found_in(connection)
+    if not schema:
+        raise StoreMissing(
+            f"{address.shown}: this user has no schema to work in", hint="Name one: …?schema=pointsman is made."
+        )
+    if version > VERSION:
+        raise StoreNewer(
+            f"the store has version {version}, this Pointsman knows {VERSION}",
+            hint="Upgrade Pointsman, or use another store.",
+        )
+    if version == 0 and connection.execute(COUNT_TABLES, (f'"{schema}"',)).fetchone() != (0,):
+        raise StoreForeign(
+            f"{address.shown}: the schema {schema!r} holds tables of something else",
+            hint="Give the store a schema of its own: add ?schema=pointsman to the address.",
+        )
+    if version != VERSION:
+        run_migrations(connection)
+    return schema
+
+
+def run_migrations(connection: psycopg.Connection) -> None:
+    """Run what is missing, all or nothing."""
+    # Only who makes or migrates a store pays for loading these.
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import StaticPool
+
+    connection.autocommit = False
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    with engine.connect() as borrowed:
+        config.attributes["connection"] = borrowed
+        command.upgrade(config, "head")
+        borrowed.commit()

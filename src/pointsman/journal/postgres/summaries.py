@@ -1,0 +1,106 @@
+"""The list of executions in PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString, cast
+
+from pointsman.journal.postgres.connections import Connection, Connections
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner"
+TYPES: Final = (
+    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[]"
+)
+REPLACED: Final = (
+    "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
+    " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner"
+)
+PUT: Final = (
+    f"INSERT INTO summaries ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
+)
+
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str]
+
+
+def values_of(summary: Summary) -> SummaryRow:
+    return (
+        summary.execution,
+        summary.workflow,
+        summary.revision,
+        summary.status,
+        summary.started,
+        summary.updated,
+        summary.parent,
+        summary.session,
+        summary.owner,
+    )
+
+
+class PostgresExecutions:
+    """Summaries, written with the rows that change them."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def put(self, summary: Summary) -> None:
+        async def work(connection: Connection) -> None:
+            await connection.execute(PUT, values_of(summary))
+
+        await self._connections.write(work)
+
+    async def find(self, execution: ExecutionId) -> Summary | None:
+        found = await self._query(f"SELECT {COLUMNS} FROM summaries WHERE execution = %s", [execution])
+        return found[0] if found else None
+
+    async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
+        narrowing, values = narrowed(query)
+        where: LiteralString = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
+        return await self._query(
+            f"SELECT {COLUMNS} FROM summaries {where} ORDER BY started DESC, execution DESC LIMIT %s",
+            [*values, query.limit],
+        )
+
+    async def _query(self, statement: LiteralString, values: list[object]) -> list[Summary]:
+        async def work(connection: Connection) -> list[Summary]:
+            cursor = await connection.execute(statement, values)
+            return [summary_of(row) for row in await cursor.fetchall()]
+
+        return await self._connections.read(work)
+
+
+def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
+    """Every value is bound; only these texts ever enter the statement."""
+    narrowing: list[LiteralString] = []
+    values: list[object] = []
+    wanted: tuple[tuple[LiteralString, object], ...] = (
+        ("workflow = %s", query.workflow),
+        ("parent = %s", query.parent),
+        ("session = %s", query.session),
+        ("owner = %s", query.owner),
+        ("status = ANY(%s)", sorted(query.statuses) or None),
+    )
+    for condition, value in wanted:
+        if value is not None:
+            narrowing.append(condition)
+            values.append(value)
+    if query.before is not None:
+        narrowing.append("(started, execution) < (%s, %s)")
+        values.extend(query.before)
+    return narrowing, values
+
+
+def summary_of(row: tuple[object, ...]) -> Summary:
+    execution, workflow, revision, status, started, updated, parent, session, owner = cast("SummaryRow", row)
+    return Summary(
+        execution=ExecutionId(execution),
+        workflow=WorkflowId(workflow),
+        revision=revision,
+        status=status,
+        started=Instant(started),
+        updated=Instant(updated),
+        parent=None if parent is None else ExecutionId(parent),
+        session=session,
+        owner=owner,
+    )

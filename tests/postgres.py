@@ -1,0 +1,173 @@
+"""A PostgreSQL server of the tests' own: one per run, made of the system's binaries, shared by all workers.
+
+POINTSMAN_TEST_POSTGRES=postgresql://…    use this one instead; every test gets a schema of its own there
+no server binaries                        the tests that need one are skipped, and say so
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import pytest
+
+CONFIGURED: Final = "POINTSMAN_TEST_POSTGRES"
+CLUSTER: Final = "POINTSMAN_TEST_CLUSTER"
+"""The directory of this run's server: set before the workers are started, so that they share it."""
+DEBIAN: Final = Path("/usr/lib/postgresql")
+OWNER: Final = "tester"
+PASSWORD: Final = "not-so-secret"
+"""Of the user `guarded`, who must give it."""
+SETTINGS: Final = {"listen_addresses": "", "fsync": "on", "max_connections": "200", "shared_buffers": "64MB"}
+ACCESS: Final = "local all guarded scram-sha-256\nlocal all all trust\n"
+
+
+def binaries() -> Path | None:
+    """Where `initdb` and `pg_ctl` are: on the path, or where Debian puts them; the newest."""
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        return Path(on_path).resolve().parent
+    found = sorted(DEBIAN.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else None
+
+
+def user() -> str | None:
+    """Who runs the server: it refuses to be run by root."""
+    if os.getuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+class Cluster:
+    """A server in a directory of its own, reached through a socket there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        found = binaries()
+        assert found is not None, "ask `binaries` first"
+        self._bin = found
+
+    @property
+    def running(self) -> bool:
+        return (self.folder / "data" / "postmaster.pid").exists()
+
+    def make(self) -> None:
+        """Initialise it and start it."""
+        runs_it = user()
+        if runs_it is not None:
+            shutil.chown(self.folder, runs_it)
+        self._run("initdb", "--no-sync", "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "-D", self._data)
+        (self.folder / "data" / "pg_hba.conf").write_text(ACCESS)
+        self.start()
+        self.sql(f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
+
+    def start(self) -> None:
+        options = " ".join(f"-c {name}='{value}'" for name, value in SETTINGS.items())
+        self._run(
+            "pg_ctl",
+            "-D",
+            self._data,
+            "-w",
+            "-l",
+            str(self.folder / "log"),
+            "-o",
+            f"{options} -k {self.folder}",
+            "start",
+        )
+
+    def stop(self, *, how: str = "immediate") -> None:
+        """`immediate` is a crash, `fast` ends all sessions first."""
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", how, "stop")
+
+    def url(self, *, schema: str = "", user: str = OWNER, **more: str) -> str:
+        given = {"host": str(self.folder), **({"schema": schema} if schema else {}), **more}
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
+        return f"postgresql://{user}@/postgres?{query}"
+
+    def sql(self, *statements: str) -> None:
+        """Run statements as the owner of everything."""
+        for statement in statements:
+            self._run("psql", "-X", "-q", "-h", str(self.folder), "-U", OWNER, "-d", "postgres", "-c", statement)
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [str(self._bin / program), *arguments],
+            check=False,
+            user=user(),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if program != "pg_ctl" else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        assert done.returncode == 0, f"{program}: {done.stdout}"
+
+
+def announce() -> None:
+    """Before the workers start: where their server will be, if anyone needs one."""
+    if CONFIGURED not in os.environ and CLUSTER not in os.environ:
+        os.environ[CLUSTER] = tempfile.mkdtemp(prefix="pointsman-pg-")
+
+
+def take_down() -> None:
+    """After the last test of the run."""
+    folder = Path(os.environ.pop(CLUSTER, ""))
+    if folder.name:
+        if (folder / "data").exists():
+            cluster = Cluster(folder)
+            if cluster.running:
+                cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def shared_cluster() -> Cluster:
+    """The server of this run, started by who comes first. Skips the test where there is none."""
+    need_binaries()
+    cluster = Cluster(Path(os.environ[CLUSTER]))
+    with (cluster.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not cluster.running:
+            cluster.make()
+    return cluster
+
+
+def own_cluster() -> Iterator[Cluster]:
+    """One for a test that stops and starts it."""
+    need_binaries()
+    # Below the system's own directory: the path of a socket must be short.
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-pg-"))
+    cluster = Cluster(folder)
+    try:
+        cluster.make()
+        yield cluster
+    finally:
+        if cluster.running:
+            cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def need_binaries() -> None:
+    if binaries() is None:
+        pytest.skip(f"no PostgreSQL server is installed (apt-get install postgresql), and {CONFIGURED} is not set")
+
+
+def address(name: str) -> str:
+    """The address of a schema that nobody else uses."""
+    configured = os.environ.get(CONFIGURED)
+    if configured:
+        return f"{configured}{'&' if '?' in configured else '?'}schema={name}"
+    return shared_cluster().url(schema=name)
