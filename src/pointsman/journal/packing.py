@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from pointsman.journal.faults import RowUnreadable, StoreDamaged
+from pointsman.journal.faults import RowUnreadable, StoreDamaged, StoreFailed
 
 INLINE_BYTES_MAX: Final = 2 * 1024
 PACKED_BYTES_MAX: Final = 64 * 1024
@@ -118,6 +118,14 @@ def blobs_behind(form: int, data: bytes) -> Sequence[bytes]:
     if form == Form.BLOB:
         return (data,)
     return read_pieces(data)[1::2] if form == Form.PIECES else ()
+
+
+def needed(form: int, data: bytes) -> Sequence[bytes] | None:
+    """The blobs behind stored bytes; None where the bytes are damaged, which their chain tells."""
+    try:
+        return blobs_behind(form, data)
+    except StoreFailed:
+        return None
 
 
 def read_pieces(data: bytes) -> list[bytes]:

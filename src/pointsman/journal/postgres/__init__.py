@@ -9,9 +9,10 @@ from pointsman.journal.codec import Codec
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
+from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
 from pointsman.journal.postgres.connections import Connections
-from pointsman.journal.postgres.contents import PostgresBlobs, PostgresEffects
 from pointsman.journal.postgres.damage import find_damage
+from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
 from pointsman.journal.postgres.memories import PostgresMemories
 from pointsman.journal.postgres.migrating import prepare
@@ -27,15 +28,16 @@ class PostgresStore:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._appender = Appender(connections, self._wrote)
+        kept = Kept()
+        self._appender = Appender(connections, kept, self._wrote)
         self.journal = PostgresJournal(connections, self._appender, Codec[Event](Event, LIFTS))
         self.executions = PostgresExecutions(connections)
         self.workflows = PostgresWorkflows(connections)
         self.memory = PostgresMemories(connections)
         self.sessions = PostgresSessions(connections)
-        self.effects = PostgresEffects(connections)
         self.entries = PostgresEntries(connections)
-        self.blobs = PostgresBlobs(connections)
+        self.blobs = PostgresBlobs(connections, kept)
+        self.effects = PostgresEffects(connections, self.blobs)
 
     async def verify(self) -> list[str]:
         return await self._connections.read(find_damage)

@@ -9,22 +9,22 @@ committed by a statement whose answer got lost. Its hash tells.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Final, LiteralString, NamedTuple
+from typing import Final, TypeAlias
 
 import psycopg
 
-from pointsman.journal.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.journal.codec import Form, pack
+from pointsman.journal.chain import Head, Heads, first_hash, moved
+from pointsman.journal.postgres.blobs import Kept
 from pointsman.journal.postgres.connections import Connection, Connections
-from pointsman.journal.postgres.contents import shrunk
+from pointsman.journal.postgres.grouping import Group, Place, statement_for
 from pointsman.journal.postgres.lane import Lane, Request
-from pointsman.journal.postgres.sending import FENCE, Sender
-from pointsman.journal.postgres.summaries import COLUMNS, REPLACED, TYPES, values_of
+from pointsman.journal.postgres.sending import Sender
 from pointsman.journal.records import Summary
+from pointsman.journal.writing import Written
 from pointsman.values import ExecutionId
 
-TOGETHER_MAX: Final = 1000
+TOGETHER_MAX: Final = 500
+"""Requests in one statement: bounds what one commit can hold up."""
 HEADS: Final = """
     SELECT e.execution, r.seq, r.hash FROM unnest(%b::text[]) AS e (execution)
     CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.execution ORDER BY seq DESC LIMIT 1) AS r
@@ -33,82 +33,38 @@ STORED: Final = """
     SELECT execution, seq, hash FROM rows JOIN unnest(%b::text[], %b::int4[]) AS g (execution, seq)
     USING (execution, seq)
 """
+Wrote: TypeAlias = Callable[[Sequence[ExecutionId]], None]
 
 
 class Torn(Exception):
-    """Of several rows of one execution only later ones would have been written: nothing was."""
+    """Of the rows of one execution only later ones would have been written: nothing was."""
 
 
 class Asked(Request):
-    """A row that is to be added, encoded."""
+    """Rows of one execution that are to be added together, encoded."""
 
-    __slots__ = ("at", "execution", "plain", "seq", "shape", "summary")
+    __slots__ = ("execution", "rows", "summary")
 
-    def __init__(
-        self, execution: ExecutionId, seq: int, at: float, shape: int, plain: bytes, summary: Summary | None
-    ) -> None:
+    def __init__(self, execution: ExecutionId, rows: Sequence[Written], summary: Summary | None) -> None:
         super().__init__()
         self.execution = execution
-        self.seq = seq
-        self.at = at
-        self.shape = shape
-        self.plain = plain
+        self.rows = rows
         self.summary = summary
 
-
-class Chained(NamedTuple):
-    """A row as it will lie in the table."""
-
-    execution: ExecutionId
-    seq: int
-    at: float
-    shape: int
-    form: int
-    data: bytes
-    hash: bytes
-
-
-class Group:
-    """What goes into one statement."""
-
-    def __init__(self) -> None:
-        self.asked: dict[tuple[ExecutionId, int], Asked] = {}
-        self.rows: list[Chained] = []
-        self.heads: dict[ExecutionId, Head] = {}
-        """The ends of the journals, once the group is written."""
-        self.firsts: dict[ExecutionId, int] = {}
-        self.blobs: dict[bytes, bytes] = {}
-        self.summaries: dict[ExecutionId, Summary] = {}
-
-    def add(self, asked: Asked, head: Head) -> None:
-        """Chain a row to the end of its journal."""
-        packed = pack(asked.plain)
-        if packed.form is Form.BLOB:
-            self.blobs[packed.data] = packed.content
-        form = int(packed.form)
-        chained = row_hash(head.hash, asked.seq, asked.at, asked.shape, form, packed.data)
-        row = Chained(asked.execution, asked.seq, asked.at, asked.shape, form, packed.data, chained)
-        self.rows.append(row)
-        self.asked[asked.execution, asked.seq] = asked
-        self.firsts.setdefault(asked.execution, asked.seq)
-        self.heads[asked.execution] = Head(asked.seq, chained)
-        if asked.summary is not None:
-            self.summaries[asked.execution] = asked.summary
-
-    @property
-    def in_runs(self) -> bool:
-        """Some execution has several rows in it."""
-        return len(self.firsts) < len(self.rows)
+    def follows(self, seq: int) -> bool:
+        """Whether they go on where a journal ends."""
+        return all(row.seq == seq + number for number, row in enumerate(self.rows, start=1))
 
 
 class Appender:
     """The one who adds rows for this process."""
 
-    def __init__(self, connections: Connections, wrote: Callable[[Sequence[ExecutionId]], None]) -> None:
-        """`wrote` hears which executions got rows, once they are committed."""
+    def __init__(self, connections: Connections, kept: Kept, wrote: Wrote) -> None:
+        """`wrote` hears which executions got rows, once these are committed."""
         self._connections = connections
         self._fence = connections.fence
         self._sender = Sender(connections)
+        self._kept = kept
         self._wrote = wrote
         self._heads = Heads()
         self._lane = Lane(self._carry, together_max=TOGETHER_MAX)
@@ -118,6 +74,10 @@ class Appender:
         self._fence.check()
         await self._lane.put(asked)
 
+    def forget(self, execution: ExecutionId) -> None:
+        """The end of its journal is not what it was."""
+        self._heads.pop(execution, None)
+
     async def close(self) -> None:
         await self._lane.close()
         await self._sender.close()
@@ -125,16 +85,17 @@ class Appender:
     async def _carry(self, requests: Sequence[Asked]) -> None:
         await self._look_up(requests)
         group = Group()
+        taken: list[Asked] = []
         for asked in requests:
-            head = group.heads.get(asked.execution) or self._heads.get(asked.execution)
-            if head is None:
-                head = Head(0, first_hash(asked.execution))
-            if head.seq + 1 == asked.seq:
-                group.add(asked, head)
+            execution = asked.execution
+            head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
+            if asked.follows(head.seq):
+                group.add(execution, asked.rows, head, asked.summary)
+                taken.append(asked)
             else:
-                asked.refuse(moved(asked.execution, asked.seq, head.seq))
-        if group.rows:
-            await self._write(group)
+                asked.refuse(moved(execution, asked.rows[0].seq, head.seq))
+        if taken:
+            await self._write(group, taken)
 
     async def _look_up(self, requests: Sequence[Asked]) -> None:
         """Find the ends of journals that are unknown, or not where these rows would follow. A first row needs none:
@@ -144,9 +105,9 @@ class Appender:
         for asked in requests:
             known = self._heads.get(asked.execution)
             end = ends.get(asked.execution, known.seq if known else 0)
-            if asked.seq != end + 1:
+            if asked.rows[0].seq != end + 1:
                 wanted[asked.execution] = None
-            ends[asked.execution] = asked.seq
+            ends[asked.execution] = asked.rows[-1].seq
         if wanted:
             found = await self._connections.read(lambda connection: read_heads(connection, [*wanted]))
             for execution in wanted:
@@ -154,43 +115,43 @@ class Appender:
             for execution, head in found.items():
                 self._heads.keep(execution, head)
 
-    async def _write(self, group: Group) -> None:
+    async def _write(self, group: Group, taken: Sequence[Asked]) -> None:
         try:
-            sent = await self._sender.send(*statement_for(group, self._fence.epoch))
+            sent = await self._sender.send(*statement_for(group, self._fence.epoch, self._kept))
         except BaseException as why:
-            self._forget(group)
-            if isinstance(why.__cause__, psycopg.errors.DivisionByZero):
+            for execution in group.heads:
+                self.forget(execution)
+            if not isinstance(why.__cause__, psycopg.errors.DivisionByZero):
+                raise
+            if len(taken) > 1:
                 raise Torn from why
-            raise
-        written = {(execution, seq) for execution, seq in sent.rows}
-        missing = [row for row in group.rows if (row.execution, row.seq) not in written]
-        if missing:
-            written |= await self._settle_missing(group, missing, again=sent.again)
-        for place in written:
-            group.asked[place].done()
+            # Alone, and still not whole: others have the first of its rows.
+            raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
+        written: set[Place] = {(execution, seq) for execution, seq in sent.rows}
+        lost = [row.place for row in group.rows if row.place not in written]
+        if lost and sent.again:
+            written |= await self._committed_before(group)
+        superseded = bool(lost) and self._fence.epoch is not None and not await self._is_keeper()
+        for asked in taken:
+            place = asked.execution, asked.rows[-1].seq
+            if place in written:
+                asked.done()
+            else:
+                asked.refuse(self._fence.broken() if superseded else moved(asked.execution, asked.rows[0].seq, None))
         for execution, head in group.heads.items():
             if (execution, head.seq) in written:
                 self._heads.keep(execution, head)
             else:
-                self._heads.pop(execution, None)
+                self.forget(execution)
+        self._kept.note(group.blobs)
         self._wrote([*{execution for execution, _ in written}])
 
-    async def _settle_missing(
-        self, group: Group, missing: Sequence[Chained], *, again: bool
-    ) -> set[tuple[ExecutionId, int]]:
-        """Refuse the rows that others kept out; those that an earlier sending had committed."""
-        committed: set[tuple[ExecutionId, int]] = set()
-        if again:
-            stored = await self._connections.read(lambda connection: read_hashes(connection, missing))
-            committed = {
-                (row.execution, row.seq) for row in missing if stored.get((row.execution, row.seq)) == row.hash
-            }
-        superseded = self._fence.epoch is not None and len(committed) < len(missing) and not await self._is_keeper()
-        for row in missing:
-            place = row.execution, row.seq
-            if place not in committed:
-                group.asked[place].refuse(self._fence.broken() if superseded else moved(*place, None))
-        return committed
+    async def _committed_before(self, group: Group) -> set[Place]:
+        """The rows that are there just as we would have written them."""
+        stored = await self._connections.read(
+            lambda connection: read_hashes(connection, [row.place for row in group.rows])
+        )
+        return {row.place for row in group.rows if stored.get(row.place) == row.hash}
 
     async def _is_keeper(self) -> bool:
         async def query(connection: Connection) -> bool:
@@ -198,10 +159,6 @@ class Appender:
             return await cursor.fetchone() is not None
 
         return await self._connections.read(query)
-
-    def _forget(self, group: Group) -> None:
-        for execution in group.heads:
-            self._heads.pop(execution, None)
 
 
 async def read_heads(connection: Connection, executions: list[ExecutionId]) -> dict[ExecutionId, Head]:
@@ -211,68 +168,7 @@ async def read_heads(connection: Connection, executions: list[ExecutionId]) -> d
     return {ExecutionId(execution): Head(seq, hashed) for execution, seq, hashed in await cursor.fetchall()}
 
 
-async def read_hashes(connection: Connection, rows: Sequence[Chained]) -> dict[tuple[str, int], bytes]:
+async def read_hashes(connection: Connection, places: Sequence[Place]) -> dict[Place, bytes]:
     cursor = connection.cursor(binary=True)
-    await cursor.execute(STORED, ([row.execution for row in rows], [row.seq for row in rows]))
+    await cursor.execute(STORED, ([execution for execution, _ in places], [seq for _, seq in places]))
     return {(execution, seq): hashed for execution, seq, hashed in await cursor.fetchall()}
-
-
-def statement_for(group: Group, epoch: int | None) -> tuple[LiteralString, list[object]]:
-    """The statement that writes a group, and its values."""
-    # In one order everywhere: two processes that write the same rows must not wait for each other in a circle.
-    rows = sorted(group.rows)
-    values: list[object] = [] if epoch is None else [epoch]
-    if group.blobs:
-        shrunken = [(digest, *shrunk(content)) for digest, content in sorted(group.blobs.items())]
-        values += columns(shrunken)
-    values += columns(rows)
-    if group.summaries:
-        summaries = [group.summaries[execution] for execution in sorted(group.summaries)]
-        values += columns([(*values_of(one), group.heads[one.execution].seq) for one in summaries])
-    if group.in_runs:
-        values += columns(sorted(group.firsts.items()))
-    return (
-        statement(
-            fenced=epoch is not None,
-            blobs=bool(group.blobs),
-            summaries=bool(group.summaries),
-            in_runs=group.in_runs,
-        ),
-        values,
-    )
-
-
-def columns(rows: Sequence[tuple[object, ...]]) -> list[object]:
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-@cache
-def statement(*, fenced: bool, blobs: bool, summaries: bool, in_runs: bool) -> LiteralString:
-    """Rows, and what must be committed with them, in one statement. Nothing but these texts ever enters it."""
-    behind: LiteralString = ", fence" if fenced else ""
-    parts: list[LiteralString] = [FENCE] if fenced else []
-    if blobs:
-        parts.append(
-            "blob AS (INSERT INTO blobs (hash, form, data)"
-            f" SELECT g.* FROM unnest(%b::bytea[], %b::int2[], %b::bytea[]) AS g{behind} ON CONFLICT DO NOTHING)"
-        )
-    parts.append(
-        "written AS (INSERT INTO rows (execution, seq, at, shape, form, data, hash) SELECT g.* FROM unnest("
-        "%b::text[], %b::int4[], %b::float8[], %b::int4[], %b::int2[], %b::bytea[], %b::bytea[]"
-        f") AS g{behind} ON CONFLICT DO NOTHING RETURNING execution, seq)"
-    )
-    if summaries:
-        parts.append(
-            f"listed AS (INSERT INTO summaries ({COLUMNS}) SELECT {COLUMNS} FROM unnest({TYPES}, %b::int4[])"
-            f" AS g ({COLUMNS}, seq) JOIN written USING (execution, seq)"
-            f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
-        )
-    found: LiteralString = "SELECT execution, seq FROM written"
-    if in_runs:
-        # Where the first row of a run was kept out, the whole statement is: dividing by zero takes it back.
-        found = (
-            "SELECT w.execution, w.seq FROM (SELECT *, min(seq) OVER (PARTITION BY execution) AS least FROM written)"
-            " AS w JOIN unnest(%b::text[], %b::int4[]) AS f (execution, first) USING (execution)"
-            " WHERE 1 / CASE WHEN w.least = f.first THEN 1 ELSE 0 END = 1"
-        )
-    return f"WITH {', '.join(parts)} {found}"

@@ -7,29 +7,29 @@ tables are the server's: `initdb --data-checksums` and `pg_amcheck` watch over t
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, LiteralString
 
 from pointsman.journal.chain import first_hash, row_hash
-from pointsman.journal.codec import Form, content_hash
 from pointsman.journal.faults import StoreFailed
+from pointsman.journal.packing import Form, content_hash, needed
+from pointsman.journal.postgres.blobs import find_content
 from pointsman.journal.postgres.connections import Connection
-from pointsman.journal.postgres.contents import read_content
 from pointsman.values import ExecutionId
 
 AT_A_TIME: Final = 500
 ROWS: Final = "SELECT execution, seq, at, shape, form, data, hash FROM rows ORDER BY execution, seq"
-LOST: Final = "SELECT count(*) FROM rows WHERE form = %s AND data NOT IN (SELECT hash FROM blobs)"
+PACKED: Final[tuple[tuple[str, LiteralString], ...]] = (
+    ("rows", "SELECT form, data FROM rows WHERE form = ANY(%b::int2[])"),
+    ("effects", "SELECT form, data FROM effects WHERE form = ANY(%b::int2[])"),
+)
 
 
 async def find_damage(connection: Connection) -> list[str]:
     """Every contradiction in the tables, as they are at one moment."""
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        damage = [line async for line in find_breaks(connection)]
-        lost = await (await connection.execute(LOST, (int(Form.BLOB),))).fetchone()
-        if lost is not None and lost[0]:
-            damage.append(f"the blobs of {lost[0]} rows are missing")
-        return [*damage, *[line async for line in find_false_blobs(connection)]]
+        breaks = [line async for line in find_breaks(connection)]
+        return [*breaks, *[line async for line in find_false_blobs(connection)]]
 
 
 async def find_breaks(connection: Connection) -> AsyncIterator[str]:
@@ -51,9 +51,16 @@ async def find_breaks(connection: Connection) -> AsyncIterator[str]:
 async def find_false_blobs(connection: Connection) -> AsyncIterator[str]:
     cursor = connection.cursor(binary=True)
     await cursor.execute("SELECT hash FROM blobs ORDER BY hash")
-    for (digest,) in await cursor.fetchall():
+    known: list[bytes] = [digest for (digest,) in await cursor.fetchall()]
+    for table, statement in PACKED:
+        await cursor.execute(statement, ([int(Form.BLOB), int(Form.PIECES)],))
+        packed = [needed(form, data) for form, data in await cursor.fetchall()]
+        lost = sum(not {*known}.issuperset(needs) for needs in packed if needs is not None)
+        if lost:
+            yield f"the blobs of {lost} {table} are missing"
+    for digest in known:
         try:
-            content = await read_content(connection, digest)
+            content = await find_content(connection, digest)
         except StoreFailed as why:
             yield f"blob {digest.hex()} cannot be unpacked: {why}"
             continue

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from pointsman.engine.events import Event
-from pointsman.journal.codec import Codec, Form, unpack
+from pointsman.journal.codec import Codec
+from pointsman.journal.packing import Form, blobs_behind, unpack
 from pointsman.journal.postgres.appending import Appender, Asked
+from pointsman.journal.postgres.blobs import opened
 from pointsman.journal.postgres.connections import Connection, Connections
-from pointsman.journal.postgres.contents import lost, opened
 from pointsman.journal.records import Summary
+from pointsman.journal.writing import written
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
 
@@ -36,15 +38,16 @@ class PostgresJournal:
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        codec = self._codec
-        plain = codec.encode(row.events)
-        await self._appender.append(Asked(execution, row.seq, row.at, codec.shape, plain, summary))
+        await self._appender.append(Asked(execution, [written(row, self._codec)], summary))
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        await self._appender.append(Asked(execution, [written(row, self._codec) for row in rows], summary))
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._page(execution, after):
             for seq, at, shape, form, data in page:
                 after = seq
-                plain = await self._content(data) if form == Form.BLOB else unpack(form, data, lost)
+                plain = data if form == Form.PLAIN else await self._plain(form, data)
                 yield Row(seq, at, self._codec.decode(plain, shape))
 
     async def last(self, execution: ExecutionId) -> int:
@@ -63,5 +66,7 @@ class PostgresJournal:
 
         return await self._connections.read(query)
 
-    async def _content(self, digest: bytes) -> bytes:
-        return await self._connections.read(lambda connection: opened(connection, Form.BLOB, digest))
+    async def _plain(self, form: int, data: bytes) -> bytes:
+        if not blobs_behind(form, data):
+            return unpack(form, data, lambda _: b"")
+        return await self._connections.read(lambda connection: opened(connection, form, data))

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from typing import Final, LiteralString, cast
 
+import msgspec
+
 from pointsman.journal.postgres.connections import Connection, Connections
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner"
+COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits"
 TYPES: Final = (
-    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[]"
+    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
+    " %b::float8[], %b::text[]"
 )
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
-    " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner"
+    " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
+    " wakes = excluded.wakes, awaits = excluded.awaits"
 )
 PUT: Final = (
-    f"INSERT INTO summaries ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    f"INSERT INTO summaries ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb)"
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str]
+Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str]
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, list[str]]
 
 
-def values_of(summary: Summary) -> SummaryRow:
+def values_of(summary: Summary) -> Values:
     return (
         summary.execution,
         summary.workflow,
@@ -35,6 +40,8 @@ def values_of(summary: Summary) -> SummaryRow:
         summary.parent,
         summary.session,
         summary.owner,
+        summary.wakes,
+        msgspec.json.encode(summary.awaits).decode(),
     )
 
 
@@ -57,8 +64,9 @@ class PostgresExecutions:
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
         narrowing, values = narrowed(query)
         where: LiteralString = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
+        order: LiteralString = "started DESC, execution DESC" if query.due is None else "wakes, execution"
         return await self._query(
-            f"SELECT {COLUMNS} FROM summaries {where} ORDER BY started DESC, execution DESC LIMIT %s",
+            f"SELECT {COLUMNS} FROM summaries {where} ORDER BY {order} LIMIT %s",
             [*values, query.limit],
         )
 
@@ -80,6 +88,8 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
         ("session = %s", query.session),
         ("owner = %s", query.owner),
         ("status = ANY(%s)", sorted(query.statuses) or None),
+        ("wakes <= %s", query.due),
+        ("awaits <> '[]' AND awaits ? %s", query.awaits),
     )
     for condition, value in wanted:
         if value is not None:
@@ -92,7 +102,9 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
 
 
 def summary_of(row: tuple[object, ...]) -> Summary:
-    execution, workflow, revision, status, started, updated, parent, session, owner = cast("SummaryRow", row)
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits = cast(
+        "SummaryRow", row
+    )
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -103,4 +115,6 @@ def summary_of(row: tuple[object, ...]) -> Summary:
         parent=None if parent is None else ExecutionId(parent),
         session=session,
         owner=owner,
+        wakes=None if wakes is None else Instant(wakes),
+        awaits=tuple(awaits),
     )

@@ -6,11 +6,11 @@ What a chain cannot tell is that rows were taken off its very end: compare with 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pointsman.journal.chain import first_hash, row_hash
 from pointsman.journal.faults import StoreFailed
-from pointsman.journal.packing import Form, blobs_behind, content_hash
+from pointsman.journal.packing import Form, content_hash, needed
 from pointsman.journal.sqlite.blobs import read_content
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK
 from pointsman.values import ExecutionId
@@ -61,11 +61,3 @@ def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
             continue
         if not true:
             yield f"blob {digest.hex()} is not what was written"
-
-
-def needed(form: int, data: bytes) -> Sequence[bytes] | None:
-    """The blobs behind stored bytes; None where the bytes are damaged, which their chain tells."""
-    try:
-        return blobs_behind(form, data)
-    except StoreFailed:
-        return None

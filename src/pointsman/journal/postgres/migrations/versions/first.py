@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import BYTEA, TSVECTOR
+from sqlalchemy.dialects.postgresql import BYTEA, JSONB, TSVECTOR
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
@@ -61,8 +61,11 @@ def make_journal() -> None:
         column("hash", BYTEA()),  # SHA-256 of the plain content
         column("form", sa.SmallInteger()),
         column("data", BYTEA()),
+        column("held_until", DOUBLE),  # unix seconds: kept so long for somebody who has not begun to use it
         key=("hash",),
     )
+    table("blob_uses", column("execution", NAME), column("hash", BYTEA()), key=("execution", "hash"))
+    op.create_index("blob_uses_by_hash", "blob_uses", ["hash"])
     table(
         "effects",
         column("execution", NAME),
@@ -86,8 +89,15 @@ def make_lists() -> None:
         sa.Column("parent", NAME),
         sa.Column("session", NAME),
         column("owner", NAME),
+        sa.Column("wakes", DOUBLE),  # unix seconds; NULL: nothing wakes it
+        column("awaits", JSONB()),
         key=("execution",),
     )
+    op.create_index(
+        "summaries_by_wake", "summaries", ["wakes", "execution"], postgresql_where=sa.text("wakes IS NOT NULL")
+    )
+    awaiting = sa.text("awaits <> '[]'")
+    op.create_index("summaries_by_awaited", "summaries", ["awaits"], postgresql_using="gin", postgresql_where=awaiting)
     op.create_index("summaries_by_start", "summaries", ["started", "execution"])
     op.create_index("summaries_by_status", "summaries", ["status", "started", "execution"])
     op.create_index("summaries_by_workflow", "summaries", ["workflow", "started", "execution"])
