@@ -16,6 +16,7 @@ from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
 from pointsman.journal.postgres.memories import PostgresMemories
 from pointsman.journal.postgres.migrating import prepare
+from pointsman.journal.postgres.removal import PostgresRemoval
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.postgres.sessions import PostgresSessions
 from pointsman.journal.postgres.summaries import PostgresExecutions
@@ -38,6 +39,7 @@ class PostgresStore:
         self.entries = PostgresEntries(connections)
         self.blobs = PostgresBlobs(connections, kept)
         self.effects = PostgresEffects(connections, self.blobs)
+        self.removal = PostgresRemoval(connections, self._appender)
 
     async def verify(self) -> list[str]:
         return await self._connections.read(find_damage)

@@ -26,12 +26,13 @@ from pointsman.values import ExecutionId
 TOGETHER_MAX: Final = 500
 """Requests in one statement: bounds what one commit can hold up."""
 HEADS: Final = """
-    SELECT e.execution, r.seq, r.hash FROM unnest(%b::text[]) AS e (execution)
-    CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.execution ORDER BY seq DESC LIMIT 1) AS r
+    SELECT e.id, e.no, r.seq, r.hash FROM executions AS e
+    CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.no ORDER BY seq DESC LIMIT 1) AS r
+    WHERE e.id = ANY(%b::text[])
 """
 STORED: Final = """
-    SELECT execution, seq, hash FROM rows JOIN unnest(%b::text[], %b::int4[]) AS g (execution, seq)
-    USING (execution, seq)
+    SELECT g.id, g.seq, r.hash FROM unnest(%b::text[], %b::int4[]) AS g (id, seq)
+    JOIN executions AS e USING (id) JOIN rows AS r ON r.execution = e.no AND r.seq = g.seq
 """
 Wrote: TypeAlias = Callable[[Sequence[ExecutionId]], None]
 
@@ -127,7 +128,10 @@ class Appender:
                 raise Torn from why
             # Alone, and still not whole: others have the first of its rows.
             raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
-        written: set[Place] = {(execution, seq) for execution, seq in sent.rows}
+        numbers = {head.no: execution for execution, head in group.heads.items()}
+        numbers.update((no, execution) for no, _, execution in sent.rows if execution is not None)
+        begun = {execution: no for no, _, execution in sent.rows if execution is not None}
+        written: set[Place] = {(numbers[no], seq) for no, seq, _ in sent.rows}
         lost = [row.place for row in group.rows if row.place not in written]
         if lost and sent.again:
             written |= await self._committed_before(group)
@@ -140,7 +144,7 @@ class Appender:
                 asked.refuse(self._fence.broken() if superseded else moved(asked.execution, asked.rows[0].seq, None))
         for execution, head in group.heads.items():
             if (execution, head.seq) in written:
-                self._heads.keep(execution, head)
+                self._heads.keep(execution, head._replace(no=begun.get(execution, head.no)))
             else:
                 self.forget(execution)
         self._kept.note(group.blobs)
@@ -165,7 +169,7 @@ async def read_heads(connection: Connection, executions: list[ExecutionId]) -> d
     """The ends of journals; an execution without rows is left out."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(HEADS, (executions,))
-    return {ExecutionId(execution): Head(seq, hashed) for execution, seq, hashed in await cursor.fetchall()}
+    return {ExecutionId(execution): Head(seq, hashed, no) for execution, no, seq, hashed in await cursor.fetchall()}
 
 
 async def read_hashes(connection: Connection, places: Sequence[Place]) -> dict[Place, bytes]:

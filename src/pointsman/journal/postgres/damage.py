@@ -17,7 +17,11 @@ from pointsman.journal.postgres.connections import Connection
 from pointsman.values import ExecutionId
 
 AT_A_TIME: Final = 500
-ROWS: Final = "SELECT execution, seq, at, shape, form, data, hash FROM rows ORDER BY execution, seq"
+ROWS: Final = """
+    SELECT e.id, r.seq, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r JOIN executions AS e ON e.no = r.execution
+    WHERE e.id NOT LIKE '/deleted/%' ORDER BY r.execution, r.seq
+"""
+STRAYS: Final = "SELECT count(*) FROM rows AS r WHERE NOT EXISTS (SELECT FROM executions WHERE no = r.execution)"
 PACKED: Final[tuple[tuple[str, LiteralString], ...]] = (
     ("rows", "SELECT form, data FROM rows WHERE form = ANY(%b::int2[])"),
     ("effects", "SELECT form, data FROM effects WHERE form = ANY(%b::int2[])"),
@@ -29,6 +33,9 @@ async def find_damage(connection: Connection) -> list[str]:
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         breaks = [line async for line in find_breaks(connection)]
+        strays = await (await connection.execute(STRAYS)).fetchone()
+        if strays is not None and strays[0]:
+            breaks.append(f"{strays[0]} rows belong to no execution")
         return [*breaks, *[line async for line in find_false_blobs(connection)]]
 
 

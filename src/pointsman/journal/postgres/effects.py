@@ -60,6 +60,13 @@ class PostgresEffects:
 
         return await self._connections.read(query)
 
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        async def query(connection: Connection) -> list[str]:
+            statement = "SELECT DISTINCT attempt FROM effects WHERE execution = %s ORDER BY attempt"
+            return [attempt for (attempt,) in await (await connection.execute(statement, (execution,))).fetchall()]
+
+        return await self._connections.read(query)
+
     async def close(self) -> None:
         await self._lane.close()
         await self._sender.close()

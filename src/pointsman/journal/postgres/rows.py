@@ -22,10 +22,13 @@ PAGE_BYTES: Final = 4 * 1024 * 1024
 PAGE: Final = """
     SELECT seq, at, shape, form, data FROM (
         SELECT seq, at, shape, form, data, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before
-        FROM (SELECT * FROM rows WHERE execution = %b AND seq > %b::int4 ORDER BY seq LIMIT %b::int4) AS near
+        FROM (
+            SELECT * FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %b) AND seq > %b::int4
+            ORDER BY seq LIMIT %b::int4
+        ) AS near
     ) AS sized WHERE before < %b::int8 ORDER BY seq
 """
-LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = %s"
+LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %s)"
 SEQ_MAX: Final = 2**31 - 1
 
 

@@ -33,6 +33,14 @@ class PostgresSessions:
 
         await self._connections.write(work)
 
+    async def forget(self, session: str) -> bool:
+        async def work(connection: Connection) -> bool:
+            await alone(connection, "session", session)
+            await connection.execute("DELETE FROM closed_sessions WHERE session = %s", (session,))
+            return (await connection.execute("DELETE FROM messages WHERE session = %s", (session,))).rowcount > 0
+
+        return await self._connections.write(work)
+
 
 async def load(connection: Connection, session: str) -> Conversation:
     messages = await said(connection, session, 0)

@@ -11,6 +11,10 @@ from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits"
+GIVEN: Final = (
+    "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
+    " g.awaits::jsonb"
+)
 TYPES: Final = (
     "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
     " %b::float8[], %b::text[]"

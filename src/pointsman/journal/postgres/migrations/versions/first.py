@@ -41,9 +41,14 @@ def upgrade() -> None:
 
 
 def make_journal() -> None:
+    op.create_table(
+        "executions",
+        sa.Column("no", sa.BigInteger(), sa.Identity(always=True), primary_key=True),
+        sa.Column("id", NAME, nullable=False, unique=True),  # /deleted/no: its number is never given again
+    )
     table(
         "rows",
-        column("execution", NAME),
+        column("execution", sa.BigInteger()),  # executions.no
         column("seq", sa.Integer()),
         column("at", DOUBLE),  # unix seconds
         column("shape", sa.Integer()),  # how many lifts existed when it was written
@@ -53,8 +58,9 @@ def make_journal() -> None:
         key=("execution", "seq"),
     )
     op.execute(
-        "CREATE VIEW journal AS SELECT execution, seq, to_timestamp(at) AS at,"
-        " CASE form WHEN 0 THEN convert_from(data, 'UTF8') END AS events FROM rows"
+        "CREATE VIEW journal AS SELECT e.id AS execution, r.seq, to_timestamp(r.at) AS at,"
+        " CASE r.form WHEN 0 THEN convert_from(r.data, 'UTF8') END AS events"
+        " FROM rows AS r JOIN executions AS e ON e.no = r.execution"
     )
     table(
         "blobs",
