@@ -1,0 +1,30 @@
+"""python -m tests.reliability.defective_victim DEFECT …: a victim that somebody must notice."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Final
+from unittest.mock import patch
+
+from pointsman.journal.sqlite.contents import SqliteEffects
+from pointsman.journal.sqlite.rows import SqliteJournal
+from tests.reliability.victim import live
+
+
+async def _nothing(*_: object, **__: object) -> None:
+    """Acknowledge, and write nothing."""
+
+
+async def _nothing_known(*_: object) -> dict[int, object]:
+    return {}
+
+
+DEFECTS: Final = {
+    "writes no rows": (SqliteJournal, "append", _nothing),
+    "asks for no recorded effects": (SqliteEffects, "recorded", _nothing_known),
+}
+
+if __name__ == "__main__":
+    with patch.object(*DEFECTS[sys.argv[1]]):
+        asyncio.run(live(sys.argv[2:]))

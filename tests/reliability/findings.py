@@ -1,0 +1,48 @@
+"""What an experiment of the scorecard is, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Tier: TypeAlias = Literal["pr", "long"]
+"""`pr`: before every change is taken, minutes on two cores · `long`: hours are allowed."""
+
+SEED: Final = 1
+
+
+class Finding(NamedTuple):
+    """What came of one experiment."""
+
+    figure: str
+    """The figures, in a few words."""
+    violations: tuple[str, ...] = ()
+    """What must not be, one line each, with whatever reproduces it. Empty: it holds."""
+
+    @property
+    def holds(self) -> bool:
+        return not self.violations
+
+
+class NotHere(Exception):
+    """This machine cannot run the experiment; the message says why."""
+
+
+class Row(NamedTuple):
+    """One experiment. `examine(size, seed)` is the same in the same place for the same arguments, as far as it can."""
+
+    name: str
+    experiment: str
+    must_show: str
+    sizes: Mapping[Tier, int]
+    unit: str
+    """What `sizes` counts."""
+    examine: Callable[[int, int], Finding]
+
+
+class OpenRow(NamedTuple):
+    """An experiment that needs a part which is not built yet."""
+
+    experiment: str
+    must_show: str
+    needs: str

@@ -1,0 +1,84 @@
+"""The scorecard as a page: the figure found per row, when, on which machine, with which versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.reliability.findings import Finding, OpenRow, Row, Tier
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "reliability.md"
+SHOWN_MAX: Final = 10
+COMMANDS: Final[dict[Tier, str]] = {"pr": "make reliability", "long": "make soak"}
+
+
+class Result(NamedTuple):
+    """One row and what became of it."""
+
+    row: Row
+    size: int
+    seconds: float
+    finding: Finding | None = None
+    missing: str = ""
+    """Why it could not run here."""
+
+    @property
+    def verdict(self) -> str:
+        if self.finding is None:
+            return f"not run: {self.missing}"
+        return "holds" if self.finding.holds else f"**broken** ({len(self.finding.violations)})"
+
+
+def machine() -> str:
+    """Processors, system and versions, without a name of the machine."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("pointsman", "msgspec"))
+    return (
+        f"{os.cpu_count()} cores {platform.machine()}, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {libraries}"
+    )
+
+
+def line_of(result: Result) -> str:
+    """One row for the terminal."""
+    figure = result.finding.figure if result.finding is not None else ""
+    name, size, unit = result.row.name, result.size, result.row.unit
+    return f"{name:<14} {size:>7} {unit:<12} {result.seconds:6.1f} s  {result.verdict}  {figure}"
+
+
+def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, tier: Tier, seed: int) -> str:
+    """The whole page, as Markdown."""
+    lines = [
+        "# Reliability scorecard",
+        "",
+        "Experiments that try to lose, repeat or corrupt something, and what they found. Written by",
+        f"`{COMMANDS[tier]}`; do not edit. [How it is made](../how-to/reliability.md).",
+        "",
+        f"- when: {datetime.now(UTC):%Y-%m-%d}",
+        f"- where: {machine()}",
+        f"- seed: {seed}",
+        "",
+        "| experiment | size | must show | found | verdict |",
+        "|---|---|---|---|---|",
+    ]
+    for result in results:
+        row = result.row
+        figure = result.finding.figure if result.finding is not None else ""
+        lines.append(f"| {row.experiment} | {result.size} {row.unit} | {row.must_show} | {figure} | {result.verdict} |")
+    lines += ["", "## Not built yet", "", "| experiment | must show | comes with |", "|---|---|---|"]
+    lines += [f"| {one.experiment} | {one.must_show} | {one.needs} |" for one in still_open]
+    return "\n".join(lines) + "\n"
+
+
+def complaints(result: Result) -> list[str]:
+    """What is broken, and how to see it again."""
+    if result.finding is None or result.finding.holds:
+        return []
+    shown = result.finding.violations[:SHOWN_MAX]
+    more = len(result.finding.violations) - len(shown)
+    return [f"{result.row.name}: {one}" for one in shown] + ([f"… and {more} more"] if more else [])

@@ -1,0 +1,138 @@
+"""Deterministic simulation: per seed three random graphs, driven through every mishap we know, held to the laws."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from random import Random
+from typing import Final, NamedTuple
+
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.testing.graphs import INPUT, perform
+from pointsman.testing.simulation import Outcome, Simulation
+from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, plan_for, run, told
+from tests.reliability.findings import Finding
+from tests.reliability.rare_states import RARE, seen_in
+from tests.reliability.rough import rough_for
+from tests.reliability.storms import Stormy, cancelled_at, taken_up_again
+
+SEEDS_FOR_ALL_STATES: Final = 200
+"""From so many seeds on every rare state must have been seen."""
+SPLIT_FROM: Final = 50
+"""From so many seeds on it is worth starting processes."""
+
+
+class Seen(NamedTuple):
+    """What some seeds gave."""
+
+    states: frozenset[str]
+    executions: int
+    rows: int
+    violations: tuple[str, ...]
+
+
+class Tally:
+    """Counts executions, and what was seen in them."""
+
+    def __init__(self) -> None:
+        self.states: set[str] = set()
+        self.executions = 0
+        self.rows = 0
+
+    def count(self, outcome: Outcome) -> Outcome:
+        self.executions += 1
+        self.rows += len(outcome.rows)
+        self.states |= seen_in(outcome.rows)
+        return outcome
+
+
+def plans_of(number: int) -> Iterator[tuple[str, Plan]]:
+    """The graphs of one seed: tame (its outcome is one), rough (races by its meaning), a net without structure."""
+    found = {"tame": plan_for(number, 7), "rough": rough_for(number), "net": net_for(number)}
+    yield from ((name, plan) for name, plan in found.items() if plan is not None)
+
+
+def must_survive_storms(plan: Plan, number: int, tally: Tally, *, tame: bool) -> None:
+    """A crash at every boundary, and rivals, change nothing of what comes out."""
+    world = Stormy(plan, number, rivals=number % 2 == 0)
+    outcome = tally.count(world.run(INPUT))
+    if world.rows_of_rivals:
+        tally.states.add("a rival appends first")
+    if outcome.state.status == "running":
+        hold(any(at.gate is not None for at in outcome.state.steps.values()), "stands still, and nobody is asked")
+        tally.states.add("a gate whose person never comes")
+        return
+    must_end(outcome)
+    must_settle_once(outcome)
+    if tame:
+        hold(told(outcome) == told(run(plan, 0, wild=False, checked=False)), "a storm changed the outcome")
+
+
+def must_end_when_cancelled(plan: Plan, number: int, tally: Tally) -> None:
+    """After a cancellation at any row nothing happens any more, whatever reports late."""
+    rows = 1 + Random(number).randrange(30)
+    outcome, after = cancelled_at(plan, number, rows)
+    tally.count(outcome)
+    hold(outcome.state.ended, f"cancelled after row {rows} and {outcome.status}")
+    hold(after == 0, f"{after} rows after the cancellation behind row {rows}")
+    must_settle_once(outcome)
+
+
+def must_be_taken_up(plan: Plan, number: int, tally: Tally) -> None:
+    outcome = tally.count(taken_up_again(plan, number))
+    must_end(outcome)
+
+
+def must_pause_anywhere(plan: Plan, number: int, tally: Tally) -> None:
+    """Paused after any row, under crashes; then it goes on and ends."""
+    world = Simulation(plan, number, work=perform, chance_of_crash=0.3)
+    world.run_rows(INPUT, 1 + number % 11)
+    if world.state.status == "running":
+        world.tell(PauseRequested())
+        world.go_on()
+        world.tell(ResumeRequested())
+    must_end(tally.count(world.go_on()))
+
+
+def examine_seed(number: int, tally: Tally) -> None:
+    """Hold everything for one seed. Raises `LawBroken`, or whatever a bug raises."""
+    hunt(range(number, number + 1))
+    for name, plan in plans_of(number):
+        must_survive_storms(plan, number, tally, tame=name == "tame")
+        must_end_when_cancelled(plan, number, tally)
+        must_be_taken_up(plan, number, tally)
+        must_pause_anywhere(plan, number, tally)
+
+
+def examine_seeds(numbers: range) -> Seen:
+    """All of them, whatever some of them break."""
+    tally, violations = Tally(), list[str]()
+    for number in numbers:
+        try:
+            examine_seed(number, tally)
+        except Exception as why:
+            violations.append(f"seed {number}: {type(why).__name__}: {str(why)[:300]} (--seed {number} --size 1)")
+    return Seen(frozenset(tally.states), tally.executions, tally.rows, tuple(violations))
+
+
+def examine(size: int, seed: int) -> Finding:
+    """So many seeds from `seed` on, on all cores."""
+    numbers = range(seed, seed + size)
+    if size < SPLIT_FROM:
+        parts = [examine_seeds(numbers)]
+    else:
+        workers = os.cpu_count() or 1
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            parts = list(pool.map(examine_seeds, [numbers[start::workers] for start in range(workers)]))
+    violations = [line for part in parts for line in part.violations]
+    states = frozenset[str]().union(*(part.states for part in parts))
+    if size >= SEEDS_FOR_ALL_STATES:
+        violations += [f"never seen: {state}" for state in sorted(RARE - states)]
+    executions, rows = sum(part.executions for part in parts), sum(part.rows for part in parts)
+    figure = (
+        f"{executions} executions, {rows} rows, {len(violations)} violations, {len(states)} of {len(RARE)} rare states"
+    )
+    return Finding(figure, tuple(violations))

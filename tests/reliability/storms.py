@@ -1,0 +1,111 @@
+"""Worlds in which everything goes wrong at once: a crash at every boundary, rival drivers, people who never come.
+
+crash before every append   what was decided is lost, the row was never written
+crash after every append    the row is there, nothing of what it asked was carried out
+rival                       another driver of the same execution appends first: ours is refused and begins anew
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.decide import decide
+from pointsman.engine.outstanding import outstanding
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested
+from pointsman.engine.state import Gate
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError
+from pointsman.ports import Row
+from pointsman.testing.graphs import INPUT, perform
+from pointsman.testing.simulation import (
+    ANSWERS,
+    LawBroken,
+    Outcome,
+    Simulation,
+    first_option,
+    refolded,
+    stored,
+)
+
+RIVAL_CHANCE = 0.15
+
+
+class Stormy(Simulation):
+    """Crashes before and after every append; now and then a rival is faster."""
+
+    def __init__(self, plan: Plan, seed: int, *, rivals: bool = False) -> None:
+        super().__init__(plan, seed, work=perform, answer=self._perhaps)
+        self._fell: set[int] = set()
+        self._rivals = rivals
+        self.rows_of_rivals = 0
+
+    def tell(self, report: Report) -> None:
+        before = len(self.rows)
+        if before not in self._fell:
+            self._fell.add(before)
+            with suppress(CallerError):
+                decide(self.plan, self.state, report, self.now)
+            self.crash()
+            if isinstance(report, ANSWERS):
+                return  # Its answer is asked for again.
+        elif self._rivals and self._happens(RIVAL_CHANCE) and self._rival_appends():
+            self.crash()  # Ours is refused: the number of its row is taken.
+            if isinstance(report, ANSWERS):
+                return
+        super().tell(report)
+        if len(self.rows) > before:
+            self.crash()
+
+    def _rival_appends(self) -> bool:
+        """A driver that read the same rows performs what is outstanding, and is faster."""
+        state = refolded(self.state.id, self.rows)
+        owed = [command for command in outstanding(self.plan, state) if isinstance(command, Execute)]
+        if not owed:
+            return False
+        decision = decide(self.plan, state, self.work(self.random.choice(owed)), self.now)
+        if not decision.events:
+            raise LawBroken("an attempt that is outstanding was not waited for")
+        self.rows.append(stored(Row(state.seq, state.at, decision.events)))
+        self.rows_of_rivals += 1
+        return True
+
+    def _perhaps(self, step: Step, gate: Gate) -> GateAnswered | None:
+        """Some people never answer; then the gate's time runs out, if it has one."""
+        return None if self.seed % 5 == 0 and len(step.node) % 2 else first_option(step, gate)
+
+
+def stormy(plan: Plan, seed: int, *, rivals: bool = False) -> Outcome:
+    return Stormy(plan, seed, rivals=rivals).run(INPUT)
+
+
+def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
+    """Cancelled after so many rows, and then everything that was under way reports all the same. Rows after it."""
+    simulation = Simulation(plan, seed, work=perform)
+    simulation.run_rows(INPUT, rows)
+    late = [command for command in outstanding(plan, simulation.state) if isinstance(command, Execute)]
+    if simulation.state.ended:
+        return simulation.outcome, 0
+    simulation.tell(CancelRequested(by="somebody"))
+    until = len(simulation.rows)
+    simulation.crash()
+    for command in late:
+        simulation.tell(perform(command))
+    simulation.go_on()
+    return simulation.outcome, len(simulation.rows) - until
+
+
+def taken_up_again(plan: Plan, seed: int) -> Outcome:
+    """A failed execution is retried, an interrupted one gets a higher limit: at most twice."""
+    simulation = Simulation(plan, seed, work=perform, chance_of_crash=0.1, chance_of_duplicate=0.2)
+    simulation.run(INPUT)
+    for turn in (1, 2):
+        if simulation.state.status == "failed":
+            simulation.tell(RetryRequested())
+        elif simulation.state.status == "interrupted":
+            simulation.tell(ResumeRequested(limits={"steps": 60.0 + 20 * turn}))
+        else:
+            break
+        simulation.go_on()
+    return simulation.outcome

@@ -1,0 +1,17 @@
+"""Every row of the scorecard holds, in the size of the PR tier; and every row can fail (see `test_planted_defects`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.reliability.findings import SEED, NotHere, Row
+from tests.reliability.scorecard import ROWS
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_row_of_the_scorecard_holds(row: Row) -> None:
+    try:
+        finding = row.examine(row.sizes["pr"], SEED)
+    except NotHere as why:
+        pytest.skip(str(why))
+    assert list(finding.violations) == [], finding.figure

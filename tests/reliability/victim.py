@@ -1,0 +1,73 @@
+"""python -m tests.reliability.victim STORE WORLD LOAD COUNT: takes up what is unfinished, starts more, answers gates.
+
+It says on its output, one line each and only once it is true: `started ID`, `answered ID`, `ended ID STATUS`, and
+`over` when COUNT executions have been started and nothing is unfinished. Then it ends; usually it is killed before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+from pointsman import Pointsman
+from pointsman.app.executions import Execution
+from pointsman.journal.records import ExecutionQuery
+from tests.reliability.workload import AT_ONCE, EFFECT_S, INPUT, OF, Load, charging, script, workflow
+
+UNFINISHED: Final = frozenset({"pending", "running", "waiting"})
+EVERYTHING: Final = 1_000_000
+
+
+def say(line: str) -> None:
+    """In one write, past every buffer: what was said is heard even if this process dies now."""
+    os.write(1, f"{line}\n".encode())
+
+
+class Victim:
+    """One process under load."""
+
+    def __init__(self, pointsman: Pointsman, load: Load, count: int) -> None:
+        self.pointsman = pointsman
+        self.load: Load = load
+        self.count = count
+        self.places = asyncio.Semaphore(AT_ONCE[load])
+
+    async def run(self) -> None:
+        known = await self.pointsman.executions(ExecutionQuery(limit=EVERYTHING))
+        unfinished = [one.execution for one in known if one.status in UNFINISHED]
+        say("ready")
+        async with asyncio.TaskGroup() as group:
+            for execution in unfinished:
+                await self.places.acquire()
+                group.create_task(self.finish(await self.pointsman.open(execution)))
+            for number in range(len(known), self.count):
+                await self.places.acquire()
+                kinds = OF[self.load]
+                execution = await self.pointsman.start(workflow(kinds[number % len(kinds)]), INPUT)
+                say(f"started {execution.id}")
+                group.create_task(self.finish(execution))
+        say("over")
+
+    async def finish(self, execution: Execution) -> None:
+        try:
+            while (status := await execution.settled()) == "waiting":
+                await execution.answer("ask", "yes", by="somebody")
+                say(f"answered {execution.id}")
+            say(f"ended {execution.id} {status}")
+        finally:
+            self.places.release()
+
+
+async def live(words: list[str]) -> None:
+    """STORE WORLD LOAD COUNT."""
+    store, world, load, count = words[0], Path(words[1]), cast("Load", words[2]), int(words[3])
+    tools = [charging(world, EFFECT_S[load])]
+    async with Pointsman(store, tools=tools, script=script(), model="scripted") as pointsman:
+        await Victim(pointsman, load, count).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(live(sys.argv[1:]))
