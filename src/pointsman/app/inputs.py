@@ -37,7 +37,7 @@ def input_for(workflow: Workflow, given: Json) -> JsonObject:
     defaults = _defaults(workflow)
     found = {**{name: value for name, value in defaults.items() if name not in found}, **found}
     if schema is not None:
-        _check(found, schema)
+        check_input(found, schema)
     return found
 
 
@@ -79,7 +79,8 @@ def _defaults(workflow: Workflow) -> JsonObject:
     return {}
 
 
-def _check(found: JsonObject, schema: JsonObject) -> None:
+def check_input(found: JsonObject, schema: JsonObject) -> None:
+    """Raises `InputInvalid` naming the fields that do not fit."""
     try:
         validator = jsonschema_rs.validator_for(schema)
         errors = list(validator.iter_errors(found))

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-import time
-from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from pointsman.app.bulletins import bulletins, observability_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
+from pointsman.app.identity import new_id
 from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
+from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.sources import Workflow, invalid
 from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
 from pointsman.definition.workflow import Workflow as Definition
+from pointsman.engine.moving import Misfit
+from pointsman.engine.replaying import Replay
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError
@@ -213,11 +215,7 @@ class Pointsman:
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id.
         """
-        revision = 0
-        if isinstance(workflow, str):
-            _, revision = await self.library.saved(workflow)
-            workflow = await self.source(workflow)
-        definition = await self.runnable(workflow, lenient=lenient)
+        definition, revision = await self._definition(workflow, lenient=lenient)
         given = input_for(definition, input)
         history: tuple[Json, ...] = ()
         if session is not None:
@@ -239,22 +237,22 @@ class Pointsman:
         driver = await self.runtime.start(execution if execution is not None else new_id(), plan, report)
         return Execution(self.runtime, driver)
 
+    async def _definition(self, workflow: Workflow | str, *, lenient: bool = False) -> tuple[Definition, int]:
+        """What runs, and the saved revision it is; 0 for a document."""
+        if not isinstance(workflow, str):
+            return await self.runnable(workflow, lenient=lenient), 0
+        _, revision = await self.library.saved(workflow)
+        return await self.runnable(await self.source(workflow), lenient=lenient), revision
+
     async def _options(self, definition: Definition, revision: int, history: Sequence[Json]) -> JsonObject:
-        options: JsonObject = {}
-        if revision:
-            options["revision"] = revision
+        options = await self.library.options(definition, revision)
         model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
         if model is not None:
             options["model"] = model
         if self.script is not None:
             options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
-        pins = await self.library.pins(definition)
-        if pins:
-            options["pins"] = pins
         if is_conversational(definition):
             options["history"] = len(history)
-        if definition.config is not None and definition.config.observability is not None:
-            options["observability"] = definition.config.observability
         return options
 
     async def schedule(
@@ -287,6 +285,23 @@ class Pointsman:
         """
         await self._take_up_script(ExecutionId(execution))
         return Execution(self.runtime, await self.runtime.open(ExecutionId(execution)))
+
+    @property
+    def lives(self) -> Lives:
+        """Copies, moves and replays of executions."""
+        return Lives(self.runtime, self.library, self._definition, self._take_up_script)
+
+    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
+        """A new execution that begins as a copy of another one, up to a row or a step. See `Lives.fork`."""
+        return await self.lives.fork(execution, **how)
+
+    async def move(self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "") -> list[Misfit]:
+        """Let an execution that stands still go on with another definition. See `Lives.move`."""
+        return await self.lives.move(execution, to, check_only=check_only, by=by)
+
+    async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
+        """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
+        return await self.lives.replay(execution, against=against)
 
     async def reach(self, execution: str) -> Execution:
         """An execution to be told something (cancel, pause) without taking it up: nothing of it runs here."""
@@ -353,13 +368,3 @@ class Pointsman:
         await self.store.sessions.append(state.session, tuple(messages[known:]), after=known)
         if state.closes_session:
             await self.store.sessions.close(state.session)
-
-
-def new_id() -> ExecutionId:
-    """`exec-` and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
-    raw = int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
-    return ExecutionId("exec-" + b32encode(raw).decode().rstrip("=").lower().translate(_SORTABLE))
-
-
-_SORTABLE = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")
-"""Base 32 letters in the order of their values (Crockford's), so that ids sort by time."""

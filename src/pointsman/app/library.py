@@ -95,14 +95,7 @@ class Library:
         if found is not None:
             self._plans.move_to_end(key)
             return found
-        data = await self._store.blobs.get(definition)
-        if data is None:
-            raise DefinitionGone(
-                f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
-            )
-        workflow, problems = Workflow.from_document(msgspec.json.decode(data))
-        if workflow is None:
-            raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+        workflow = await self.kept(definition)
         plan = compile_workflow(
             workflow,
             agents=self.agents,
@@ -114,6 +107,18 @@ class Library:
         if len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
         return plan
+
+    async def kept(self, definition: str) -> Workflow:
+        """A kept definition by its digest. Raises `DefinitionGone`."""
+        data = await self._store.blobs.get(definition)
+        if data is None:
+            raise DefinitionGone(
+                f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
+            )
+        workflow, problems = Workflow.from_document(msgspec.json.decode(data))
+        if workflow is None:
+            raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+        return workflow
 
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A saved workflow by `id`, `id@revision` or `id@semver`, and its revision. Raises `UnknownWorkflow`."""
@@ -142,6 +147,16 @@ class Library:
             pinned[reference] = {"definition": await self.keep(found), "revision": revision}
             waiting += _called(found)
         return pinned
+
+    async def options(self, workflow: Workflow, revision: int) -> JsonObject:
+        """The options of an execution that its definition gives: its revision, its pins, what its feed shows."""
+        options: JsonObject = {"revision": revision} if revision else {}
+        pins = await self.pins(workflow)
+        if pins:
+            options["pins"] = pins
+        if workflow.config is not None and workflow.config.observability is not None:
+            options["observability"] = workflow.config.observability
+        return options
 
     async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
         """The plan of a sub-workflow as its parent pinned it."""

@@ -1,4 +1,4 @@
-"""Commands that drive executions: run, answer, resume, retry, signal. All go on to the end or to an open gate."""
+"""Commands that drive executions: run, answer, resume, signal. All go on to the end or to an open gate."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def answer(
         await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key)
         return taken
 
-    return _take_up(begin, options)
+    return take_up(begin, options)
 
 
 @click.command()
@@ -198,17 +198,18 @@ def resume(execution: str, *, limits: tuple[tuple[str, str], ...], **options: Un
 
     Finished steps are not repeated. One that waits at a gate goes on with `answer`.
     """
-    raised = {name: _number(name, text) for name, text in limits}
+    raised = {name: number_of(name, text) for name, text in limits}
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
         await taken.resume(limits=raised)
         return taken
 
-    return _take_up(begin, options)
+    return take_up(begin, options)
 
 
-def _number(name: str, text: str) -> float:
+def number_of(name: str, text: str) -> float:
+    """A limit given on the command line."""
     try:
         number = float(text)
     except ValueError:
@@ -216,20 +217,6 @@ def _number(name: str, text: str) -> float:
     if not 0 < number < float("inf"):
         raise click.BadParameter(f"{name}={text!r} is not a number above 0.", param_hint="--limit")
     return number
-
-
-@click.command()
-@click.argument("execution", shell_complete=complete_execution)
-@driving_options
-def retry(execution: str, **options: Unpack[Driving]) -> int:
-    """Try the step again that failed an execution, and go on from there."""
-
-    async def begin(app: Pointsman) -> Execution:
-        taken = await app.open(execution)
-        await taken.retry()
-        return taken
-
-    return _take_up(begin, options)
 
 
 @click.command()
@@ -247,10 +234,11 @@ def signal(execution: str, name: str, json_: str, **options: Unpack[Driving]) ->
             say(f"note: no step waits for the event {name!r}")
         return taken
 
-    return _take_up(begin, options)
+    return take_up(begin, options)
 
 
-def _take_up(begin: Begin, options: Driving) -> int:
+def take_up(begin: Begin, options: Driving) -> int:
+    """Take an execution up, or begin one, and drive it as far as it goes; the exit code."""
     app = installation(options["store"], model=options["model"], script=options["script"])
     return go(
         follow(

@@ -37,6 +37,7 @@ from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
     DelegationRequested,
+    Delivered,
     EventReceived,
     ForkRequested,
     GateAnswered,
@@ -52,7 +53,17 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.wait_events import EventTaken, GateClosed, GateDelegated, GateOpened, GateVoted, TimerRang, Warned
+from pointsman.engine.wait_events import (
+    ChildStopAsked,
+    EventTaken,
+    GateClosed,
+    GateDelegated,
+    GateOpened,
+    GateVoted,
+    OrdersDelivered,
+    TimerRang,
+    Warned,
+)
 from pointsman.values import JsonObject
 
 WORK: Final = "work"
@@ -149,8 +160,20 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return _said_at_gate(state, first)
         case TimerRang(timer=timer):
             return TimerFired(timer=timer)
-        case EventTaken(name=name, data=data, by=by):
-            return EventReceived(name=name, data=data, by=by)
+        case EventTaken(name=name, data=data, by=by, key=key):
+            return EventReceived(name=name, data=data, by=by, key=key)
+        case OrdersDelivered(orders=orders):
+            return Delivered(orders=orders)
+        case StepCancelled() | BranchSettled() | ChildStopAsked() | ExecutionCancelled():
+            last = events[-1]
+            return CancelRequested(reason=last.reason, by=last.by) if isinstance(last, ExecutionCancelled) else None
+        case _:
+            return _wanted(first, events)
+
+
+def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
+    """What people want of the execution as a whole."""
+    match first:
         case ExecutionPaused(by=by):
             return PauseRequested(by=by)
         case LimitsRaised(limits=limits):
@@ -161,11 +184,8 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return RetryRequested(by=by)
         case Forked():
             return _fork(first, events)
-        case ExecutionMoved(definition=definition, options=options, by=by):
-            return MoveRequested(definition=definition, options=options, by=by)
-        case StepCancelled() | BranchSettled() | ExecutionCancelled():
-            last = events[-1]
-            return CancelRequested(reason=last.reason, by=last.by) if isinstance(last, ExecutionCancelled) else None
+        case ExecutionMoved():
+            return _move(first)
         case _:
             return None
 
@@ -203,6 +223,10 @@ def _start(first: ExecutionStarted) -> Start:
     )
 
 
+def _move(event: ExecutionMoved) -> MoveRequested:
+    return MoveRequested(definition=event.definition, options=event.options, by=event.by)
+
+
 def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
     raised = [event.limits for event in events if isinstance(event, LimitsRaised)]
     return ForkRequested(
@@ -213,5 +237,6 @@ def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
         input=first.input,
         session=first.session,
         limits=raised[0] if raised else {},
+        onto=next((_move(event) for event in events if isinstance(event, ExecutionMoved)), None),
         by=first.by,
     )

@@ -11,7 +11,7 @@ To run a step again, the report of the row in which it began is decided once mor
 
 from __future__ import annotations
 
-from pointsman.engine import limits, requests
+from pointsman.engine import limits, moving, requests
 from pointsman.engine.desk import Desk
 from pointsman.engine.editing import check_edits
 from pointsman.engine.facts import Edit
@@ -27,8 +27,9 @@ def fork(desk: Desk, report: ForkRequested) -> None:
     given = report.input or {}
     edits = (*(Edit((name,), value) for name, value in given.items()), *report.edits)
     check_edits(desk, edits)
+    if report.onto is not None:
+        moving.check_fits(desk.plan, state)
     stands, failed = state.stands_still, state.status == "failed"
-    asked = outstanding(desk.plan, state)
     desk.emit(
         Forked(
             origin=report.origin,
@@ -40,11 +41,13 @@ def fork(desk: Desk, report: ForkRequested) -> None:
             by=report.by,
         )
     )
+    if report.onto is not None:
+        moving.settle_in(desk, report.onto)
     if failed:
         requests.retry(desk, RetryRequested(by=report.by))
         return
     if state.status != "interrupted":  # else they are asked for on resumption
-        desk.commands += asked
+        desk.commands += outstanding(desk.plan, state)
     if stands:
         requests.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
         return

@@ -48,10 +48,16 @@ def move(desk: Desk, report: MoveRequested) -> None:
             f"an execution that is {state.status} and works cannot be moved",
             hint="Pause it, or wait until it waits, failed or was interrupted.",
         )
-    found = [*misfits(desk.plan, state)]
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+    settle_in(desk, report)
+    if state.status == "running":
+        limits.watch(desk)
+        for key in state.scopes:
+            desk.touched[key] = None
+
+
+def settle_in(desk: Desk, report: MoveRequested) -> None:
+    """From here on the plan of the desk counts. Raises `MoveRefused`."""
+    check_fits(desk.plan, desk.state)
     desk.emit(
         ExecutionMoved(
             workflow=desk.plan.workflow,
@@ -61,10 +67,14 @@ def move(desk: Desk, report: MoveRequested) -> None:
             by=report.by,
         )
     )
-    if state.status == "running":
-        limits.watch(desk)
-        for key in state.scopes:
-            desk.touched[key] = None
+
+
+def check_fits(plan: Plan, state: ExecutionState) -> None:
+    """Raises `MoveRefused` where something under way has no place in the plan."""
+    found = [*misfits(plan, state)]
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
 
 
 def may_move(state: ExecutionState) -> bool:

@@ -7,9 +7,9 @@ Of rows that do not hold all of their report nothing can be asked; they are fold
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ from pointsman.engine.causes import report_of
 from pointsman.engine.decide import decide
 from pointsman.engine.events import Event, StepPassed, StepStarted
 from pointsman.engine.fold import begin_row, fold
-from pointsman.engine.life_events import Forked
+from pointsman.engine.life_events import ExecutionMoved, ExecutionStarted, Forked
 from pointsman.engine.moving import Misfit, misfits
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Report
@@ -26,6 +26,9 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import NoSuchStep, Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json
+
+Plans: TypeAlias = Callable[[str], Plan]
+"""Finds the plan of a definition by its digest."""
 
 BEGUN: Final = (StepStarted, StepPassed)
 
@@ -72,16 +75,17 @@ class Replay(Struct):
 
 
 def replay(
-    plan: Plan, execution: str, rows: Sequence[Recorded], *, other: bool = False, differences_max: int = 100
+    plans: Plans, execution: str, rows: Sequence[Recorded], *, other: bool = False, differences_max: int = 100
 ) -> Replay:
-    """Decide every row again. `other`: the plan is not the one they were decided with; the first row at which what is
-    under way has no place in it is the last one looked at.
+    """Decide every row again. `other`: not with the plans they were decided with; then the first row at which what is
+    under way has no place is the last one looked at.
     """
     found = Replay(ExecutionState(execution))
     owners = _owners(execution, rows)
     for number, row in enumerate(rows):
         found.state.id = owners[number]
         found.rows = row.seq
+        plan = plans(_definition(found.state, row))
         unfit = [_unfit(row, one) for one in misfits(plan, found.state)] if other else []
         if unfit:
             found.differences += unfit
@@ -98,6 +102,12 @@ def replay(
         if len(found.differences) >= differences_max:
             break
     return found
+
+
+def _definition(state: ExecutionState, row: Recorded) -> str:
+    """What a row was decided with: one that moves the execution, with where it moves to."""
+    chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMoved)]
+    return chosen[0] if chosen else state.definition
 
 
 def _owners(execution: str, rows: Sequence[Recorded]) -> list[str]:

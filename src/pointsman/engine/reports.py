@@ -172,6 +172,14 @@ class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", o
     by: str = ""
 
 
+class MoveRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
+    """Go on with another definition: that of the plan with which this report is decided."""
+
+    definition: str
+    options: JsonObject = {}
+    by: str = ""
+
+
 class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omit_defaults=True):
     """The rows so far are a copy of another execution's: go on with them as an execution of one's own."""
 
@@ -184,14 +192,8 @@ class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omi
     edits: tuple[Edit, ...] = ()
     session: str | None = None
     limits: dict[str, float] = {}
-    by: str = ""
-
-
-class MoveRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
-    """Go on with another definition: that of the plan with which this report is decided."""
-
-    definition: str
-    options: JsonObject = {}
+    onto: MoveRequested | None = None
+    """Another definition to go on with."""
     by: str = ""
 
 

@@ -22,7 +22,7 @@ from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Work
-from pointsman.engine.reports import Delivered, Report, Start, TimerFired, WorkDone, WorkFailed
+from pointsman.engine.reports import Delivered, MoveRequested, Report, Start, TimerFired, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import EngineBug, PointsmanError
@@ -146,6 +146,15 @@ class Driver:
     def committing(self) -> int:
         """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
         return self.commits.behind
+
+    async def move(self, plan: Plan, report: MoveRequested) -> None:
+        """Go on with another plan. Raises what deciding raises; then nothing has changed."""
+        was, self.plan = self.plan, plan
+        try:
+            await self.deliver(report)
+        except BaseException:
+            self.plan = was
+            raise
 
     def recover(self) -> None:
         """Ask again for everything that was asked and not answered before this process began."""

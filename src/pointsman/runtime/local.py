@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b32encode
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 from typing import Final, Protocol, TypeAlias
@@ -20,16 +20,19 @@ from pointsman.engine.commands import Order, Publish, StartChild, StopChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, ChildEnded, EventReceived, Start, Usage
+from pointsman.engine.reports import CancelRequested, ChildEnded, EventReceived, ForkRequested, Start, Usage
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.store import Effects, Ledger, Store
-from pointsman.ports import Clock, Memory
+from pointsman.ports import Clock, Memory, Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.world import ExecutorsFor
 from pointsman.values import ExecutionId, JsonObject
+
+COPIED_AT_ONCE: Final = 256
+"""Rows of another execution that are under way to the store at a time."""
 
 CHILD_DEPTH_MAX: Final = 16
 """Sub-workflows inside sub-workflows: deeper is a recursion without end."""
@@ -73,6 +76,16 @@ class Making:
         self.wanted = 0
 
 
+def folded(execution: str, rows: Iterable[Row]) -> ExecutionState:
+    """The state that rows mean."""
+    state = ExecutionState(execution)
+    for row in rows:
+        begin_row(state, row.seq, row.at)
+        for event in row.events:
+            fold(state, event)
+    return state
+
+
 class LocalRuntime:
     """Runs executions in this process."""
 
@@ -110,6 +123,19 @@ class LocalRuntime:
     async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
         """Begin. Returns when the start is durable."""
         driver = Driver(execution, plan, ExecutionState(execution), self)
+        self.drivers[execution] = driver
+        try:
+            await driver.deliver(report)
+        except BaseException:
+            self.drivers.pop(execution, None)
+            raise
+        return driver
+
+    async def adopt(self, execution: ExecutionId, plan: Plan, rows: Sequence[Row], report: ForkRequested) -> Driver:
+        """Begin with a copy of rows. Lists know of it once its own first row is durable; before that nobody does."""
+        for first in range(0, len(rows), COPIED_AT_ONCE):
+            await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
+        driver = Driver(execution, plan, folded(execution, rows), self)
         self.drivers[execution] = driver
         try:
             await driver.deliver(report)

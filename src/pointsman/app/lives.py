@@ -1,0 +1,96 @@
+"""The life of executions beyond one run: copies of them, other definitions for them, their journals decided again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, TypedDict, Unpack
+
+from pointsman.app.executions import Execution
+from pointsman.app.forking import Changes, at_row, before_step, fork, rows_of
+from pointsman.app.library import Library
+from pointsman.app.moving import move, onto_definition
+from pointsman.app.replays import replay_rows
+from pointsman.app.sources import Workflow
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.engine.moving import Misfit
+from pointsman.engine.replaying import Replay
+from pointsman.engine.reports import MoveRequested
+from pointsman.engine.state import ExecutionState
+from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.values import ExecutionId, Json, JsonObject
+
+Define: TypeAlias = Callable[[Workflow | str], Awaitable[tuple[Definition, int]]]
+"""What runs of a document or a saved workflow, and the saved revision it is."""
+
+TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
+"""Gets what an execution was started with (its script) at hand."""
+
+
+class ForkOptions(TypedDict, total=False):
+    """How a fork differs from its origin."""
+
+    at: int | None
+    """The last row that is taken over; absent: all of them."""
+    before: str | None
+    """A step to run again: a node, or a step's text. Everything that led to it is taken over."""
+    set: Mapping[str, Json]
+    """Data that change, by path; `each[1.0]/a.b` is inside an open branch."""
+    input: JsonObject | None
+    """Fields of the input that change."""
+    session: str | None
+    """The conversation it belongs to; absent: to none."""
+    limits: Mapping[str, float]
+    """Limits that are raised, where its origin was stopped by one."""
+    to: Workflow | str | None
+    """The definition it goes on with."""
+    by: str
+
+
+class Lives:
+    """The verbs over executions that have a past."""
+
+    def __init__(self, runtime: LocalRuntime, library: Library, define: Define, take_up: TakeUp) -> None:
+        self.runtime = runtime
+        self.library = library
+        self._define = define
+        self._take_up = take_up
+
+    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
+        """A new execution that begins as a copy of another one and goes on by itself: what was open runs again.
+
+        Where any of it is refused nothing is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`,
+        `InputInvalid`, `MoveRefused`, `WrongStatus`.
+        """
+        name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
+        rows = await rows_of(self.runtime.store, name)
+        before, at = how.get("before"), how.get("at")
+        if before is not None:
+            origin = await before_step(self.library, name, rows, before)
+        else:
+            origin = at_row(name, rows, len(rows) if at is None else at)
+        await self._take_up(name)
+        onto = None if to is None else await self._onto(to, folded(name, origin.rows), by)
+        changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
+        return Execution(self.runtime, await fork(self.runtime, self.library, origin, changes, onto=onto))
+
+    async def move(self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "") -> list[Misfit]:
+        """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or
+        would be. Raises `MoveRefused` where something does not fit and it is not only checked.
+        """
+        driver = await self.runtime.open(ExecutionId(execution), recover=False)
+        onto = await self._onto(to, driver.state, by)
+        return await move(self.library, driver, onto, check_only=check_only)
+
+    async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
+        """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
+        name = ExecutionId(execution)
+        rows = await rows_of(self.runtime.store, name)
+        plan = None
+        if against is not None:
+            onto = await self._onto(against, folded(name, rows), "")
+            plan = await self.library.pinned(onto.definition, onto.options)
+        return await replay_rows(self.library, name, rows, plan)
+
+    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str) -> MoveRequested:
+        definition, revision = await self._define(to)
+        return await onto_definition(self.library, definition, revision, state, by)
