@@ -59,9 +59,10 @@ Deed: TypeAlias = Written | Truncated | Synced | Deleted | Said
 Function: TypeAlias = Callable[..., int]
 
 _OPEN: Final = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
 )
-_DELETE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)
+"""Names are pointers: SQLite keeps them, and has more behind their ends."""
+_DELETE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
 _CLOSE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _WRITE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64)
 _TRUNCATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
@@ -152,11 +153,11 @@ class RecordingDisk:
 
     # Called by SQLite ----------------------------------------------------------------------------------------------
 
-    def _opened(self, _: int, name: bytes | None, file: int, flags: int, out: int) -> int:
+    def _opened(self, _: int, name: int | None, file: int, flags: int, out: int) -> int:
         code = _OPEN(self._real.open)(ctypes.addressof(self._real), name, file, flags, out)
         real = ctypes.c_void_p.from_address(file).value
         if code == 0 and real is not None and name is not None:
-            self._names[file] = Path(name.decode()).name
+            self._names[file] = _file_at(name)
             self._methods[file] = _Methods.from_address(real)
             ctypes.c_void_p.from_address(file).value = self._table_for(real)
         return code
@@ -188,9 +189,13 @@ class RecordingDisk:
         self._names.pop(file, None)
         return _CLOSE(self._methods.pop(file).close)(file)
 
-    def _deleted(self, _: int, name: bytes, sync_directory: int) -> int:
-        self.deeds.append(Deleted(Path(name.decode()).name))
+    def _deleted(self, _: int, name: int, sync_directory: int) -> int:
+        self.deeds.append(Deleted(_file_at(name)))
         return _DELETE(self._real.delete)(ctypes.addressof(self._real), name, sync_directory)
+
+
+def _file_at(name: int) -> str:
+    return Path(ctypes.string_at(name).decode()).name
 
 
 def disk_after(deeds: list[Deed], random: Random) -> dict[str, bytes]:

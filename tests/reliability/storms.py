@@ -16,6 +16,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested
 from pointsman.engine.state import Gate
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import OrdersDelivered
 from pointsman.errors import CallerError
 from pointsman.ports import Row
 from pointsman.testing.graphs import INPUT, perform
@@ -81,7 +82,10 @@ def stormy(plan: Plan, seed: int, *, rivals: bool = False) -> Outcome:
 
 
 def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
-    """Cancelled after so many rows, and then everything that was under way reports all the same. Rows after it."""
+    """Cancelled after so many rows, and then everything that was under way reports all the same.
+
+    Also: how many rows after it said anything but that orders to stop were carried out.
+    """
     simulation = Simulation(plan, seed, work=perform)
     simulation.run_rows(INPUT, rows)
     late = [command for command in outstanding(plan, simulation.state) if isinstance(command, Execute)]
@@ -93,7 +97,8 @@ def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
     for command in late:
         simulation.tell(perform(command))
     simulation.go_on()
-    return simulation.outcome, len(simulation.rows) - until
+    later = [row for row in simulation.rows[until:] if not all(isinstance(e, OrdersDelivered) for e in row.events)]
+    return simulation.outcome, len(later)
 
 
 def taken_up_again(plan: Plan, seed: int) -> Outcome:
