@@ -253,7 +253,7 @@ class WaitConfig(Shape):
     event: Annotated[Text | None, Spelled("template")] = None
     """The name of the event to wait for; its data become the result."""
     match: Expression | None = None
-    """Must hold for the event (`event.data`, `event.name`)."""
+    """Must hold for the event: `event` are its data."""
     timeout: Duration | None = None
     on_timeout: Literal["fail", "continue"] | None = None
 

@@ -160,8 +160,8 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return _said_at_gate(state, first)
         case TimerRang(timer=timer):
             return TimerFired(timer=timer)
-        case EventTaken(name=name, data=data, by=by, key=key):
-            return EventReceived(name=name, data=data, by=by, key=key)
+        case EventTaken(name=name, data=data, by=by, key=key, kept=kept):
+            return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
         case OrdersDelivered(orders=orders):
             return Delivered(orders=orders)
         case StepCancelled() | BranchSettled() | ChildStopAsked() | ExecutionCancelled():

@@ -58,7 +58,7 @@ from pointsman.engine.reports import (
 from pointsman.engine.settling import show
 from pointsman.engine.state import ENDED, ExecutionState, StepState
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import EventTaken, TimerRang
+from pointsman.engine.wait_events import TimerRang
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
 
@@ -132,8 +132,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             _timer_fired(desk, report)
         case EventReceived():
             if telling.is_news(desk.state, report):
-                desk.emit(EventTaken(name=report.name, data=report.data, by=report.by, key=report.key))
-                waiting.deliver(desk, report.name, report.data)
+                waiting.receive(desk, report)
         case Delivered():
             telling.delivered(desk, report)
         case ChildEnded():

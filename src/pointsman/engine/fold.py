@@ -91,6 +91,8 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             orders.await_event(state, event)
         case wait_events.EventTaken():
             orders.hear(state, event)
+        case wait_events.KeptEventUsed():
+            del state.kept[event.number]
         case wait_events.ChildAsked():
             settling.child_asked(state, event)
         case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():

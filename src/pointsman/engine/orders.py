@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.commands import Publish, StopChild
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, KeptEvent
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import (
     ChildStopAsked,
@@ -48,11 +48,14 @@ def await_event(state: ExecutionState, event: EventAwaited) -> None:
 
 
 def hear(state: ExecutionState, event: EventTaken) -> None:
-    """Fold: remember the key of a delivery; the oldest makes room."""
+    """Fold: remember the key of a delivery (the oldest makes room), and the event where nobody waited for it."""
     if event.key:
         state.heard[event.key] = None
         if len(state.heard) > HEARD_MAX:
             del state.heard[next(iter(state.heard))]
+    if event.kept:
+        state.kept_last += 1
+        state.kept[state.kept_last] = KeptEvent(event.name, event.data)
 
 
 def emitted(step: Step) -> str:

@@ -128,6 +128,8 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     by: str = ""
     key: str = ""
     """Names this one delivery: what comes again under the same key changes nothing."""
+    keeps: bool = False
+    """It was sent to this execution alone: it is kept for who waits for it later, where nobody waits for it now."""
 
 
 class Delivered(Struct, frozen=True, kw_only=True, tag="delivered"):

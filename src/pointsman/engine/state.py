@@ -206,6 +206,13 @@ class Timer(Struct, eq=False):
     step: Step | None
 
 
+class KeptEvent(Struct, frozen=True):
+    """An event that waits for a step that waits for it."""
+
+    name: str
+    data: Json
+
+
 class UsageTotal(Struct, eq=False):
     input_tokens: int = 0
     output_tokens: int = 0
@@ -245,6 +252,10 @@ class ExecutionState(Struct, eq=False):
     """How many steps wait for an event, by its name."""
     heard: dict[str, None] = {}
     """The keys of the events taken lately."""
+    kept: dict[int, KeptEvent] = {}
+    """Events that came before anybody waited for them, by their numbers: oldest first."""
+    kept_last: int = 0
+    """The number of the last one that was kept."""
     undelivered: dict[str, Order] = {}
     """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
     left: dict[Step, Left] = {}

@@ -122,6 +122,15 @@ class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
     data: Json = None
     by: str = ""
     key: str = ""
+    kept: bool = False
+    """Nobody waited for it yet: the first step that does takes it (`KeptEventUsed`)."""
+
+
+class KeptEventUsed(Fact, frozen=True, kw_only=True, tag="kept_event_used"):
+    """A step began to wait for an event that had come before. It settles in the same row."""
+
+    step: Step
+    number: int
 
 
 class Emitted(Fact, frozen=True, kw_only=True, tag="emitted"):
@@ -175,6 +184,7 @@ WaitEvent: TypeAlias = (
     | TimerRang
     | EventAwaited
     | EventTaken
+    | KeptEventUsed
     | Emitted
     | ChildAsked
     | ChildStopAsked

@@ -1,6 +1,13 @@
-"""Waiting: for a length of time, a point in time, or an event from outside. A wait costs nothing while it lasts."""
+"""Waiting: for a length of time, a point in time, or an event from outside. A wait costs nothing while it lasts.
+
+event sent to this execution ─▶ steps wait for it: they take it │ nobody yet: kept, and taken by the first who does
+event for whoever waits      ─▶ steps wait for it: they take it │ nobody: it has passed
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from pointsman.engine.commands import DropTimer
 from pointsman.engine.desk import Desk, Leave
@@ -9,10 +16,20 @@ from pointsman.engine.events import StepSucceeded
 from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import StepRefused, accept, failure_from, written
 from pointsman.engine.plan import Wait
+from pointsman.engine.reports import EventReceived
 from pointsman.engine.state import StepState
-from pointsman.engine.wait_events import EventAwaited
-from pointsman.errors import PointsmanError
+from pointsman.engine.wait_events import EventAwaited, EventTaken, KeptEventUsed
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
+
+KEPT_MAX: Final = 100
+"""Most events that one execution keeps for steps that will wait for them."""
+
+
+class TooManyKept(CallerError):
+    """The execution keeps as many events as it may, and nobody waits for this one yet. Nothing was written."""
+
+    code = "too-many-kept"
 
 
 def begin(entry: Entry, does: Wait) -> None:
@@ -24,6 +41,8 @@ def begin(entry: Entry, does: Wait) -> None:
         name = str(desk.value(scope, does.event, env))
         entry.began()
         desk.emit(EventAwaited(step=entry.step, name=name))
+        if desk.state.kept and _take_kept(desk, desk.state.steps[entry.step]):
+            return
         if does.timeout_s is not None:
             set_timer(desk, entry.step, "event", now + does.timeout_s)
         return
@@ -48,28 +67,70 @@ def _seconds(entry: Entry, value: Json) -> float:
     )
 
 
+def receive(desk: Desk, report: EventReceived) -> None:
+    """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
+    takers = _takers(desk, report.name, report.data)
+    kept = report.keeps and not takers
+    if kept and len(desk.state.kept) >= KEPT_MAX:
+        raise TooManyKept(
+            f"{len(desk.state.kept)} events wait in {desk.state.id!r} for steps that take them",
+            hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
+        )
+    desk.emit(EventTaken(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
+    _give(desk, takers, report.name, report.data)
+
+
 def deliver(desk: Desk, name: str, data: Json) -> None:
-    """An event came: every step that waits for its name and accepts it goes on."""
+    """A step emitted an event: every step here that waits for its name and accepts it goes on."""
+    _give(desk, _takers(desk, name, data), name, data)
+
+
+class Taker(NamedTuple):
+    """A step that takes an event, or cannot tell whether it does."""
+
+    at: StepState
+    failure: Failure | None = None
+
+
+def _takers(desk: Desk, name: str, data: Json) -> list[Taker]:
+    """Whom an event concerns, by what everybody knew when it came."""
     if name not in desk.state.awaited:
-        return
-    for at in list(desk.state.steps.values()):
-        if at.event != name:
-            continue
-        try:
-            accepted = _accepts(desk, at, data)
-        except PointsmanError as why:
-            fail_open_step(desk, at.step, failure_from(why))
-            continue
-        if accepted:
-            done(desk, at, {"event": name, "data": data}, data)
+        return []
+    waits = [at for at in desk.state.steps.values() if at.event == name]
+    return [taker for at in waits if (taker := _taker(desk, at, data)) is not None]
 
 
-def _accepts(desk: Desk, at: StepState, data: Json) -> bool:
+def _taker(desk: Desk, at: StepState, data: Json) -> Taker | None:
     node = desk.node(at.step)
     does = node.does
     if not isinstance(does, Wait) or does.match is None:
-        return True
-    return does.match(desk.environment(at.scope, node, at.left.value, {"event": data, "data": data}))
+        return Taker(at)
+    try:
+        env = desk.environment(at.scope, node, at.left.value, {"event": data, "data": data})
+        return Taker(at) if does.match(env) else None
+    except PointsmanError as why:
+        return Taker(at, failure_from(why))
+
+
+def _give(desk: Desk, takers: Sequence[Taker], name: str, data: Json) -> None:
+    for at, failure in takers:
+        if failure is not None:
+            fail_open_step(desk, at.step, failure)
+        else:
+            done(desk, at, {"event": name, "data": data}, data)
+
+
+def _take_kept(desk: Desk, at: StepState) -> bool:
+    """Go on with the first event that had come before and fits. False: none does."""
+    for number, event in desk.state.kept.items():
+        if event.name != at.event:
+            continue
+        taker = _taker(desk, at, event.data)
+        if taker is not None:
+            desk.emit(KeptEventUsed(step=at.step, number=number))
+            _give(desk, [taker], event.name, event.data)
+            return True
+    return False
 
 
 def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:

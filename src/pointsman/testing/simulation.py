@@ -5,10 +5,10 @@
     wild = Simulation(plan, seed=1, chance_of_crash=0.3, chance_of_duplicate=0.5).run({"goal": "x"})
     assert (wild.status, wild.output) == (calm.status, calm.output)
 
-Nothing is awaited and no time passes: thousands of schedules run in a second. Work is answered in random order. Only
-when nobody owes an answer, events come; then the clock moves on to the next timer. A crash drops the state, folds the
-rows as they were stored, and asks again for whatever is outstanding; half of the crashes come before the row was
-written.
+Nothing is awaited and no time passes: thousands of schedules run in a second. Work is answered in random order. When
+nobody owes an answer events come, some of them before anybody waited for them; then the clock moves on to the next
+timer. A crash drops the state, folds the rows as they were stored, and asks again for whatever is outstanding; half of
+the crashes come before the row was written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pointsman.engine.decide import decide
 from pointsman.engine.events import Event, StepPassed, StepStarted
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.outstanding import outstanding
-from pointsman.engine.plan import Plan
+from pointsman.engine.plan import Plan, Wait
 from pointsman.engine.reports import (
     ChildEnded,
     Delivered,
@@ -53,6 +53,7 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ExecutionState, Gate, Status
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
+from pointsman.expressions.environment import Environment
 from pointsman.ports import Row
 from pointsman.testing.descriptions import Description, describe
 from pointsman.values import Json, JsonObject
@@ -184,6 +185,9 @@ class Simulation:
         self.now = 1_000_000.0
         self.told: dict[str, int] = {}
         """How often each order was carried out: more than once only after a crash."""
+        waits = [node.does for node in plan.nodes.values() if isinstance(node.does, Wait)]
+        self.names = sorted({str(wait.event(Environment({}))) for wait in waits if wait.event is not None})
+        """Of the events that some node waits for."""
         self.at_rest: Callable[[], Report | None] = lambda: None
         """Asked when nobody owes anything any more: what else happens. None: nothing."""
 
@@ -258,6 +262,10 @@ class Simulation:
             report = ask()
             if report is not None:
                 return report
+        if self._happens(self.chance_of_duplicate):
+            early = self._early()
+            if early is not None:
+                return early
         return self._event() or self._time_passes() or self.at_rest()
 
     def _worked(self, command: Execute) -> Report:
@@ -287,6 +295,15 @@ class Simulation:
             del self.asked.gates[step]
         return answer
 
+    def _early(self) -> Report | None:
+        """An event that is sent to this execution before, or while, steps wait for it."""
+        kept = {event.name for event in self.state.kept.values()}
+        names = [name for name in self.names if name not in kept]
+        if not names:
+            return None
+        name = self.random.choice(names)
+        return EventReceived(name=name, data=name, key=f"{name}:{len(self.rows)}", keeps=True)
+
     def _event(self) -> Report | None:
         awaited = sorted(at.event for at in self.state.steps.values() if at.event is not None)
         return EventReceived(name=awaited[0], data=awaited[0]) if awaited else None
@@ -305,7 +322,8 @@ class Simulation:
 
     def _disturb(self) -> None:
         if self.reports and self._happens(self.chance_of_duplicate):
-            self._must_decide_nothing(self.random.choice([r for r in self.reports if not isinstance(r, AGAIN)]))
+            known = [r for r in self.reports if not isinstance(r, AGAIN) or (isinstance(r, EventReceived) and r.key)]
+            self._must_decide_nothing(self.random.choice(known))
         if self._happens(self.chance_of_zombie):
             steps = [(at.step, at.attempt) for at in self.state.steps.values()]
             known = [(r.step, r.attempt) for r in self.reports if isinstance(r, WorkDone | WorkFailed | ChildEnded)]
