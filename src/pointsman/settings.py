@@ -104,6 +104,8 @@ class Settings(BaseModel):
     """Patterns of environment variables that definitions may name."""
     values: dict[str, object] = Field(default_factory=dict[str, object])
     """Read-only settings of expressions (`config.<name>`)."""
+    secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    """What handles (`secret.NAME`) stand for; `POINTSMAN_SECRET_NAME` in the environment wins."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()
@@ -127,6 +129,11 @@ class Settings(BaseModel):
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.variables_from_env)
         }
         return {**found, **self.variables}
+
+    def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
+        """The secret of that name; None: there is none."""
+        env = os.environ if environment is None else environment
+        return env.get(f"{PREFIX}SECRET_{name}") or self.secrets.get(name)
 
     def has_provider(self, environment: Mapping[str, str] | None = None) -> bool:
         """Whether any real model could be asked."""
@@ -216,5 +223,7 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             value = {
                 name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()
             }
+        elif key == "secrets":
+            value = dict.fromkeys(loaded.settings.secrets, "***")
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
     return found

@@ -14,12 +14,20 @@ from pointsman.values import Json, JsonObject
 
 MESSAGES: Final = "messages"
 ERRORS_SHOWN: Final = 5
+EVENT_BYTES_MAX: Final = 1_000_000
+"""Whoever takes an event journals it: what is larger belongs into a store, and its address into the event."""
 
 
 class InputInvalid(CallerError):
     """The input does not fit the workflow's schema."""
 
     code: ClassVar[str] = "input-invalid"
+
+
+class EventTooLarge(CallerError):
+    """The data of an event are larger than everyone who takes it should have to keep."""
+
+    code: ClassVar[str] = "event-too-large"
 
 
 def is_conversational(workflow: Workflow) -> bool:
@@ -102,3 +110,11 @@ def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json,
     if isinstance(text, str) and text:
         return [*history, {"role": "user", "content": text}]
     return [*history]
+
+
+def check_event(data: Json) -> None:
+    """Raises `EventTooLarge`, `InputInvalid`."""
+    _check_text(data)
+    size = len(msgspec.json.encode(data))
+    if size > EVENT_BYTES_MAX:
+        raise EventTooLarge(f"the event has {size} bytes", hint=f"At most {EVENT_BYTES_MAX}: send where the data are.")

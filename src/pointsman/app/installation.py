@@ -42,7 +42,9 @@ from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 if TYPE_CHECKING:
     from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
+    from pointsman.app.triggers.events import Published
     from pointsman.app.triggers.schedules import Kept, Missed, Overlap
+    from pointsman.app.triggers.webhooks import Received
     from pointsman.app.wiring import Hands
 
 SCRIPTED = "scripted"
@@ -172,6 +174,7 @@ class Pointsman:
         if workflow.read.workflow is None or not (checked.ok or draft):
             raise invalid(checked.problems)
         found = workflow.definition
+        await self.triggers.check(found)
         saved = await self.store.workflows.save(
             WorkflowDraft(
                 id=WorkflowId(found.id),
@@ -277,6 +280,14 @@ class Pointsman:
         timing = timing_of(cron=cron, every_s=every, at=at, timezone=timezone)
         name = id if id is not None else workflow.partition("@")[0]
         return await self.triggers.schedules.add(name, workflow, timing, input=input, missed=missed, overlap=overlap)
+
+    async def publish(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Published:
+        """Tell an event to every execution that waits for it, and start what it starts. Under one key: once."""
+        return await self.triggers.events.publish(name, data, key=key, by=by)
+
+    async def webhook(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
+        """A call from outside, checked by its signature. See `Webhooks.receive`."""
+        return await self.triggers.webhooks.receive(path, body, headers)
 
     async def open(self, execution: str) -> Execution:
         """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`.

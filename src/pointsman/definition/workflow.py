@@ -84,9 +84,14 @@ class Trigger(Shape):
     secret: str | None = None
     """What signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
     event: str | None = None
-    """The name of the event."""
+    """The name of the event; of a webhook: what it publishes instead of starting the workflow."""
+    match: Expression | None = None
+    """Must hold for the event: `event` are its data."""
+    inputs: Expressions | None = None
+    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Absent: the
+    fields of the data."""
     initial_data: AnyObject | None = None
-    """Input of the executions it starts."""
+    """Input of the executions it starts, whatever comes with the event or the call."""
     enabled: bool | None = None
 
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pointsman.app.library import VariableUnresolved
+from pointsman.app.triggers.events import Events
 from pointsman.app.triggers.firing import Scheduler
-from pointsman.app.triggers.saved import drop_schedules, put_schedules
+from pointsman.app.triggers.saved import (
+    drop_declared,
+    drop_schedules,
+    paths_must_be_free,
+    put_declared,
+    put_schedules,
+)
 from pointsman.app.triggers.schedules import Schedules
 from pointsman.app.triggers.starts import Starts
+from pointsman.app.triggers.webhooks import Webhooks
 from pointsman.definition.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -22,14 +31,26 @@ class Triggers:
         self.starts = Starts(app)
         self.schedules = Schedules(app)
         self.scheduler = Scheduler(app, self.schedules, self.starts)
+        self.events = Events(app, self.starts)
+        self.webhooks = Webhooks(app, self.events)
 
     async def put(self, workflow: Workflow) -> None:
         """Put the triggers of a saved workflow into effect, and those it had and has no more out of it."""
-        await put_schedules(self._app, self.schedules, workflow)
+        try:
+            resolved = self._app.library.resolved(workflow)
+        except VariableUnresolved:
+            resolved = workflow.model_copy(update={"enabled": False})  # Nothing of it could run.
+        await put_schedules(self._app, self.schedules, resolved)
+        await put_declared(self._app, resolved)
 
     async def drop(self, workflow: str) -> None:
         """The workflow was deleted."""
         await drop_schedules(self.schedules, workflow)
+        await drop_declared(self._app, workflow)
+
+    async def check(self, workflow: Workflow) -> None:
+        """Raises `WebhookTaken` where it cannot be put into effect."""
+        await paths_must_be_free(self._app, workflow)
 
     async def put_all(self) -> None:
         """What a process that died between saving and this left undone."""

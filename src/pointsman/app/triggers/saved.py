@@ -5,17 +5,28 @@ Saving a revision puts them in place; a draft, a workflow that is switched off o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
 from msgspec.structs import replace
 
 from pointsman.app.triggers.calendar import timing_of
+from pointsman.app.triggers.declared import EVENT, WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Kept, Schedule, Schedules
+from pointsman.app.triggers.webhooks import HANDLE, IN_DOCUMENT
 from pointsman.definition.workflow import Trigger, Workflow
-from pointsman.errors import AuthorError
+from pointsman.errors import AuthorError, CallerError
+from pointsman.values import Json
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
+
+
+class WebhookTaken(CallerError):
+    """Another workflow has this path."""
+
+    code: ClassVar[str] = "webhook-taken"
 
 
 def schedule_id(workflow: str, trigger: str) -> str:
@@ -82,3 +93,53 @@ async def _put(app: Pointsman, schedules: Schedules, id: str, wanted: Schedule, 
         )
 
     await schedules.change(id, changed)
+
+
+async def put_declared(app: Pointsman, workflow: Workflow) -> None:
+    """Make the webhooks and event triggers of a workflow what its document says."""
+    wanted: dict[tuple[str, str], Declared] = {}
+    for trigger in workflow.triggers or ():
+        declared = declared_of(workflow, trigger)
+        if declared is not None and in_effect(workflow, trigger):
+            key = str(trigger.path) if trigger.type == "webhook" else declared.id
+            wanted[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
+    await drop_declared(app, workflow.id, besides=wanted)
+    for (kind, key), declared in wanted.items():
+        value: Json = msgspec.to_builtins(declared)
+        there = await app.store.entries.find(kind, key)
+        if there is None or there.value != value:
+            await app.store.entries.put(kind, key, value)
+
+
+async def drop_declared(app: Pointsman, workflow: str, *, besides: Collection[tuple[str, str]] = ()) -> None:
+    """Take the webhooks and event triggers of a workflow out of effect."""
+    for kind in (WEBHOOK, EVENT):
+        for entry in await app.store.entries.list(kind):
+            if read_declared(entry.value).workflow == workflow and (kind, entry.key) not in besides:
+                await app.store.entries.delete(kind, entry.key)
+
+
+def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
+    """None: it is a schedule, or does not say enough."""
+    if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
+        return None
+    secret = trigger.secret or ""
+    return Declared(
+        workflow=workflow.id,
+        trigger=trigger.id,
+        event=trigger.event or "",
+        match=trigger.match or "",
+        inputs=dict(trigger.inputs or {}),
+        initial=trigger.initial_data,
+        secret=secret if not secret or secret.startswith(HANDLE) else IN_DOCUMENT,
+    )
+
+
+async def paths_must_be_free(app: Pointsman, workflow: Workflow) -> None:
+    """Raises `WebhookTaken` where another workflow has a path that this one wants."""
+    for trigger in workflow.triggers or ():
+        if trigger.type != "webhook" or not trigger.path:
+            continue
+        entry = await app.store.entries.find(WEBHOOK, trigger.path)
+        if entry is not None and (owner := read_declared(entry.value).workflow) != workflow.id:
+            raise WebhookTaken(f"the path {trigger.path!r} belongs to {owner!r}", hint="Take another path.")

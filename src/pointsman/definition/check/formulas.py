@@ -160,6 +160,8 @@ class _Reader:
         head, *rest = site.parts
         if head == "agents":
             return self.anywhere
+        if head == "triggers":
+            return Names(frozenset({"event", "headers"}))
         if head == "nodes" and isinstance(rest[0], int):
             names = self.names[rest[0]]
             within = names_within(self.subject.nodes[rest[0]], str(rest[2])) if rest[1] == "config" else None

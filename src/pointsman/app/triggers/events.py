@@ -1,0 +1,127 @@
+"""Events: told to every execution that waits for them, and to the workflows that they start. Twice is once.
+
+    publish(name, data, key) ─┬─▶ executions that wait for it, parked ones too: found by index, taken up, told
+                              └─▶ triggers of saved workflows: started under an id made of trigger and key
+
+An event that is published is for whoever waits now; who begins to wait later has missed it. What must not be missed is
+sent to one execution (`Execution.signal`), which keeps it. Whoever is not sure that it arrived publishes it again under
+the same key: who was told knows the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from pointsman.app.inputs import check_event
+from pointsman.app.triggers.declared import EVENT, Declared, read_declared
+from pointsman.app.triggers.starts import Starts
+from pointsman.engine.reports import EventReceived
+from pointsman.errors import AuthorError, CallerError, PointsmanError
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.runtime.driver import DriverLost
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+AT_ONCE: Final = 64
+"""Executions told at the same time: their rows share commits."""
+TRIES_MAX: Final = 5
+NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+class Untold(NamedTuple):
+    """Who could not be told, or what could not be started, and why."""
+
+    who: str
+    code: str
+    message: str
+
+
+class Published(NamedTuple):
+    """What became of an event."""
+
+    key: str
+    """Publish it again under this key, and nobody who knows it is told again."""
+    delivered: tuple[ExecutionId, ...] = ()
+    started: tuple[ExecutionId, ...] = ()
+    untold: tuple[Untold, ...] = ()
+
+
+class Events:
+    """Publishes events."""
+
+    def __init__(self, app: Pointsman, starts: Starts) -> None:
+        self._app = app
+        self._starts = starts
+
+    async def publish(
+        self, name: str, data: Json = None, *, key: str = "", by: str = "", headers: Mapping[str, str] = NO_HEADERS
+    ) -> Published:
+        """Returns when everyone who is to know it knows it durably. Raises `EventTooLarge`."""
+        check_event(data)
+        key = key or os.urandom(16).hex()
+        report = EventReceived(name=name, data=data, by=by, key=key)
+        waiting = [summary for summary in await self._waiting(name) if summary.execution != by]
+        told: list[Untold | None] = []
+        for begin in range(0, len(waiting), AT_ONCE):
+            told += await asyncio.gather(
+                *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
+            )
+        started, failed = await self._start(name, data, key, headers)
+        return Published(
+            key,
+            tuple(one.execution for one, problem in zip(waiting, told, strict=True) if problem is None),
+            tuple(started),
+            (*(problem for problem in told if problem is not None), *failed),
+        )
+
+    async def _waiting(self, name: str) -> list[Summary]:
+        found: list[Summary] = []
+        query = ExecutionQuery(awaits=name, limit=1000)
+        while page := await self._app.executions(query):
+            found += page
+            query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
+        return found
+
+    async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | None:
+        """Take it up where nobody has, and tell it. Who loses it to another process meanwhile looks again."""
+        for attempt in range(1, TRIES_MAX + 1):
+            try:
+                driver = await self._app.runtime.open(execution)
+                await driver.deliver(report)
+                return None
+            except (JournalMoved, DriverLost) as why:
+                if attempt == TRIES_MAX:
+                    return Untold(execution, why.code, str(why))
+            except (AuthorError, CallerError) as why:
+                return Untold(execution, why.code, str(why))
+        return None
+
+    async def _start(
+        self, name: str, data: Json, key: str, headers: Mapping[str, str]
+    ) -> tuple[list[ExecutionId], list[Untold]]:
+        """Start the workflows that begin with this event."""
+        started: list[ExecutionId] = []
+        failed: list[Untold] = []
+        for entry in await self._app.store.entries.list(EVENT):
+            declared = read_declared(entry.value)
+            if declared.event != name:
+                continue
+            try:
+                if declared.accepts(data, headers):
+                    started.append(await self.begin(declared, data, key, headers))
+            except PointsmanError as why:
+                failed.append(Untold(declared.id, why.code, str(why)))
+        return started, failed
+
+    async def begin(self, declared: Declared, data: Json, key: str, headers: Mapping[str, str]) -> ExecutionId:
+        """Start what a trigger starts, once for each key."""
+        given = declared.input_from(data, headers)
+        return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key)).execution

@@ -1,0 +1,136 @@
+"""Webhooks: calls from outside that start a workflow or publish an event.
+
+    path, body, headers ─▶ signature ─▶ data ─▶ started, or told to who waits; a call that comes again finds its first
+
+Who cannot sign is not told whether the path exists: both are refused in the same words, after the same work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
+from pointsman.app.triggers.events import Events, Published
+from pointsman.app.triggers.signatures import Signed, key_of, verify
+from pointsman.errors import CallerError, OperatorError
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+BODY_BYTES_MAX: Final = 1_000_000
+FIELDS_MAX: Final = 1000
+"""Of a form."""
+HIDDEN: Final = frozenset(
+    {"authorization", "cookie", "proxy-authorization", "webhook-signature", "x-hub-signature", "x-hub-signature-256"}
+)
+"""Headers that formulas do not see: they would end up in the journal."""
+IN_DOCUMENT: Final = "document"
+HANDLE: Final = "secret."
+
+
+class WebhookRefused(CallerError):
+    """No webhook of this path takes this call: there is none, or it is not signed by who knows its secret."""
+
+    code: ClassVar[str] = "webhook-refused"
+
+
+class BodyTooLarge(CallerError):
+    """The body of a call is larger than is read."""
+
+    code: ClassVar[str] = "body-too-large"
+
+
+class BodyInvalid(CallerError):
+    """The body of a call is not what its type says, or of a type that nobody reads."""
+
+    code: ClassVar[str] = "body-invalid"
+
+
+class SecretMissing(OperatorError):
+    """A secret is named by a handle, and the installation has none of that name."""
+
+    code: ClassVar[str] = "secret-missing"
+
+
+class Received(NamedTuple):
+    """What became of a call: it started an execution, or published an event."""
+
+    delivery: str
+    started: ExecutionId | None = None
+    published: Published | None = None
+
+
+class Webhooks:
+    """Takes calls."""
+
+    def __init__(self, app: Pointsman, events: Events) -> None:
+        self._app = app
+        self._events = events
+
+    async def receive(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
+        """Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, and what starting raises."""
+        if len(body) > BODY_BYTES_MAX:
+            raise BodyTooLarge(f"the body has {len(body)} bytes", hint=f"At most {BODY_BYTES_MAX}.")
+        lower = {name.lower(): value for name, value in headers.items()}
+        entry = await self._app.store.entries.find(WEBHOOK, path)
+        declared = None if entry is None else read_declared(entry.value)
+        signed = await self._signed(declared, body, lower)
+        if declared is None or not signed.ok:
+            hint = "Check path and secret; a signature is good for five minutes."
+            raise WebhookRefused("no webhook of this path takes this call", hint=hint)
+        data = read_body(body, lower.get("content-type", ""))
+        seen = {name: value for name, value in lower.items() if name not in HIDDEN}
+        delivery = signed.delivery or os.urandom(16).hex()
+        key = f"webhook|{path}|{delivery}"
+        if declared.event:
+            published = await self._events.publish(declared.event, data, key=key, by=f"webhook {path}", headers=seen)
+            return Received(delivery, published=published)
+        return Received(delivery, started=await self._events.begin(declared, data, key, seen))
+
+    async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
+        if declared is not None and not declared.secret:
+            return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
+        key = None if declared is None else key_of(await self._secret_of(declared))
+        return verify(key, body, headers, self._app.clock.now())
+
+    async def _secret_of(self, declared: Declared) -> str:
+        """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
+        if declared.secret != IN_DOCUMENT:
+            name = declared.secret.removeprefix(HANDLE)
+            found = self._app.settings.secret(name)
+            if found is None:
+                raise SecretMissing(
+                    f"the secret {name!r} of webhook {declared.id!r} is not set",
+                    hint=f"Put it under [secrets] in pointsman.toml, or into POINTSMAN_SECRET_{name}.",
+                )
+            return found
+        workflow, _ = await self._app.library.saved(declared.workflow)
+        for trigger in self._app.library.resolved(workflow).triggers or ():
+            if trigger.id == declared.trigger and trigger.secret:
+                return trigger.secret
+        raise SecretMissing(f"the document of {declared.workflow!r} has no secret for {declared.trigger!r} any more")
+
+
+def read_body(body: bytes, content_type: str) -> Json:
+    """What a call says. Raises `BodyInvalid`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if not body:
+        return {}
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+        except ValueError as why:
+            raise BodyInvalid(f"the form cannot be read: {why}", hint=f"UTF-8, at most {FIELDS_MAX} fields.") from None
+    if kind not in ("", "application/json") and not kind.endswith("+json"):
+        hint = "Send application/json or application/x-www-form-urlencoded."
+        raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, ValueError) as why:
+        raise BodyInvalid(f"the body is not JSON: {why}", hint="Send UTF-8, and say what it is.") from None
