@@ -65,4 +65,4 @@ def listening(id: str = "listen", *, match: str | None = None, event: str = "pai
     """Waits for an event, and ends with its data."""
     config: JsonObject = {"event": event} if match is None else {"event": event, "match": match}
     nodes: list[Json] = [{"id": "wait", "type": "wait", "config": config}]
-    return Workflow.of({"id": id, "nodes": nodes, "edges": [], **more})
+    return Workflow.of({"id": id, "nodes": nodes, "edges": [], "output": {"got": "nodes.wait.data"}, **more})

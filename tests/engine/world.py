@@ -143,6 +143,10 @@ class World:
         self.tell(EventReceived(name=name, data=data))
         return self
 
+    def hear(self, report: EventReceived) -> World:
+        self.tell(report)
+        return self
+
     def pause(self) -> World:
         self.tell(PauseRequested())
         return self

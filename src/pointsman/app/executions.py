@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still
+from pointsman.app.inputs import check_event
 from pointsman.app.views import event_view, waiting_view
 from pointsman.engine.plan import Call, Work
 from pointsman.engine.reports import (
@@ -17,7 +18,9 @@ from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
 )
+from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.wait_events import EventTaken
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
@@ -38,6 +41,10 @@ class ExecutionFailed(PointsmanError):
     """The output of an execution was asked for, and it has none."""
 
     code: ClassVar[str] = "execution-failed"
+
+
+Signalled: TypeAlias = Literal["taken", "kept", "known"]
+"""What became of an event: steps that waited took it; it is kept for who waits later; it had come before."""
 
 
 class Execution:
@@ -222,8 +229,16 @@ class Execution:
         """Try the step again that failed the execution."""
         await self._driver.deliver(RetryRequested(by=by))
 
-    async def signal(self, name: str, data: Json = None, *, by: str = "") -> bool:
-        """Deliver an event to the steps that wait for it. False: none did."""
-        waited = any(at.event == name for at in self._driver.state.steps.values())
-        await self._driver.deliver(EventReceived(name=name, data=data, by=by))
-        return waited
+    async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
+        """Send it an event: to the steps that wait for it, else to the first that will. Under one key it comes once.
+
+        Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
+        """
+        check_event(data)
+        events = await self._driver.deliver(EventReceived(name=name, data=data, by=by, key=key, keeps=True))
+        taken = [event for event in events if isinstance(event, EventTaken)]
+        if taken:
+            return "kept" if taken[0].kept else "taken"
+        if self._driver.state.ended:
+            raise WrongStatus(f"{self.id!r} is {self.status}: it takes no events", hint="Start another one.")
+        return "known"

@@ -223,15 +223,19 @@ def number_of(name: str, text: str) -> float:
 @click.argument("execution", shell_complete=complete_execution)
 @click.argument("name")
 @click.argument("json_", metavar="JSON", default="null")
+@click.option("--key", default="", metavar="TEXT", help="Names this event: sent again under it, it changes nothing.")
 @driving_options
-def signal(execution: str, name: str, json_: str, **options: Unpack[Driving]) -> int:
-    """Deliver an event to the steps of an execution that wait for it, and go on."""
+def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack[Driving]) -> int:
+    """Send an event to an execution, and go on. Where no step waits for it yet it is kept for the first that will."""
     data = value_of(json_, what="the event's data")
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
-        if not await taken.signal(name, data):
-            say(f"note: no step waits for the event {name!r}")
+        told = await taken.signal(name, data, key=key)
+        if told == "kept":
+            say(f"note: no step waits for the event {name!r} yet: it is kept")
+        elif told == "known":
+            say(f"note: an event of the key {key!r} had come before")
         return taken
 
     return take_up(begin, options)

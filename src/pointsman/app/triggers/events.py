@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 64
 """Executions told at the same time: their rows share commits."""
 TRIES_MAX: Final = 5
+OPEN: Final = frozenset({"running", "waiting", "paused", "interrupted"})
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
@@ -83,10 +84,14 @@ class Events:
         )
 
     async def _waiting(self, name: str) -> list[Summary]:
+        """Who waits for it, as far as the journals say."""
         found: list[Summary] = []
-        query = ExecutionQuery(awaits=name, limit=1000)
+        query = ExecutionQuery(statuses=OPEN, limit=1000)
         while page := await self._app.executions(query):
-            found += page
+            for one in page:
+                driver = self._app.runtime.drivers.get(one.execution)
+                state = driver.state if driver is not None else await self._app.runtime.load(one.execution)
+                found += [one] if name in state.awaited else []
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
 

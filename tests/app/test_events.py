@@ -1,0 +1,113 @@
+"""Events reach the executions that wait for them, and start workflows: once each, also after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Workflow
+from pointsman.app.inputs import EventTooLarge
+from pointsman.engine.requests import WrongStatus
+from pointsman.values import Json
+from tests.app.stand import HandClock, listening, noting, opened
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+async def test_an_event_reaches_all_who_wait_for_it_also_those_parked_before_a_restart(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(tmp_path, clock) as app:
+        parked = [await app.start(listening()) for _ in range(3)]
+        other = await app.start(listening(event="sent"))
+        for one in (*parked, other):
+            assert await one.settled() == "waiting"
+        ids = {one.id for one in parked}
+    async with opened(tmp_path, clock) as app:
+        published = await app.publish("paid", {"amount": 5})
+        assert set(published.delivered) == ids
+        assert (published.started, published.untold) == ((), ())
+        views = [await app.view(id) for id in ids]
+        assert [view["status"] for view in views] == ["completed"] * 3
+        assert [view["output"] for view in views] == [{"got": {"amount": 5}}] * 3
+        assert (await app.view(other.id))["status"] == "waiting"
+
+
+async def test_only_those_whose_match_holds_go_on(tmp_path: Path, clock: HandClock) -> None:
+    async with opened(tmp_path, clock) as app:
+        mine = await app.start(listening(match="event.order == input.order"), {"order": 7})
+        other = await app.start(listening(match="event.order == input.order"), {"order": 8})
+        for one in (mine, other):
+            await one.settled()
+        await app.publish("paid", {"order": 7})
+        assert (mine.status, other.status) == ("completed", "waiting")
+
+
+async def test_an_event_published_again_under_its_key_changes_nothing(tmp_path: Path, clock: HandClock) -> None:
+    triggers: list[Json] = [{"id": "on", "type": "event", "event": "go"}]
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=triggers))
+        waits = await app.start(listening("two", event="go"))
+        await waits.settled()
+        first = await app.publish("go", {"n": 1}, key="delivery-1")
+    async with opened(tmp_path, clock) as app:
+        again = await app.publish("go", {"n": 1}, key="delivery-1")
+        assert (again.delivered, again.started) == ((), first.started)
+        assert len(await app.executions()) == 2
+
+
+async def test_an_event_starts_the_workflows_that_begin_with_it(tmp_path: Path, clock: HandClock) -> None:
+    trigger: Json = {
+        "id": "big",
+        "type": "event",
+        "event": "paid",
+        "match": "event.amount > 3",
+        "inputs": {"sum": "event.amount * 2"},
+        "initialData": {"from": "shop"},
+    }
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[trigger]))
+    async with opened(tmp_path, clock) as app:
+        assert (await app.publish("paid", {"amount": 1})).started == ()
+        (started,) = (await app.publish("paid", {"amount": 5})).started
+        assert (await app.open(started)).state.input == {"sum": 10, "from": "shop"}
+        failed = await app.publish("paid", {"amount": {}})
+        assert [one.who for one in failed.untold] == ["report/big"]
+        await app.save(noting(triggers=[]))
+        assert (await app.publish("paid", {"amount": 5})).started == ()
+
+
+async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp_path: Path, clock: HandClock) -> None:
+    nodes: list[Json] = [
+        {"id": "gate", "type": "human", "config": {"message": "?", "options": ["approve"]}},
+        {"id": "wait", "type": "wait", "config": {"event": "paid"}},
+    ]
+    edges: list[Json] = [{"source": "gate", "target": "wait"}]
+    source = Workflow.of({"id": "later", "nodes": nodes, "edges": edges, "output": {"got": "nodes.wait.data"}})
+    async with opened(tmp_path, clock) as app:
+        execution = await app.start(source)
+        await execution.settled()
+        assert await execution.signal("paid", 5, key="k") == "kept"
+        assert await execution.signal("paid", 5, key="k") == "known"
+    async with opened(tmp_path, clock) as app:
+        execution = await app.open(execution.id)
+        assert await execution.signal("paid", 5, key="k") == "known"
+        await execution.answer("gate", "approve")
+        assert await execution.settled() == "completed"
+        assert execution.state.output == {"got": 5}
+        with pytest.raises(WrongStatus):
+            await execution.signal("paid", 6)
+
+
+async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: HandClock) -> None:
+    async with opened(tmp_path, clock) as app:
+        with pytest.raises(EventTooLarge):
+            await app.publish("paid", "x" * 1_000_001)
+        execution = await app.start(listening())
+        with pytest.raises(EventTooLarge):
+            await execution.signal("paid", "x" * 1_000_001)
+        assert await execution.settled() == "waiting"

@@ -1,0 +1,195 @@
+"""Webhooks: only who knows the secret is heard, what comes twice counts once, and nothing tells which paths exist."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.app.triggers.saved import WebhookTaken
+from pointsman.app.triggers.signatures import key_of, sign
+from pointsman.app.triggers.webhooks import (
+    BODY_BYTES_MAX,
+    BodyInvalid,
+    BodyTooLarge,
+    SecretMissing,
+    WebhookRefused,
+    read_body,
+)
+from pointsman.errors import CallerError
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+from tests.app.stand import HandClock, listening, noting, opened
+
+SECRET = "a secret of more than sixteen characters"
+BODY = b'{"issue": {"title": "it leaks"}}'
+
+
+def hook(**more: Json) -> JsonObject:
+    return {"id": "hook", "type": "webhook", "path": "issues", "secret": SECRET, **more}
+
+
+def standard(at: float, *, body: bytes = BODY, id: str = "msg-1", secret: str = SECRET) -> dict[str, str]:
+    return {
+        "Webhook-Id": id,
+        "Webhook-Timestamp": str(int(at)),
+        "Webhook-Signature": sign(key_of(secret), id, int(at), body),
+        "Content-Type": "application/json",
+    }
+
+
+def github(*, body: bytes = BODY, id: str = "1", secret: str = SECRET) -> dict[str, str]:
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {"X-Hub-Signature-256": f"sha256={digest}", "X-GitHub-Delivery": id, "X-GitHub-Event": "issues"}
+
+
+async def refused(app: Pointsman, path: str, body: bytes, headers: dict[str, str]) -> str:
+    with pytest.raises(WebhookRefused) as why:
+        await app.webhook(path, body, headers)
+    return f"{why.value} {why.value.hint}"
+
+
+@pytest.mark.requirement("S1-O8")
+async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook(inputs={"title": "event.issue.title"})]))
+        first = await app.webhook("issues", BODY, standard(clock.now()))
+    async with opened(tmp_path, clock) as app:
+        again = await app.webhook("issues", BODY, standard(clock.now()))
+        assert first.started == again.started
+        assert first.started is not None
+        assert (await app.open(first.started)).state.input == {"title": "it leaks"}
+        other = await app.webhook("issues", BODY, standard(clock.now(), id="msg-2"))
+        assert other.started != first.started
+
+
+async def test_calls_signed_as_github_does_are_taken(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        inputs: Json = {"kind": "headers['x-github-event']", "all": "event"}
+        await app.save(noting(triggers=[hook(inputs=inputs)]))
+        received = await app.webhook("issues", BODY, github())
+        assert received.started is not None
+        assert (await app.open(received.started)).state.input == {"kind": "issues", "all": json.loads(BODY)}
+        assert (await app.webhook("issues", BODY, github())).started == received.started
+
+
+async def test_whoever_cannot_sign_is_refused_in_the_same_words_as_for_an_unknown_path(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook()]))
+        now = clock.now()
+        good = standard(now)
+        calls: list[tuple[bytes, dict[str, str]]] = [
+            (BODY, {}),
+            (BODY + b" ", good),
+            (BODY, {**good, "Webhook-Id": "msg-2"}),
+            (BODY, {**good, "Webhook-Timestamp": str(int(now) + 1)}),
+            (BODY, {**good, "Webhook-Timestamp": "soon"}),
+            (BODY, {**good, "Webhook-Timestamp": "²"}),
+            (BODY, standard(now, secret="another secret of some length")),
+            (BODY, standard(now - 301)),
+            (BODY, standard(now + 301)),
+            (BODY, standard(now, id="")),
+            (BODY, {**good, "Webhook-Signature": "v1,ÿ"}),
+            (BODY, github(secret="another secret of some length")),
+            (BODY, {"X-Hub-Signature-256": ""}),
+        ]
+        words = {await refused(app, "issues", body, headers) for body, headers in calls}
+        words.add(await refused(app, "nothing", BODY, standard(now)))
+        words.add(await refused(app, "../issues", BODY, {}))
+        assert len(words) == 1
+        assert await app.executions() == []
+
+
+async def test_while_a_secret_changes_one_signature_of_several_is_enough(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook()]))
+        good = standard(clock.now())
+        both = {**good, "Webhook-Signature": f"v1,bm90IHRoaXM= {good['Webhook-Signature']}"}
+        assert (await app.webhook("issues", BODY, both)).started is not None
+
+
+async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook(event="paid")]))
+        waits = await app.start(listening())
+        await waits.settled()
+        received = await app.webhook("issues", b'{"amount": 5}', github(body=b'{"amount": 5}'))
+        assert received.published is not None
+        assert received.published.delivered == (waits.id,)
+        assert waits.state.output == {"got": {"amount": 5}}
+        assert await app.executions() == [await app.store.executions.find(waits.id)], "nothing was started"
+
+
+async def test_a_secret_may_be_a_handle_and_is_never_in_the_store(tmp_path: Path) -> None:
+    clock = HandClock()
+    settings = Settings(secrets={"HOOK": SECRET})
+    async with opened(tmp_path, clock, settings=settings) as app:
+        await app.save(noting(triggers=[hook(secret="secret.HOOK")]))
+        assert (await app.webhook("issues", BODY, standard(clock.now()))).started is not None
+        entries = await app.store.entries.list("webhook")
+        assert SECRET not in repr(entries)
+    assert SECRET.encode() not in (tmp_path / "store.db").read_bytes()
+    async with opened(tmp_path, clock) as app:
+        with pytest.raises(SecretMissing, match="HOOK"):
+            await app.webhook("issues", BODY, standard(clock.now()))
+
+
+async def test_the_secret_of_a_document_is_not_beside_its_webhook(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[hook()]))
+        assert SECRET not in repr(await app.store.entries.list("webhook"))
+
+
+async def test_a_webhook_goes_with_its_document(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook()]))
+        with pytest.raises(WebhookTaken):
+            await app.save(noting("other", triggers=[hook()]))
+        assert [entry.id for entry in await app.workflows()] == ["report"], "what is refused is not saved"
+        await app.save(noting(triggers=[hook(path="bugs")]))
+        assert await refused(app, "issues", BODY, standard(clock.now()))
+        assert (await app.webhook("bugs", BODY, standard(clock.now()))).started is not None
+        await app.save(noting(triggers=[hook(path="bugs", enabled=False)]))
+        assert await refused(app, "bugs", BODY, standard(clock.now()))
+
+
+async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[hook(initialData={"role": "guest"})]))
+        body = b'{"role": "admin", "n": 1}'
+        received = await app.webhook("issues", body, github(body=body))
+        assert received.started is not None
+        assert (await app.open(received.started)).state.input == {"role": "guest", "n": 1}
+
+
+async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[hook()]))
+        with pytest.raises(BodyTooLarge):
+            await app.webhook("issues", b"x" * (BODY_BYTES_MAX + 1), {})
+        for body in (b"{", b"\xff", b"[" * 5000, b"NaN"):
+            with pytest.raises(CallerError):
+                await app.webhook("issues", body, github(body=body))
+        assert await app.executions() == []
+    with pytest.raises(BodyInvalid):
+        read_body(b"<a/>", "application/xml")
+    with pytest.raises(BodyInvalid):
+        read_body(b"&".join(b"a=1" for _ in range(1001)), "application/x-www-form-urlencoded")
+    assert read_body(b"a=1&b=%C3%BC", "application/x-www-form-urlencoded") == {"a": "1", "b": "ü"}
+    assert read_body(b"", "") == {}
+
+
+def test_signatures_are_those_of_the_standard() -> None:
+    key = key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    body = b'{"test": 2432232314}'
+    signature = sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
