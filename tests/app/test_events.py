@@ -91,16 +91,16 @@ async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp
     async with opened(tmp_path, clock) as app:
         execution = await app.start(source)
         await execution.settled()
-        assert await execution.signal("paid", 5, key="k") == "kept"
-        assert await execution.signal("paid", 5, key="k") == "known"
+        assert await execution.signal("paid", {"n": 5}, key="k") == "kept"
+        assert await execution.signal("paid", {"n": 5}, key="k") == "known"
     async with opened(tmp_path, clock) as app:
         execution = await app.open(execution.id)
-        assert await execution.signal("paid", 5, key="k") == "known"
+        assert await execution.signal("paid", {"n": 5}, key="k") == "known"
         await execution.answer("gate", "approve")
         assert await execution.settled() == "completed"
-        assert execution.state.output == {"got": 5}
+        assert execution.state.output == {"got": {"n": 5}}
         with pytest.raises(WrongStatus):
-            await execution.signal("paid", 6)
+            await execution.signal("paid", {"n": 6})
 
 
 async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: HandClock) -> None:
