@@ -19,8 +19,9 @@ from pointsman.engine.events import (
     StepSucceeded,
     TokenEnded,
 )
+from pointsman.engine.life_events import UndoBegan, UndoEnded
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.engine.reports import CancelRequested, PauseRequested, ResumeRequested
 from pointsman.testing.descriptions import describe
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
@@ -40,9 +41,9 @@ class Told(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def plan_for(seed: int, size: int, *, unruly: bool = False) -> Plan | None:
+def plan_for(seed: int, size: int, *, unruly: bool = False, undone: bool = False) -> Plan | None:
     """A random plan; None for the few drawings with a shape that is refused."""
-    return compiled(random_workflow(seed, size, unruly=unruly))
+    return compiled(random_workflow(seed, size, unruly=unruly, undone=undone))
 
 
 @lru_cache(maxsize=256)
@@ -143,6 +144,22 @@ def must_settle_once(outcome: Outcome) -> None:
     hold(GHOST not in str(told(outcome)), "a zombie was believed")
 
 
+def must_undo(outcome: Outcome) -> None:
+    """All that was done and can be undone is, once, the last first; and what could not be is named."""
+    done = [event.step for event in outcome.events if isinstance(event, StepSucceeded) and event.undone_by is not None]
+    begun = [event.step for event in outcome.events if isinstance(event, UndoBegan)]
+    over = [event for event in outcome.events if isinstance(event, UndoEnded)]
+    if outcome.status not in ("failed", "cancelled"):
+        hold(not begun, "something was undone although nothing failed")
+        return
+    hold(begun == done[::-1], f"undone {begun}, done {done}")
+    hold([event.step for event in over] == begun, "an undo began and did not end, or ended twice")
+    failure = outcome.state.failure
+    for event in over:
+        named = failure is not None and f"'{event.step}'" in failure.message.partition("could not be undone")[2]
+        hold(named == (event.failure is not None), f"{event.step} is told wrongly")
+
+
 def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
     calm = run(plan, 0, wild=False, checked=False)
     other = run(plan, seed, wild=seed % 2 == 0, checked=False)
@@ -160,6 +177,18 @@ def must_survive_a_pause(plan: Plan, seed: int) -> None:
     hold(told(simulation.go_on()) == told(calm), "a pause changed the outcome")
 
 
+def must_undo_when_cancelled(plan: Plan, seed: int) -> None:
+    """Cancelled after any row, with crashes: it ends, and everything done until then is undone."""
+    simulation = Simulation(plan, seed, work=perform, checked=True, chance_of_crash=0.2)
+    simulation.run_rows(INPUT, 1 + seed % 20)
+    if not simulation.state.ended:
+        simulation.tell(CancelRequested())
+    outcome = simulation.go_on()
+    hold(outcome.status in ("cancelled", "failed"), f"cancelled, and now {outcome.status}")
+    must_settle_once(outcome)
+    must_undo(outcome)
+
+
 def hunt(graphs: range) -> None:
     """Hold all laws over some random graphs."""
     for number in graphs:
@@ -170,6 +199,10 @@ def hunt(graphs: range) -> None:
             must_settle_once(outcome)
             must_not_depend_on_the_schedule(tame, number)
             must_survive_a_pause(tame, number)
+        undone = plan_for(number, 5, undone=True)
+        if undone is not None:
+            must_undo(run(undone, number, wild=True, checked=True))
+            must_not_depend_on_the_schedule(undone, number)
         for plan in (wild, net):
             if plan is not None:
                 outcome = run(plan, number, wild=True, checked=True)

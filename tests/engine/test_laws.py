@@ -16,6 +16,8 @@ from tests.engine.laws import (
     must_not_depend_on_the_schedule,
     must_settle_once,
     must_survive_a_pause,
+    must_undo,
+    must_undo_when_cancelled,
     net_for,
     plan_for,
     run,
@@ -82,6 +84,28 @@ def test_every_graph_ends_under_a_step_limit(graph: int, schedule: int) -> None:
     must_end(outcome)
     must_settle_once(outcome)
     assert outcome.state.taken <= 60
+
+
+@law
+@given(graphs, schedules)
+def test_what_was_done_is_undone_once_and_the_last_first_whatever_happens_meanwhile(graph: int, schedule: int) -> None:
+    plan = some(plan_for(graph, 6, undone=True))
+    outcome = run(plan, schedule, wild=True, checked=True)
+    must_end(outcome)
+    must_settle_once(outcome)
+    must_undo(outcome)
+
+
+@law
+@given(graphs, schedules)
+def test_what_becomes_of_it_does_not_depend_on_the_schedule_either(graph: int, schedule: int) -> None:
+    must_not_depend_on_the_schedule(some(plan_for(graph, 6, undone=True)), schedule)
+
+
+@law
+@given(graphs, schedules)
+def test_a_cancel_anywhere_undoes_what_was_done_until_then(graph: int, schedule: int) -> None:
+    must_undo_when_cancelled(some(plan_for(graph, 6, undone=True)), schedule)
 
 
 @law

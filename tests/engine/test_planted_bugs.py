@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from pointsman.engine import (
     branching,
     cancelling,
+    compensating,
     decide,
     entering,
     failing,
@@ -26,6 +27,7 @@ from pointsman.engine.commands import Command, SetTimer
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import BranchSettled, ScopesClosed
+from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import GatheredResult, Plan, Reducer
 from pointsman.engine.reports import WorkDone, WorkFailed
@@ -79,6 +81,7 @@ def sees_only_the_state(desk: Desk, scope: ScopeState) -> bool:
     return scope.tokens == 0
 
 
+real_proceed = compensating.proceed
 real_results = joining.results
 real_add = Trail.add
 real_close = scopes.close
@@ -125,7 +128,18 @@ def counts_all_time(state: ExecutionState) -> None:
     state.working_since = state.at
 
 
+def first_done_first(desk: Desk) -> None:
+    desk.state.undo.sort(key=lambda owed: owed.step, reverse=True)
+    real_proceed(desk)
+
+
+def says_nothing(compensation: object, failure: Failure, left_undone: object) -> Failure:
+    return failure
+
+
 BUGS: dict[str, Bug] = {
+    "what was done is undone in another order": Bug(compensating, "proceed", first_done_first),
+    "nobody says what could not be undone": Bug(compensating, "_told", says_nothing),
     "a node never waits": Bug(Desk, "alone", always),
     "a node does not wait for what moves": Bug(entering, "_waits_for", no_nodes),
     "nodes that wait for each other wait for ever": Bug(

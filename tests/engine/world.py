@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.decide import decide
 from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
@@ -162,6 +163,19 @@ class World:
     def cancel(self) -> World:
         self.tell(CancelRequested(reason="enough"))
         return self
+
+    def cancel_now(self) -> World:
+        self.tell(CancelRequested(now=True))
+        return self
+
+    def late(self, step: Step, attempt: int) -> World:
+        """A result that nobody waits for any more."""
+        self.tell(WorkDone(step=step, attempt=attempt, result="late"))
+        return self
+
+    def refused_retry(self) -> None:
+        """A retry as its caller sees it: raises what refuses it."""
+        decide(self.simulation.plan, self.state, RetryRequested(), self.now)
 
     def crash(self) -> World:
         self.simulation.crash()

@@ -206,9 +206,12 @@ class Execution:
         """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
         return gate_named(self.gates, name)
 
-    async def cancel(self, *, reason: str = "", by: str = "") -> None:
-        """Stop it for good, and its sub-workflows with it. A second time does nothing."""
-        await self._driver.deliver(CancelRequested(reason=reason, by=by))
+    async def cancel(self, *, reason: str = "", by: str = "", now: bool = False) -> None:
+        """Stop it for good, and its sub-workflows with it. A second time does nothing.
+
+        What its workflow knows to undo is undone first: it goes on until then. `now`: nothing (more) is undone.
+        """
+        await self._driver.deliver(CancelRequested(reason=reason, by=by, now=now))
 
     async def drained(self) -> None:
         """Return when nothing of it is under way here any more: its last commands are carried out."""

@@ -315,7 +315,10 @@ class Pointsman:
         return await self.lives.replay(execution, against=against)
 
     async def reach(self, execution: str) -> Execution:
-        """An execution to be told something (cancel, pause) without taking it up: nothing of it runs here."""
+        """An execution to be told something (cancel, pause) without taking it up: nothing of it runs here but what
+        it does in answer (undoing).
+        """
+        await self._take_up_script(ExecutionId(execution))
         return Execution(self.runtime, await self.runtime.open(ExecutionId(execution), recover=False))
 
     async def _take_up_script(self, execution: ExecutionId) -> None:

@@ -130,13 +130,18 @@ def errors_of(rows: Iterable[Row]) -> list[Json]:
             match event:
                 case events.StepFailed(final=True) | events.LeavingFailed():
                     found.append(failure_view(event.failure, event.step.node))
-                case life_events.ExecutionFailed(step=None):
+                case life_events.ExecutionFailed() if event.step is None or _left_undone(event.failure):
                     found.append(failure_view(event.failure, None))
                 case life_events.ExecutionInterrupted():
                     found.append({"code": f"limit-{event.limit}", "message": event.message, "nodeId": None})
                 case _:
                     pass
     return found
+
+
+def _left_undone(failure: Failure) -> bool:
+    told = (failure.details or {}).get("compensation")
+    return isinstance(told, dict) and bool(told["notUndone"])
 
 
 def warnings_of(rows: Iterable[Row]) -> list[Json]:
@@ -174,6 +179,18 @@ def answers_of(rows: Iterable[Row]) -> list[Json]:
     return found
 
 
+def compensation_view(state: ExecutionState) -> Json:
+    """What was undone and what is not (yet); None where nothing ever was to be."""
+    if state.compensation is None:
+        return None
+    open_ = [owed.step for owed in reversed(state.undo)]
+    if state.compensation.current is not None:
+        open_ = [state.compensation.current.step, *open_]
+    undone: list[Json] = [str(step) for step in state.compensation.undone]
+    not_undone: list[Json] = [str(step) for step in (*(step for step, _ in state.compensation.failed), *open_)]
+    return {"undone": undone, "notUndone": not_undone}
+
+
 def current_nodes(state: ExecutionState) -> list[Json]:
     """The nodes with a step that is not over, in the order of the steps."""
     nodes = (step.node.removesuffix(HIDDEN) for step in sorted(state.steps))
@@ -190,6 +207,8 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "workflowId": state.workflow,
         "version": state.version,
         "status": status_of(state),
+        "phase": "compensating" if state.compensating else None,
+        "compensation": compensation_view(state),
         "model": state.options.get("model"),
         "seq": state.seq,
         "input": state.input,

@@ -67,6 +67,10 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
         )
     elif stopped:
         lines.append(f"  → Go on with it: pointsman resume {execution}{at_store}")
+    elif status == "failed" and view["compensation"] is not None:
+        lines.append(
+            "  → What it had done was undone, so it cannot be retried. Once its cause is mended, run it again."
+        )
     elif status in NEXT:
         lines.append(f"  → {NEXT[status].format(execution=execution)}{at_store}")
     return lines

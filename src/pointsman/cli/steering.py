@@ -35,17 +35,24 @@ async def _pause(store: str | None, execution: str, by: str) -> JsonObject:
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the journal.")
 @click.option("--by", default="", metavar="NAME", help="Who cancels it; kept in the journal.")
+@click.option("--now", is_flag=True, help="Undo nothing first, or nothing more.")
 @json_option
 @store_option
-def cancel(execution: str, *, reason: str, by: str, as_json: bool, store: str | None) -> int:
-    """Stop an execution for good, and its sub-workflows. A second time does nothing."""
-    print_outcome(go(_cancel(store, execution, reason, by)), as_json=as_json, stopped=False, store=store, lasting=True)
+def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, store: str | None) -> int:
+    """Stop an execution for good, and its sub-workflows. A second time does nothing.
+
+    What its workflow knows to undo (`compensate`) is undone first, here.
+    """
+    view = go(_cancel(store, execution, reason=reason, by=by, now=now))
+    print_outcome(view, as_json=as_json, stopped=False, store=store, lasting=True)
     return 0
 
 
-async def _cancel(store: str | None, execution: str, reason: str, by: str) -> JsonObject:
+async def _cancel(store: str | None, execution: str, *, reason: str, by: str, now: bool) -> JsonObject:
     async with installation(store) as app:
         reached = await app.reach(execution)
-        await reached.cancel(reason=reason, by=by)
+        await reached.cancel(reason=reason, by=by, now=now)
+        if reached.state.compensating:
+            await reached.settled()
         await reached.drained()
         return await app.view(execution)

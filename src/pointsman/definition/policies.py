@@ -65,6 +65,8 @@ class Config(Shape):
     """Guardrails."""
     on_limit: NodeRef | None = None
     """The node to route to when a limit trips; absent: the execution is interrupted and can be resumed."""
+    on_cancel: Literal["compensate", "stop"] | None = None
+    """Whether a cancelled execution first undoes what it did (`compensate`, which is what absence means)."""
     allow_cycles: bool | None = None
     """`false` makes a cycle of edges an error."""
     settings: AnyObject | None = None

@@ -19,6 +19,15 @@ SINGLE_BRACES: Final = frozenset({"steps", "graph", "plan"})
 """Dialects whose templates know `{x}` alone."""
 
 
+COMPENSATED: Final = "compensated"
+"""What a compensation calls the step it undoes."""
+
+
+def compensations_of(workflow: Workflow) -> frozenset[str]:
+    """The nodes that undo others."""
+    return frozenset(node.compensate for node in workflow.nodes if node.compensate is not None)
+
+
 def is_imported(workflow: Workflow) -> bool:
     """Read from another dialect: its author could not know our stricter rules."""
     return workflow.dialect not in (None, "native")
@@ -47,9 +56,13 @@ def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
         for position, node in enumerate(graph.links.nodes)
         if isinstance(node.config, ParallelConfig | LoopConfig) and node.config.as_ is not None
     }
-    if not alias:
+    undoing = compensations_of(workflow)
+    if not alias and not undoing:
         return (plain,) * len(graph.ids)
     around: list[set[str]] = [{alias[one] for one in scope or () if one in alias} for scope in graph.scopes]
+    for position, node in enumerate(graph.ids):
+        if node in undoing:
+            around[position] |= {COMPENSATED, *alias.values()}
     for loop, shape in graph.loops.items():
         for node in shape.body if loop in alias else ():
             around[node].add(alias[loop])

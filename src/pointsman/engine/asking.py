@@ -171,7 +171,15 @@ def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = F
         return
     _shut(desk, at, report, edits, by_clock=by_clock)
     desk.emit(
-        StepSucceeded(step=at.step, attempt=at.attempt, result=answer, keeps=True, said=said, writes=tuple(writes))
+        StepSucceeded(
+            step=at.step,
+            attempt=at.attempt,
+            result=answer,
+            keeps=True,
+            said=said,
+            writes=tuple(writes),
+            undone_by=node.compensate,
+        )
     )
     desk.touched[at.step.scope] = None
     desk.go(Leave(at.step, (action,)))

@@ -102,12 +102,14 @@ def _run(desk: Desk) -> None:
                     assert_never(move)
         if state.status in ENDED:
             return
-        if not entering.release(desk) and not desk.queue:
-            break
-    if desk.fatal:
-        ending.conclude(desk)
-    elif not state.steps and not state.held and state.root.tokens == 0 and not state.stands_still:
-        ending.complete(desk)
+        if entering.release(desk) or desk.queue:
+            continue
+        if desk.fatal:
+            ending.conclude(desk)
+        elif not state.steps and not state.held and state.root.tokens == 0 and not state.stands_still:
+            ending.come_to_an_end(desk)
+        else:
+            return
 
 
 def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest
@@ -140,7 +142,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case CancelRequested():
             if desk.state.status != "cancelled":
                 requests.must(desk, not desk.state.ended, "cancelled")
-                ending.cancel(desk, reason=report.reason, by=report.by)
+                ending.cancel(desk, reason=report.reason, by=report.by, now=report.now)
         case PauseRequested():
             if desk.state.status != "paused":
                 requests.must(desk, desk.state.status == "running", "paused")
@@ -218,6 +220,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             repeats=repeats.times,
             usage=report.usage,
             cached=report.cached,
+            undone_by=node.compensate,
         )
     )
     desk.touched[step.scope] = None
@@ -250,7 +253,14 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
         failing.refused(desk, at, why, report.usage)
         return
     desk.emit(
-        StepSucceeded(step=report.step, attempt=report.attempt, result=report.output, writes=writes, usage=report.usage)
+        StepSucceeded(
+            step=report.step,
+            attempt=report.attempt,
+            result=report.output,
+            writes=writes,
+            usage=report.usage,
+            undone_by=node.compensate,
+        )
     )
     desk.touched[report.step.scope] = None
     desk.go(Leave(report.step))

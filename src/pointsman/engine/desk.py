@@ -177,6 +177,8 @@ class Desk:
             names["_currentStep"] = self.state.taken + 1
             names["_totalNodes"] = self.plan.nodes_counted
             names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
+        if self.state.compensation is not None:
+            item_key = self._undone_names(names)
         if more:
             names |= more
         nodes: Mapping[str, Json] = (
@@ -211,6 +213,23 @@ class Desk:
             names[loop.item_name] = item
         names["key"] = key_of(item, at)
         return key_of(item, at)
+
+    def _undone_names(self, names: dict[str, Json]) -> str | None:
+        """What a compensation sees of the step it undoes: `compensated`, and the item of its branch."""
+        undo = self.state.compensation.current if self.state.compensation is not None else None
+        if undo is None:
+            return None
+        for name, value in undo.names.items():
+            names.setdefault(name, value)
+        step = undo.step
+        names["compensated"] = {
+            "node": step.node,
+            "step": str(step),
+            "visit": step.visit,
+            "input": undo.input,
+            "result": undo.result,
+        }
+        return undo.item_key
 
     def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
         """Evaluate. What leaves the state as a container is shared with whoever gets it."""

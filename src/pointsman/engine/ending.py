@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pointsman.engine import cancelling
+from pointsman.engine import cancelling, compensating
 from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk, Fall
 from pointsman.engine.failures import Failure
 from pointsman.engine.life_events import (
+    CompensationBegan,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
@@ -31,7 +32,7 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
     try:
         output = output_of(desk)
     except PointsmanError as why:
-        desk.emit(ExecutionFailed(failure=failure_from(why)))
+        _failed(desk, failure_from(why))
         return
     desk.emit(ExecutionCompleted(output=output, closes_session=closes_session))
 
@@ -53,12 +54,38 @@ def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
 def conclude(desk: Desk) -> None:
     """Control stands still after failures nobody caught: the execution has failed."""
     state = desk.state
-    for at in state.steps.values():
-        cancelling.stop(desk, at)
     first = desk.fatal[0]
     steps = tuple(one.step for one in desk.fatal if one.step in state.fallen)
     step = None if first.step == NOBODY else first.step
-    desk.emit(ExecutionFailed(failure=first.failure, step=step, steps=steps))
+    if not state.undo:
+        for at in state.steps.values():
+            cancelling.stop(desk, at)
+    _failed(desk, first.failure, step, steps)
+
+
+def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple[Step, ...] = ()) -> None:
+    """It has failed. What can be undone is undone first; else everything is kept for a retry."""
+    if desk.state.undo:
+        _compensate(desk, CompensationBegan(failure=failure, step=step))
+    else:
+        desk.emit(ExecutionFailed(failure=failure, step=step, steps=steps))
+
+
+def _compensate(desk: Desk, began: CompensationBegan) -> None:
+    """Nothing else moves from here on."""
+    cancelling.cancel_steps(desk, ())
+    drop_moves(desk)
+    desk.fatal.clear()
+    desk.touched.clear()
+    desk.emit(began)
+
+
+def come_to_an_end(desk: Desk) -> None:
+    """No token is left."""
+    if desk.state.compensation is not None:
+        compensating.proceed(desk)
+    else:
+        complete(desk)
 
 
 def hand_over(desk: Desk, node: str, value: Json) -> None:
@@ -67,13 +94,20 @@ def hand_over(desk: Desk, node: str, value: Json) -> None:
     desk.go(Arrive(node, (), None, NOBODY))
 
 
-def cancel(desk: Desk, *, reason: str, by: str = "") -> None:
-    """Someone wants it to stop for good."""
-    if desk.state.ended:
+def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
+    """Someone wants it to stop for good. What was done is undone first, where the workflow does not say otherwise."""
+    state = desk.state
+    if state.ended or (state.compensating and not now):
+        return
+    if state.undo and not state.compensating and not now and desk.plan.on_cancel == "compensate":
+        _compensate(desk, CompensationBegan(reason=reason, by=by))
         return
     cancelling.cancel_steps(desk, ())
     drop_moves(desk)
-    desk.emit(ExecutionCancelled(reason=reason, by=by))
+    if state.compensating:
+        compensating.abandon(desk)
+    else:
+        desk.emit(ExecutionCancelled(reason=reason, by=by))
 
 
 def drop_moves(desk: Desk) -> None:

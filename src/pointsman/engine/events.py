@@ -78,6 +78,8 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     usage: Usage | None = None
     cached: bool = False
     """The result was known from an equal step; nothing was performed."""
+    undone_by: str | None = None
+    """The node that undoes it, should the execution fail."""
 
 
 class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine import branching, ending, looping
+from pointsman.engine import branching, compensating, ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted, StepFailed, StepSucceeded
@@ -151,6 +151,9 @@ def fall(desk: Desk, move: Fall) -> None:
     """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
     scope = desk.state.scopes.get(move.step.scope)
     if scope is None:
+        return
+    if desk.state.compensation is not None:
+        compensating.ended(desk, move.failure)
         return
     if looping.skip_round(desk, move.step, move.failure):
         return

@@ -48,7 +48,7 @@ def repeats(desk: Desk, at: StepState, report: WorkDone) -> Repeats:
 
 def tripped(desk: Desk, step: Step, repeats: Repeats) -> Tripped | None:
     """The limit it reached by repeating itself, if it did."""
-    if repeats is NONE or desk.state.handed_off:
+    if repeats is NONE or desk.state.handed_off or desk.state.compensation is not None:
         return None
     if repeats.times < (allowed(desk, "no-progress", REPEATS_MAX) or REPEATS_MAX):
         return None

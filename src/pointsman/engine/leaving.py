@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from pointsman.engine import ending, looping
+from pointsman.engine import compensating, ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching
 from pointsman.engine.events import LeavingFailed, LoopLeft
@@ -179,6 +179,9 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
 
 def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> None:
     """No edge was taken: the branch ends, or by type."""
+    if node.no_route == "undone":
+        compensating.left(desk, labels)
+        return
     if END in labels and node.no_route in ("turn", "end"):
         desk.end_token(step)
         ending.complete(desk, closes_session=desk.plan.conversational)

@@ -106,6 +106,30 @@ class ExecutionMoved(Fact, frozen=True, kw_only=True, tag="moved"):
     by: str = ""
 
 
+class CompensationBegan(Fact, frozen=True, kw_only=True, tag="compensation_began"):
+    """It has failed (`failure`) or was cancelled: nothing else moves any more, and what was done is undone."""
+
+    failure: Failure | None = None
+    step: Step | None = None
+    """The step that failed it."""
+    reason: str = ""
+    by: str = ""
+
+
+class UndoBegan(Fact, frozen=True, kw_only=True, tag="undo_began"):
+    """The last step that is not undone is next; a step of `node` follows."""
+
+    step: Step
+    node: str
+
+
+class UndoEnded(Fact, frozen=True, kw_only=True, tag="undo_ended"):
+    """The step is undone; with a `failure` it could not be."""
+
+    step: Step
+    failure: Failure | None = None
+
+
 LifeEvent: TypeAlias = (
     ExecutionStarted
     | LimitsRaised
@@ -119,5 +143,8 @@ LifeEvent: TypeAlias = (
     | ExecutionRetried
     | Forked
     | ExecutionMoved
+    | CompensationBegan
+    | UndoBegan
+    | UndoEnded
 )
 """What happens to the execution as a whole."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from pointsman.engine import life_events, tokens
 from pointsman.engine.arrivals import NOBODY, held_step, take_up
@@ -10,8 +10,10 @@ from pointsman.engine.data import Data
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.scopes import edit
-from pointsman.engine.state import ExecutionState, Left, ScopeState, StepState
+from pointsman.engine.state import Compensation, ExecutionState, Left, ScopeState, StepState
 from pointsman.values import Json
+
+Compensating: TypeAlias = life_events.CompensationBegan | life_events.UndoBegan | life_events.UndoEnded
 
 
 def live(state: ExecutionState, event: LifeEvent) -> None:
@@ -49,7 +51,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
 
 def _live_again(
     state: ExecutionState,
-    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved,
+    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved | Compensating,
 ) -> None:
     match event:
         case life_events.ExecutionRetried():
@@ -59,6 +61,27 @@ def _live_again(
         case life_events.ExecutionMoved():
             state.workflow, state.version = event.workflow, event.version
             state.definition, state.options = event.definition, event.options
+        case _:
+            _compensating(state, event)
+
+
+def _compensating(state: ExecutionState, event: Compensating) -> None:
+    match event:
+        case life_events.CompensationBegan():
+            state.status, state.interruption = "running", None
+            state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
+            _forget_tokens(state)
+        case life_events.UndoBegan():
+            assert state.compensation is not None
+            state.compensation.current = undo = state.undo.pop()
+            state.left[NOBODY] = Left(undo.result)
+        case life_events.UndoEnded():
+            assert state.compensation is not None
+            state.compensation.current = None
+            if event.failure is None:
+                state.compensation.undone.append(event.step)
+            else:
+                state.compensation.failed.append((event.step, event.failure))
         case _:
             assert_never(event)
 
@@ -99,6 +122,10 @@ def _handed_over(state: ExecutionState, event: life_events.HandedOver) -> None:
     """Nothing of what was on its way is left; the data stay."""
     state.handed_at = state.taken
     state.left[NOBODY] = Left(event.value)
+    _forget_tokens(state)
+
+
+def _forget_tokens(state: ExecutionState) -> None:
     root = state.root
     root.parked, root.live, root.loops, root.tokens = {}, {}, {}, 0
     root.trails.clear()

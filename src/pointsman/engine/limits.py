@@ -65,7 +65,7 @@ def hold(desk: Desk, move: Arrive) -> None:
 
 def trip(desk: Desk, tripped: Tripped) -> None:
     """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
-    if desk.state.ended or desk.state.stands_still or desk.fatal:
+    if desk.state.ended or desk.state.stands_still or desk.fatal or desk.state.compensation is not None:
         return
     handler = desk.plan.limits.on_limit
     if handler is not None and not desk.state.handed_off:
@@ -85,7 +85,7 @@ def watch(desk: Desk) -> None:
     if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
         return
     worked, most = allowed(desk, WORKED, limits.execution_time_s), allowed(desk, CLOCK, limits.deadline_s)
-    if state.handed_off:
+    if state.handed_off or state.compensation is not None:
         return
     if worked is not None and state.working and WORKED not in state.timers:
         _set(desk, WORKED, state.at + max(0.0, worked - _worked(state)))
@@ -112,7 +112,7 @@ def rang(desk: Desk, timer: str) -> None:
         most, spent, what = allowed(desk, WORKED, limits.execution_time_s), _worked(state), "work ran for"
         if state.working == 0:
             return
-    if most is None or state.handed_off:
+    if most is None or state.handed_off or state.compensation is not None:
         return
     if spent + TOLERANCE_S >= most:
         trip(desk, Tripped(timer, f"{what} {most:g} seconds, the limit"))

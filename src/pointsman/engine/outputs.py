@@ -162,6 +162,8 @@ def check_values(desk: Desk, values: Iterable[Json]) -> None:
 
 
 def _limit(desk: Desk) -> int | None:
+    if desk.state.compensation is not None:
+        return None  # what is being undone may cost room
     limit = desk.plan.limits.state_bytes
     raised = desk.state.limits.get("stateSize")
     return limit if limit is None or raised is None else max(limit, int(raised))

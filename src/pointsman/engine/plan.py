@@ -39,7 +39,8 @@ Enter: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
 """`arrival`: one incoming edge, every arrival starts it · `merge`: waits for all that can still arrive · `each`: every
 arrival starts it although there are several edges · `join`: closes a parallel · `loop`: rounds and entries."""
 
-NoRoute: TypeAlias = Literal["end", "fail", "caller", "turn", "cancel"]
+NoRoute: TypeAlias = Literal["end", "fail", "caller", "turn", "cancel", "undone"]
+"""`undone`: the node is a compensation, and control never goes on from it."""
 
 Leave: TypeAlias = Literal["all", "first", "label"]
 
@@ -325,6 +326,8 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """Where pending tool calls go."""
     approval: Approval = UNASKED
     """What people must approve of its work."""
+    compensate: str | None = None
+    """The node that undoes its steps."""
 
 
 Durability: TypeAlias = Literal["step", "async", "exit"]
@@ -379,5 +382,7 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Nodes without start, end and notes: `_totalNodes`."""
     edge_index: Mapping[str, int] = {}
     edge_source: Mapping[str, str] = {}
+    on_cancel: Literal["compensate", "stop"] = "compensate"
+    """Whether what was done is undone when the execution is cancelled."""
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""

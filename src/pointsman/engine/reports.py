@@ -149,10 +149,11 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
 
 
 class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):
-    """Someone wants the execution to stop for good."""
+    """Someone wants the execution to stop for good. `now`: nothing is undone first, or no more of it."""
 
     reason: str = ""
     by: str = ""
+    now: bool = False
 
 
 class PauseRequested(Struct, frozen=True, kw_only=True, tag="pause_requested", omit_defaults=True):

@@ -90,6 +90,11 @@ def _take_up(desk: Desk, held: tuple[Waiting, ...]) -> None:
 def retry(desk: Desk, report: RetryRequested) -> None:
     """Take up the steps that failed the execution, and everything that was there beside them."""
     state = desk.state
+    if state.status == "failed" and state.compensation is not None:
+        raise WrongStatus(
+            f"{state.id!r} cannot be retried: what it had done was undone",
+            hint="Start it again, or fork it from before the failure.",
+        )
     must(desk, state.status == "failed" and bool(state.failed), "retried")
     held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
     reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))

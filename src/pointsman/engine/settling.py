@@ -9,7 +9,7 @@ from pointsman.engine.arrivals import came, scope_of
 from pointsman.engine.facts import Write
 from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
-from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Waiting
+from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Undo, Waiting
 from pointsman.engine.steps import Step, Thread
 from pointsman.engine.threads import ways
 from pointsman.values import Json, JsonObject
@@ -80,6 +80,8 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
             state.messages += len(event.messages)
     if event.usage is not None:
         spend(state, event.usage)
+    if event.undone_by is not None:
+        state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
         state.guard[step.node, step.scope] = (event.mark, event.repeats)
     value = at.left.value if event.keeps else event.result

@@ -43,7 +43,7 @@ from pointsman.values import Json, JsonObject
 def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...] = ()) -> None:
     """Start a node. Limits come first: what they stop is held, not lost."""
     tripped = limits.before_step(desk, node, scope, move)
-    if tripped is not None:
+    if tripped is not None and desk.state.compensation is None:
         if not merged:
             limits.hold(desk, move)
         limits.trip(desk, tripped)

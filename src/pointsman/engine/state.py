@@ -221,6 +221,31 @@ class UsageTotal(Struct, eq=False):
     cost_usd: float | None = None
 
 
+class Undo(Struct, frozen=True, gc=False):
+    """A step that was done and can be undone."""
+
+    step: Step
+    by: str
+    """The node that undoes it."""
+    input: JsonObject | None
+    result: Json
+    names: Mapping[str, Json]
+    """What its branch called its item."""
+    item_key: str | None
+
+
+class Compensation(Struct, eq=False):
+    """The execution has failed (`failure`) or was cancelled, and undoes what it did."""
+
+    failure: Failure | None
+    step: Step | None
+    reason: str
+    by: str
+    current: Undo | None = None
+    undone: list[Step] = []
+    failed: list[tuple[Step, Failure]] = []
+
+
 class ExecutionState(Struct, eq=False):
     """Empty until `ExecutionStarted` is folded."""
 
@@ -290,6 +315,9 @@ class ExecutionState(Struct, eq=False):
     messages: int = 0
     guard: dict[tuple[str, Scope], tuple[int, int]] = {}
     """Per agent node: hash of what it last said to what, and how often in a row."""
+    undo: list[Undo] = []
+    """What can be undone, in the order in which it was done."""
+    compensation: Compensation | None = None
     size_bound: int | None = None
     """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
 
@@ -300,6 +328,11 @@ class ExecutionState(Struct, eq=False):
     @property
     def ended(self) -> bool:
         return self.status in ENDED
+
+    @property
+    def compensating(self) -> bool:
+        """What was done is being undone."""
+        return self.compensation is not None and not self.ended
 
     @property
     def handed_off(self) -> bool:

@@ -4,7 +4,8 @@
 
 What happens in them depends on their input, never on speed: steps that may run at once write paths of their own, or
 append to the log. `unruly` adds what is a race by its meaning: joins that wait for some, ends that end everything,
-failures nobody catches. Works whose id begins with `bad` are meant to fail, those with `slow` first time only.
+failures nobody catches. `undone` lets it fail in the end, and what it did be undone. Works whose id begins with `bad`
+are meant to fail, those with `slow` first time only.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Block(NamedTuple):
 Draw: TypeAlias = Callable[[int], Block]
 
 
-def random_workflow(seed: int, size: int = 12, *, unruly: bool = False) -> JsonObject:
+def random_workflow(seed: int, size: int = 12, *, unruly: bool = False, undone: bool = False) -> JsonObject:
     """A native document. `size` is about how many blocks it is made of."""
-    return _Drawing(seed, size, unruly=unruly).document()
+    return _Drawing(seed, size, unruly=unruly, undone=undone).document()
 
 
 def perform(command: Execute) -> WorkDone | WorkFailed:
@@ -50,10 +51,11 @@ def perform(command: Execute) -> WorkDone | WorkFailed:
 
 
 class _Drawing:
-    def __init__(self, seed: int, size: int, *, unruly: bool) -> None:
+    def __init__(self, seed: int, size: int, *, unruly: bool, undone: bool) -> None:
         self.random = Random(seed)
         self.left = size
         self.unruly = unruly
+        self.undone = undone
         self.nodes: list[JsonObject] = []
         self.edges: list[Json] = []
 
@@ -62,7 +64,9 @@ class _Drawing:
         lasts = (start,)
         while self.left > 0:
             lasts = self.after(lasts, self.block(0))
-        if self.random.random() < 0.5:
+        if self.undone:
+            self.undo(lasts)
+        elif self.random.random() < 0.5:
             self.after(lasts, Block(self.node("end", "end"), ()))
         return {
             "id": "random",
@@ -71,6 +75,17 @@ class _Drawing:
             "nodes": [*self.nodes],
             "edges": self.edges,
         }
+
+    def undo(self, lasts: tuple[str, ...]) -> None:
+        """It fails in the end; works, gates and children are undone: at once, at the second try, or not at all."""
+        done = [node for node in self.nodes if node["type"] in ("tool", "human", "workflow")]
+        self.after(lasts, Block(self.node("bad", "tool", {"tool": "look_up"}), ()))
+        ways = [self.node("undo", "tool", {"tool": "look_up"}, outputs={"log": "result"})]
+        ways += [self.node("slow", "tool", {"tool": "look_up"}, execution={"retries": 1})]
+        ways += [self.node("bad", "tool", {"tool": "look_up"}), self.node("child", "workflow", {"workflow": "other"})]
+        for node in done:
+            if self.random.random() < 0.7:
+                node["compensate"] = self.random.choice(ways)
 
     # Pieces --------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from itertools import chain
 
 from pointsman.definition.check.agents import check_agents
+from pointsman.definition.check.compensation import check_compensation
 from pointsman.definition.check.conflicts import check_conflicts
 from pointsman.definition.check.dataflow import check_dataflow
+from pointsman.definition.check.effects import check_effects
 from pointsman.definition.check.endings import check_endings
 from pointsman.definition.check.expression_types import check_types_of
 from pointsman.definition.check.formulas import read_formulas
@@ -42,6 +44,8 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_agents(subject),
             check_settings(subject),
             check_triggers(subject),
+            check_effects(subject),
+            check_compensation(subject),
             check_schemas(subject),
             formulas.problems,
             check_types_of(subject, formulas),

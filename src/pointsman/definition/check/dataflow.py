@@ -14,6 +14,7 @@ from pointsman.definition.check.repairs import add, nearest, question, replace
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
 from pointsman.definition.problems import JsonPatchOp, Problem, error, warning
+from pointsman.definition.wording import compensations_of
 from pointsman.definition.work import UnboundConfig
 from pointsman.values import JsonObject
 
@@ -43,6 +44,7 @@ class _Flow:
     def __init__(self, subject: Subject, formulas: Formulas) -> None:
         self.subject = subject
         self.order = Order(subject)
+        self.undoing = compensations_of(subject.workflow)
         self.writings: dict[str, list[Writing]] = defaultdict(list)
         for writing in formulas.writings:
             self.writings[str(writing.keys[0])].append(writing)
@@ -79,8 +81,8 @@ class _Flow:
 
     def check(self, reading: Reading) -> Iterator[Problem]:
         read, node = reading.read, reading.place.node
-        if node is not None and not self.subject.reached(node):
-            return
+        if node is not None and (not self.subject.reached(node) or self.subject.graph.ids[node] in self.undoing):
+            return  # what undoes a step runs when anything may have been written
         match read.root:
             case "state":
                 if read.path and isinstance(read.path[0], str):

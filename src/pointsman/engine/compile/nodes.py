@@ -23,6 +23,7 @@ from pointsman.definition.control import (
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import routing_of
 from pointsman.definition.nodes import Node
+from pointsman.definition.wording import COMPENSATED, compensations_of
 from pointsman.definition.work import (
     CodeConfig,
     MemoryConfig,
@@ -84,11 +85,14 @@ class NodeCompiler:
         self.ids = frozenset(graph.ids)
         self.loops_of = _loops_of(graph)
         self.separate = separate(graph)
+        self.compensations = compensations_of(workflow)
 
     def nodes(self, position: int) -> list[PlanNode]:
         """The node, and behind it the hidden judge of the questions on its edges."""
         node = self.graph.links.nodes[position]
         made = self._node(position, node)
+        if node.id in self.compensations:
+            return [_alone(made)]
         questions = self._questions(position)
         return [made] if not questions else self._judged(made, node, questions)
 
@@ -125,6 +129,7 @@ class NodeCompiler:
             skip=formulas.test(node.skip_when) if node.skip_when is not None else None,
             tool_executor=self._tool_executor(ways),
             approval=control.approval_of(node, self.workflow.config, formulas),
+            compensate=node.compensate,
         )
 
     def _as_names(self, position: int) -> list[str]:
@@ -132,7 +137,8 @@ class NodeCompiler:
         around = [self.graph.links.nodes[one] for one in self.graph.scopes[position] or ()]
         around += [self.graph.links.nodes[self.graph.index[one]] for one in self.loops_of.get(position, ())]
         configs = [one.config for one in around if isinstance(one.config, ParallelConfig | LoopConfig)]
-        return [config.as_ for config in configs if config.as_ is not None]
+        names = [config.as_ for config in configs if config.as_ is not None]
+        return [*names, COMPENSATED] if self.graph.ids[position] in self.compensations else names
 
     def _does(self, position: int, node: Node, formulas: Formulas) -> Does:  # noqa: C901 - one flat list of types
         config = node.config
@@ -312,6 +318,22 @@ class NodeCompiler:
             fallback=bridge if labelled else None,
         )
         return [first, asks]
+
+
+def _alone(made: PlanNode) -> PlanNode:
+    """A compensation: the engine sends control there, and nowhere on from there."""
+    return replace(
+        made,
+        enter="arrival",
+        leave="all",
+        out=(),
+        straight=None,
+        catches=(),
+        labels={},
+        fallback=None,
+        no_route="undone",
+        compensate=None,
+    )
 
 
 def _timeout_edge(node: Node, does: Does, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:

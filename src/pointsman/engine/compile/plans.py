@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.graph import Graph, analyse
@@ -47,6 +47,7 @@ def compile_workflow(
             for made in compiler.nodes(position):
                 nodes[made.id] = made
     _must_have_its_handlers(workflow, graph)
+    _names_must_exist(workflow, graph)
     return Plan(
         workflow=workflow.id,
         version=workflow.version or "",
@@ -70,6 +71,7 @@ def compile_workflow(
         nodes_counted=sum(node.type not in UNCOUNTED for node in workflow.nodes),
         edge_index={edge.id: edge.index for edge in edges.values()},
         edge_source={edge.id: edge.source for edge in edges.values()},
+        on_cancel=_on_cancel(workflow),
         on_error=workflow.on_error,
     )
 
@@ -84,6 +86,18 @@ def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
     for key, name in (("onLimit", on_limit), ("onError", workflow.on_error)):
         if name is not None and name not in graph.index:
             raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
+
+
+def _names_must_exist(workflow: Workflow, graph: Graph) -> None:
+    _must_exist(graph, workflow.config.on_limit if workflow.config is not None else None, "onLimit")
+    _must_exist(graph, workflow.on_error, "onError")
+    for node in workflow.nodes:
+        _must_exist(graph, node.compensate, f"compensate of {node.id!r}")
+
+
+def _must_exist(graph: Graph, name: str | None, key: str) -> None:
+    if name is not None and name not in graph.index:
+        raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
 
 
 def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, PlanEdge]:
@@ -114,6 +128,11 @@ def _limits(workflow: Workflow) -> Limits:
         cost_usd=said.cost_usd if said.cost_usd is not None else DEFAULTS.cost_usd,
         on_limit=on_limit,
     )
+
+
+def _on_cancel(workflow: Workflow) -> Literal["compensate", "stop"]:
+    said = workflow.config.on_cancel if workflow.config is not None else None
+    return said or "compensate"
 
 
 def _settings(workflow: Workflow) -> JsonObject:
