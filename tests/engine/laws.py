@@ -184,7 +184,7 @@ def must_undo_when_cancelled(plan: Plan, seed: int) -> None:
     if not simulation.state.ended:
         simulation.tell(CancelRequested())
     outcome = simulation.go_on()
-    hold(outcome.status in ("cancelled", "failed"), f"cancelled, and now {outcome.status}")
+    hold(outcome.status in ("cancelled", "failed", "interrupted"), f"cancelled, and now {outcome.status}")
     must_settle_once(outcome)
     must_undo(outcome)
 

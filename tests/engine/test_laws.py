@@ -87,13 +87,16 @@ def test_every_graph_ends_under_a_step_limit(graph: int, schedule: int) -> None:
 
 
 @law
-@given(graphs, schedules)
-def test_what_was_done_is_undone_once_and_the_last_first_whatever_happens_meanwhile(graph: int, schedule: int) -> None:
-    plan = some(plan_for(graph, 6, undone=True))
+@given(graphs, schedules, st.booleans())
+def test_what_was_done_is_undone_once_and_the_last_first_whatever_happens_meanwhile(
+    graph: int, schedule: int, unruly: bool
+) -> None:
+    plan = some(plan_for(graph, 6, unruly=unruly, undone=True))
     outcome = run(plan, schedule, wild=True, checked=True)
     must_end(outcome)
     must_settle_once(outcome)
     must_undo(outcome)
+    must_replay(plan, outcome)
 
 
 @law

@@ -23,7 +23,9 @@ from pointsman.engine.events import (
 )
 from pointsman.engine.failing import NO_ROUTE
 from pointsman.engine.life_events import (
+    CompensationBegan,
     ExecutionCancelled,
+    ExecutionFailed,
     ExecutionMoved,
     ExecutionPaused,
     ExecutionResumed,
@@ -31,6 +33,7 @@ from pointsman.engine.life_events import (
     ExecutionStarted,
     Forked,
     LimitsRaised,
+    UndoEnded,
 )
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -186,6 +189,32 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
             return _fork(first, events)
         case ExecutionMoved():
             return _move(first)
+        case ExecutionMoved(definition=definition, options=options, by=by):
+            return MoveRequested(definition=definition, options=options, by=by)
+        case (
+            StepCancelled()
+            | BranchSettled()
+            | ChildStopAsked()
+            | CompensationBegan()
+            | UndoEnded()
+            | ExecutionCancelled()
+            | ExecutionFailed()
+        ):
+            return _cancel(events)
+        case _:
+            return None
+
+
+def _cancel(events: Sequence[Event]) -> CancelRequested | None:
+    """What does not begin to undo was meant at once, or it comes to the same."""
+    for event in events:
+        if isinstance(event, CompensationBegan):
+            return CancelRequested(reason=event.reason, by=event.by) if event.failure is None else None
+    match events[-1]:
+        case ExecutionCancelled(reason=reason, by=by):
+            return CancelRequested(reason=reason, by=by, now=True)
+        case ExecutionFailed():
+            return CancelRequested(now=True)
         case _:
             return None
 
