@@ -47,7 +47,6 @@ def compile_workflow(
             for made in compiler.nodes(position):
                 nodes[made.id] = made
     _must_have_its_handlers(workflow, graph)
-    _names_must_exist(workflow, graph)
     return Plan(
         workflow=workflow.id,
         version=workflow.version or "",
@@ -83,21 +82,10 @@ def _durability(workflow: Workflow) -> Durability:
 
 def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
     on_limit = workflow.config.on_limit if workflow.config is not None else None
-    for key, name in (("onLimit", on_limit), ("onError", workflow.on_error)):
+    undoing = ((f"compensate of {node.id!r}", node.compensate) for node in workflow.nodes)
+    for key, name in (("onLimit", on_limit), ("onError", workflow.on_error), *undoing):
         if name is not None and name not in graph.index:
             raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
-
-
-def _names_must_exist(workflow: Workflow, graph: Graph) -> None:
-    _must_exist(graph, workflow.config.on_limit if workflow.config is not None else None, "onLimit")
-    _must_exist(graph, workflow.on_error, "onError")
-    for node in workflow.nodes:
-        _must_exist(graph, node.compensate, f"compensate of {node.id!r}")
-
-
-def _must_exist(graph: Graph, name: str | None, key: str) -> None:
-    if name is not None and name not in graph.index:
-        raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
 
 
 def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, PlanEdge]:
