@@ -41,11 +41,7 @@ def compile_workflow(
     edges = _edges(workflow, graph, formulas)
     known = {**(agents or {}), **(workflow.agents or {})}
     compiler = NodeCompiler(workflow, graph, formulas, edges, known, model)
-    nodes: dict[str, PlanNode] = {}
-    for position, node in enumerate(graph.links.nodes):
-        if graph.index[node.id] == position and node.type != "note":
-            for made in compiler.nodes(position):
-                nodes[made.id] = made
+    nodes = _nodes(graph, compiler)
     _must_have_its_handlers(workflow, graph)
     return Plan(
         workflow=workflow.id,
@@ -78,6 +74,15 @@ def compile_workflow(
 def _durability(workflow: Workflow) -> Durability:
     said = workflow.config.durability if workflow.config is not None else None
     return said or "step"
+
+
+def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
+    nodes: dict[str, PlanNode] = {}
+    for position, node in enumerate(graph.links.nodes):
+        if graph.index[node.id] == position and node.type != "note":
+            for made in compiler.nodes(position):
+                nodes[made.id] = made
+    return nodes
 
 
 def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
