@@ -197,19 +197,27 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         if stuck is not None:
             limits.trip(desk, stuck)
             return
+    if _succeeded(desk, at, report, repeats, decides=does.decides):
+        desk.touched[step.scope] = None
+        desk.go(Leave(step, labels))
+
+
+def _succeeded(desk: Desk, at: StepState, report: WorkDone, repeats: guarding.Repeats, *, decides: bool) -> bool:
+    """Write what it brought; False where that is refused."""
+    node = desk.node(report.step)
     try:
-        said = _said(report, decides=does.decides)
+        said = _said(report, decides=decides)
         writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
         accept(desk, at.scope, node, at.left.thread, writes, report.result)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
-        return
+        return False
     desk.emit(
         StepSucceeded(
-            step=step,
+            step=report.step,
             attempt=report.attempt,
             result=report.result,
-            keeps=does.decides,
+            keeps=decides,
             next=report.next,
             labels=report.labels,
             said=said,
@@ -223,8 +231,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             undone_by=node.compensate,
         )
     )
-    desk.touched[step.scope] = None
-    desk.go(Leave(step, labels))
+    return True
 
 
 def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
