@@ -167,9 +167,6 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
         case OrdersDelivered(orders=orders):
             return Delivered(orders=orders)
-        case StepCancelled() | BranchSettled() | ChildStopAsked() | ExecutionCancelled():
-            last = events[-1]
-            return CancelRequested(reason=last.reason, by=last.by) if isinstance(last, ExecutionCancelled) else None
         case _:
             return _wanted(first, events)
 
@@ -189,8 +186,6 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
             return _fork(first, events)
         case ExecutionMoved():
             return _move(first)
-        case ExecutionMoved(definition=definition, options=options, by=by):
-            return MoveRequested(definition=definition, options=options, by=by)
         case (
             StepCancelled()
             | BranchSettled()
