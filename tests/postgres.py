@@ -98,11 +98,17 @@ class Cluster:
         for statement in statements:
             self._run("psql", "-X", "-q", "-h", str(self.folder), "-U", OWNER, "-d", "postgres", "-c", statement)
 
+    def value(self, query: str) -> str:
+        """What a query says, as text."""
+        return self._run(
+            "psql", "-X", "-At", "-h", str(self.folder), "-U", OWNER, "-d", "postgres", "-c", query
+        ).strip()
+
     @property
     def _data(self) -> str:
         return str(self.folder / "data")
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program: str, *arguments: str) -> str:
         done = subprocess.run(
             [str(self._bin / program), *arguments],
             check=False,
@@ -115,6 +121,7 @@ class Cluster:
             env={**os.environ, "LC_ALL": "C"},
         )
         assert done.returncode == 0, f"{program}: {done.stdout}"
+        return done.stdout or ""
 
 
 def announce() -> None:

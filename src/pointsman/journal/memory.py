@@ -5,6 +5,7 @@ Nothing here is copied: rows are frozen, and JSON values are treated as immutabl
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections import defaultdict
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from pointsman.journal.chain import moved
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.naming import HOLD_S, blobs_named
 from pointsman.journal.records import (
     Conversation,
@@ -326,6 +328,24 @@ class MemoryRemoval:
         return 0
 
 
+class MemoryKeeper:
+    """One at a time; nobody else could take over."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._epoch, self._holder, self._since = 0, "", 0.0
+
+    async def keep(self, holder: str, *, wait: bool) -> Keep:
+        if self._turn.locked() and not wait:
+            raise kept_by(self._holder, self._since)
+        await self._turn.acquire()
+        self._epoch, self._holder, self._since = self._epoch + 1, holder, time.time()
+        return Keep(holder, self._epoch, self._released)
+
+    async def _released(self) -> None:
+        self._turn.release()
+
+
 class MemoryStore:
     """Everything in this process; gone with it."""
 
@@ -340,6 +360,10 @@ class MemoryStore:
         self.entries = MemoryEntries()
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
+        self._keeper = MemoryKeeper()
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        return await self._keeper.keep(holder, wait=wait)
 
     async def verify(self) -> list[str]:
         return []

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.journal.addresses import masked
 from pointsman.journal.faults import StoreUnknown
+from pointsman.journal.keeping import Keep
 from pointsman.journal.records import (
     Conversation,
     Entry,
@@ -191,6 +192,11 @@ class Store(Protocol):
     def blobs(self) -> Blobs: ...
     @property
     def removal(self) -> Removal: ...
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        """Become the keeper of the store (see `journal.keeping`); `holder` tells people who that is. Raises `StoreKept`
+        where there is one; with `wait` stands by until it is gone, however it went."""
+        ...
 
     async def verify(self) -> list[str]:
         """Every contradiction found in what is stored, one sentence each. Reads everything."""

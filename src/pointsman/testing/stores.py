@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
 from pointsman.testing.journals import Rule, opened, refused
+from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.removals import REMOVAL_RULES
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
@@ -308,4 +309,5 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     of_many_who_change_an_entry_at_once_one_does,
     bytes_are_kept_once_by_their_content,
     *REMOVAL_RULES,
+    *KEEPER_RULES,
 )

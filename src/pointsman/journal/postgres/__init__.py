@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
+from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
@@ -14,6 +15,7 @@ from pointsman.journal.postgres.connections import Connections
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
+from pointsman.journal.postgres.keeper import PostgresKeeper
 from pointsman.journal.postgres.memories import PostgresMemories
 from pointsman.journal.postgres.migrating import prepare
 from pointsman.journal.postgres.removal import PostgresRemoval
@@ -41,6 +43,11 @@ class PostgresStore:
         self.effects = PostgresEffects(connections, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)
 
+        self._keeper = PostgresKeeper(connections)
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        return await self._keeper.keep(holder, wait=wait)
+
     async def verify(self) -> list[str]:
         return await self._connections.read(find_damage)
 
@@ -50,6 +57,7 @@ class PostgresStore:
     async def close(self) -> None:
         await self._appender.close()
         await self.effects.close()
+        await self._keeper.close()
         await self._connections.close()
 
     def _wrote(self, executions: Sequence[ExecutionId]) -> None:

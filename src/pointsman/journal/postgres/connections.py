@@ -16,6 +16,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from pointsman.journal.faults import KeeperSuperseded, StoreClosed
+from pointsman.journal.keeping import superseded
 from pointsman.journal.postgres.explaining import fault, is_crowded, is_lost, is_undone
 
 T = TypeVar("T")
@@ -43,17 +44,14 @@ class Fence:
 
     def check(self) -> None:
         if self._superseded:
-            raise self.broken()
+            raise superseded(self.epoch or 0)
 
     def broken(self) -> KeeperSuperseded:
         """Another one raised the epoch: from now on nothing is written through here any more."""
         if not self._superseded:
             self._superseded = True
             self.told()
-        return KeeperSuperseded(
-            f"another process became the keeper of the store after epoch {self.epoch}",
-            hint="Nothing more is written by this one: end it, or open the store again.",
-        )
+        return superseded(self.epoch or 0)
 
 
 class Patience:

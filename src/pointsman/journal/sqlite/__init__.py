@@ -7,11 +7,13 @@ from pathlib import Path
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
+from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.sqlite.connection import path_of, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.damage import find_damage
 from pointsman.journal.sqlite.entries import SqliteEntries
+from pointsman.journal.sqlite.keeper import SqliteKeeper
 from pointsman.journal.sqlite.memories import SqliteMemories
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.removal import SqliteRemoval
@@ -38,6 +40,10 @@ class SqliteStore:
         self.entries = SqliteEntries(*parts)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
+        self._keeper = SqliteKeeper(path, *parts)
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        return await self._keeper.keep(holder, wait=wait)
 
     async def verify(self) -> list[str]:
         return await self._reader.run(find_damage)
@@ -52,6 +58,7 @@ class SqliteStore:
         # The writer last: the last connection to close folds the log into the file.
         self._reader.close()
         self._writer.close()
+        self._keeper.close()
 
 
 async def open_sqlite(url: str) -> SqliteStore:

@@ -135,6 +135,15 @@ SECOND: Final = (
     """,
     "CREATE INDEX blob_uses_by_hash ON blob_uses (hash)",
     "CREATE TABLE deleted_executions (no INTEGER PRIMARY KEY) STRICT  -- those with rows that are left to delete",
+    """
+    CREATE TABLE keeper (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        epoch INTEGER NOT NULL,  -- raised by each that becomes the keeper
+        holder TEXT NOT NULL,    -- empty: nobody keeps the store
+        since REAL NOT NULL
+    ) STRICT
+    """,
+    "INSERT INTO keeper (one, epoch, holder, since) VALUES (1, 0, '', 0)",
     "ALTER TABLE summaries ADD COLUMN wakes REAL",  # unix seconds; NULL: nothing wakes it
     "CREATE INDEX summaries_by_wake ON summaries (wakes, execution) WHERE wakes IS NOT NULL",
     """

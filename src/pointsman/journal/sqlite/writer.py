@@ -26,6 +26,7 @@ from typing import Final, Generic, TypeVar, cast
 from pointsman.errors import PointsmanError
 from pointsman.journal.chain import Heads
 from pointsman.journal.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing
+from pointsman.journal.keeping import superseded
 from pointsman.journal.sqlite.connection import connect_writer, explained, fault, identity_of
 from pointsman.journal.sqlite.schema import migrate
 from pointsman.journal.sqlite.transaction import Conflict, Transaction
@@ -93,6 +94,8 @@ class Writer:
         self._counting = threading.Lock()
         self._asked, self._answered = 0, 0
         self._author, self._streak = "", 0
+        self._epoch: int | None = None
+        self._tell_superseded: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name=f"pointsman-writer:{path.name}", daemon=True)
         self._thread.start()
 
@@ -135,6 +138,10 @@ class Writer:
         finally:
             self._busy.release()
         return True
+
+    def prove(self, epoch: int | None, superseded: Callable[[], None]) -> None:
+        """From now on write only while the store is in this epoch; once it is not, `superseded` is told."""
+        self._epoch, self._tell_superseded = epoch, superseded
 
     async def fold_log(self) -> None:
         """Fold the whole log into the file and shorten it to nothing, if no reader needs it just now."""
@@ -266,12 +273,21 @@ class Writer:
         while True:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                self._check_epoch()
                 return now
             except sqlite3.Error as why:
                 found = fault(why, self._path)
                 if not isinstance(found, StoreLocked) or time.monotonic() - now >= wait_s:
                     raise found from why
             time.sleep(LOCKED_RETRY_S)
+
+    def _check_epoch(self) -> None:
+        epoch = self._epoch
+        if epoch is None or self._connection.execute("SELECT epoch FROM keeper").fetchone() == (epoch,):
+            return
+        self._connection.execute("ROLLBACK")
+        self._tell_superseded()
+        raise superseded(epoch)
 
     def _committed(self, began: float, transaction: Transaction) -> None:
         self._commit_s += (time.monotonic() - began - self._commit_s) / 8
