@@ -55,3 +55,40 @@ def test_gc_deletes_what_the_settings_let_go_and_says_so_before(prompt: Prompt) 
     assert prompt("show", execution).code == 0
     assert prompt("gc").out == f"{execution}\n"
     assert [one["executionId"] for one in prompt("list", "--json").json["executions"]] == [waiting]
+
+
+def test_an_execution_goes_on_from_a_file_in_another_store(prompt: Prompt) -> None:
+    execution = begun(prompt)
+    printed = prompt("export", execution, "-o", "letter.jsonl")
+    assert (printed.code, printed.out) == (0, "")
+    assert prompt("export", execution).out == Path("letter.jsonl").read_text(encoding="utf-8")
+    other = ("--store", "sqlite:///other.db")
+    assert prompt("import", "letter.jsonl", "--json", *other).json == {"executionId": execution}
+    answered = prompt("answer", execution, "review", "approve", "--json", *other)
+    assert (answered.code, answered.json["status"]) == (0, "completed")
+    assert prompt("show", execution, "--json").json["status"] == "waiting", "the original knows nothing of it"
+    assert prompt("verify", *other).code == 0
+
+
+def test_what_is_here_already_is_imported_only_under_another_id(prompt: Prompt) -> None:
+    execution = begun(prompt)
+    prompt("export", execution, "-o", "letter.jsonl")
+    refused = prompt("import", "letter.jsonl")
+    assert (refused.code, "execution-exists" in refused.err) == (2, True)
+    copy = prompt("import", "letter.jsonl", "--new-id").out.strip()
+    assert copy != execution
+    assert prompt("answer", copy, "review", "approve").code == 0
+    assert prompt("show", execution, "--json").json["status"] == "waiting"
+
+
+def test_files_that_cannot_be_written_or_read_are_told(prompt: Prompt) -> None:
+    execution = begun(prompt)
+    unwritable = prompt("export", execution, "-o", "no/such/place.jsonl")
+    assert (unwritable.code, "file-unwritable" in unwritable.err) == (1, True)
+    assert prompt("export", "exec-none", "-o", "none.jsonl").code == 2
+    assert not Path("none.jsonl").exists()
+    assert [one.name for one in Path().iterdir() if one.name.startswith("tmp")] == []
+    Path("odd.jsonl").write_bytes(b"\xff\xfe not this")
+    refused = prompt("import", "odd.jsonl")
+    assert (refused.code, "import-refused" in refused.err) == (2, True)
+    assert prompt("import", "nothing.jsonl").code == 2

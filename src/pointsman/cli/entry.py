@@ -40,6 +40,8 @@ COMMANDS: Final[dict[str, Place]] = {
     "cancel": Place("steering", "cancel", "Stop an execution for good."),
     "delete": Place("storage", "delete", "Delete executions or a conversation for good."),
     "gc": Place("storage", "gc", "Delete what the retention settings let go, and what nobody uses."),
+    "export": Place("storage", "export", "Write an execution into a file with which it goes on elsewhere."),
+    "import": Place("storage", "import_", "Bring in an execution from the file of an export."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
     "schema": Place("documents", "schema", "The JSON Schema of the native format."),

@@ -1,8 +1,12 @@
-"""Commands about what is kept: delete, gc."""
+"""Commands about what is kept: delete, gc, export, import."""
 
 from __future__ import annotations
 
-from typing import cast
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO, ClassVar, cast
 
 import click
 
@@ -10,6 +14,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
+from pointsman.errors import OperatorError
 from pointsman.values import Json, JsonObject
 
 
@@ -72,3 +77,65 @@ def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
 async def _gc(store: str | None, *, dry_run: bool) -> JsonObject:
     async with installation(store) as app:
         return (await app.storage.collect(dry_run=dry_run)).to_json()
+
+
+class FileUnwritable(OperatorError):
+    """A file that was to be written cannot be."""
+
+    code: ClassVar[str] = "file-unwritable"
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Default: standard output.")
+@store_option
+def export(execution: str, *, output: Path | None, store: str | None) -> None:
+    """Write everything an execution needs to go on elsewhere: journal, effects, definition, script, sub-workflows.
+
+    The file is JSON Lines, hashed throughout. It holds no keys of models and no secrets; inputs and results it does.
+    """
+    if output is None:
+        go(_export(store, execution, sys.stdout.buffer))
+        return
+    try:
+        # Beside the file, and in its place only when it is whole.
+        with tempfile.NamedTemporaryFile(dir=output.absolute().parent, delete=False) as file:
+            try:
+                go(_export(store, execution, cast(BinaryIO, file)))
+                file.close()
+                os.replace(file.name, output)
+            except BaseException:
+                file.close()
+                os.unlink(file.name)
+                raise
+    except OSError as why:
+        raise FileUnwritable(f"{str(output)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
+    click.echo(f"exported {execution} to {output}", err=True)
+
+
+async def _export(store: str | None, execution: str, file: BinaryIO) -> None:
+    async with installation(store) as app:
+        async for line in app.storage.export(execution):
+            file.write(line)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--new-id", is_flag=True, help="Under an id of its own, beside the original.")
+@json_option
+@store_option
+def import_(file: Path, *, new_id: bool, as_json: bool, store: str | None) -> None:
+    """Bring in an execution from the file of an export. `pointsman resume` goes on with it.
+
+    Everything is verified before anything is written. What runs in two stores runs twice: cancel one of them.
+    """
+    execution = go(_import(store, file, new_id=new_id))
+    if as_json:
+        print_json({"executionId": execution})
+    else:
+        click.echo(execution)
+
+
+async def _import(store: str | None, file: Path, *, new_id: bool) -> str:
+    async with installation(store) as app:
+        return await app.storage.bring_in(file, name=app.storage.new_id() if new_id else None)

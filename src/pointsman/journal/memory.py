@@ -194,6 +194,9 @@ class MemoryMemories:
     async def forget(self, scope: str, namespace: str) -> None:
         self._values.pop((scope, namespace), None)
 
+    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
+        return sorted(self._values.get((scope, namespace), {}).items(), key=lambda pair: pair[0])
+
 
 class MemorySessions:
     """Conversations in lists."""

@@ -88,6 +88,10 @@ class Memories(Memory, Protocol):
         """Delete every key of a namespace."""
         ...
 
+    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
+        """All keys of a namespace in their order, with their values."""
+        ...
+
 
 class Sessions(Protocol):
     """Conversations, turn by turn."""

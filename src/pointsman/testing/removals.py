@@ -82,10 +82,20 @@ async def a_conversation_that_is_forgotten_begins_anew(url: str) -> None:
         assert (await store.sessions.load("talk")).messages == ("again",)
 
 
+async def everything_remembered_under_a_namespace_can_be_read(url: str) -> None:
+    async with opened(url) as store:
+        await store.memory.put("session", "talk", "b", {"n": 1})
+        await store.memory.put("session", "talk", "a", [None, 10**30])
+        await store.memory.put("session", "other", "c", "not this")
+        assert await store.memory.every("session", "talk") == [("a", [None, 10**30]), ("b", {"n": 1})]
+        assert await store.memory.every("execution", "talk") == []
+
+
 REMOVAL_RULES: Final[tuple[Rule, ...]] = (
     an_execution_that_is_removed_is_gone_and_leaves_the_others_alone,
     whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_free,
     a_summary_without_a_journal_can_be_removed,
     what_was_put_a_moment_ago_is_not_swept,
     a_conversation_that_is_forgotten_begins_anew,
+    everything_remembered_under_a_namespace_can_be_read,
 )

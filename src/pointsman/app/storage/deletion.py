@@ -44,7 +44,7 @@ class UnknownMemory(CallerError):
 
 async def delete(app: Pointsman, execution: str) -> list[ExecutionId]:
     """Delete an execution and its sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished`."""
-    top = await _known(app, ExecutionId(execution))
+    top = await known(app, ExecutionId(execution))
     if top.parent is not None:
         above = await app.store.executions.find(top.parent)
         if above is not None and above.status not in ENDED:
@@ -113,7 +113,7 @@ def _all_ended(members: Iterable[Summary]) -> None:
         )
 
 
-async def _known(app: Pointsman, execution: ExecutionId) -> Summary:
+async def known(app: Pointsman, execution: ExecutionId) -> Summary:
     found = await app.store.executions.find(execution)
     if found is None:
         raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pointsman.app.storage import deletion, retention
+from pointsman.app.installation import new_id
+from pointsman.app.storage import deletion, exporting, importing, retention
 from pointsman.app.storage.retention import Collected
 from pointsman.values import ExecutionId
 
@@ -33,6 +36,18 @@ class Storage:
     async def collect(self, *, dry_run: bool = False) -> Collected:
         """Delete what the `retention` of the settings lets go, and what nobody uses any more."""
         return await retention.collect(self._app, dry_run=dry_run)
+
+    def export(self, execution: str) -> AsyncIterator[bytes]:
+        """The lines of a file with which the execution goes on elsewhere. Raises `UnknownExecution` at the first."""
+        return exporting.export(self._app, execution)
+
+    async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
+        """Import the file of an export, under the id it had or another one (see `new_id`); the id it has here."""
+        return await importing.import_file(self._app, path, name=name)
+
+    def new_id(self) -> ExecutionId:
+        """An id that no execution has."""
+        return new_id()
 
     async def compact(self) -> int:
         """Give the room of what was deleted back to the system: bytes. Also removes its last traces from the files."""

@@ -13,6 +13,7 @@ from pointsman.journal.words import texts, words_of
 from pointsman.values import Json
 
 FIND: Final = "SELECT value FROM memory WHERE scope = ? AND namespace = ? AND key = ?"
+EVERY: Final = "SELECT key, value FROM memory WHERE scope = ? AND namespace = ? ORDER BY key"
 SEARCH: Final = """
     SELECT m.key, m.value FROM memory_words AS w JOIN memory AS m ON m.no = w.rowid
     WHERE w.words MATCH ? AND m.scope = ? AND m.namespace = ?
@@ -55,6 +56,12 @@ class SqliteMemories:
 
     async def forget(self, scope: str, namespace: str) -> None:
         await self._submit(lambda transaction: delete(transaction, "", (scope, namespace)))
+
+    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
+        found: list[tuple[str, bytes]] = await self._read(
+            lambda connection: connection.execute(EVERY, (scope, namespace)).fetchall()
+        )
+        return [(key, decode_json(data)) for key, data in found]
 
 
 def write(transaction: Transaction, place: tuple[str, str, str], value: Json, data: bytes) -> None:

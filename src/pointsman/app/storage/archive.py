@@ -1,0 +1,207 @@
+"""The file of an export: JSON Lines, one thing per line, everything verifiable without a store.
+
+    {"pointsman": "export", "format": 1, "executions": [id, …]}       the execution first, then its sub-workflows
+    {"blob": digest, "text": …} or {"blob": digest, "base64": …}      definitions, scripts
+    {"execution", "seq", "at", "shape", "events", "hash"}             a row; its hash chains it to the row before it
+    {"execution", "attempt", "number", "value"}                       the answer of an effect
+    {"execution", "scope", "key", "value"}                            what only this execution remembers
+    {"end": lines, "hash": …}                                         SHA-256 of all bytes before this line
+
+hash of a row = SHA-256(hash of the row before it, seq, at, shape, 0, text of its events); of row 0: of the id.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Final, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from pointsman.app.sources import FileUnreadable
+from pointsman.errors import CallerError
+from pointsman.journal.chain import first_hash, row_hash
+from pointsman.journal.packing import Form
+from pointsman.values import ExecutionId, Json
+
+FORMAT: Final = 1
+LINE_BYTES_MAX: Final = 512 * 1024 * 1024
+"""A row is held in memory as a whole; no real one is as long."""
+EXECUTIONS_MAX: Final = 100_000
+
+
+class ImportRefused(CallerError):
+    """The file is no export, or not what was exported."""
+
+    code: ClassVar[str] = "import-refused"
+
+
+class HeaderLine(Struct, frozen=True, forbid_unknown_fields=True):
+    pointsman: str
+    format: int
+    executions: tuple[str, ...]
+
+
+class BlobLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    blob: str
+    text: str | None = None
+    base64: str | None = None
+
+
+class RowLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    seq: int
+    at: float
+    shape: int
+    events: Raw
+    hash: str
+
+
+class EffectLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    attempt: str
+    number: int
+    value: Json
+
+
+class MemoryLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    scope: str
+    key: str
+    value: Json
+
+
+class EndLine(Struct, frozen=True, forbid_unknown_fields=True):
+    end: int
+    hash: str
+
+
+Line: TypeAlias = HeaderLine | BlobLine | RowLine | EffectLine | MemoryLine
+KINDS: Final[dict[str, type[Line | EndLine]]] = {
+    "pointsman": HeaderLine,
+    "blob": BlobLine,
+    "seq": RowLine,
+    "attempt": EffectLine,
+    "scope": MemoryLine,
+    "end": EndLine,
+}
+"""The member that tells a line's kind."""
+
+
+class Chains:
+    """The chains of the rows, by execution."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, bytes]] = {}
+
+    def next(self, execution: str, seq: int, at: float, shape: int, events: bytes) -> str:
+        """The hash of the row that follows. Raises `ImportRefused` where it does not."""
+        last, before = self._last.get(execution) or (0, first_hash(ExecutionId(execution)))
+        if seq != last + 1:
+            raise ImportRefused(f"row {seq} of {execution!r} does not follow row {last}", hint=DAMAGED)
+        hashed = row_hash(before, seq, at, shape, Form.PLAIN, events)
+        self._last[execution] = seq, hashed
+        return hashed.hex()
+
+
+DAMAGED: Final = "Export it again: the file was changed or cut off."
+
+
+class Tally:
+    """Counts lines, and hashes all bytes."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, line: bytes) -> bytes:
+        self.lines += 1
+        self._digest.update(line)
+        return line
+
+    @property
+    def end(self) -> EndLine:
+        return EndLine(self.lines, self._digest.hexdigest())
+
+
+def line_of(value: Line | EndLine) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def blob_line(digest: bytes, content: bytes) -> BlobLine:
+    try:
+        return BlobLine(digest.hex(), text=content.decode())
+    except UnicodeDecodeError:
+        return BlobLine(digest.hex(), base64=base64.b64encode(content).decode())
+
+
+def content_of(line: BlobLine) -> bytes:
+    """The bytes of a blob. Raises `ImportRefused` where they are not what their name says."""
+    try:
+        content = line.text.encode() if line.text is not None else base64.b64decode(line.base64 or "", validate=True)
+    except ValueError as why:
+        raise ImportRefused(f"the blob {line.blob[:12]!r} cannot be read: {why}", hint=DAMAGED) from why
+    if hashlib.sha256(content).hexdigest() != line.blob:
+        raise ImportRefused(f"the blob {line.blob[:12]!r} is not what was exported", hint=DAMAGED)
+    return content
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Every line but the last, verified: kinds, chains, contents, and at the end the whole. Raises `ImportRefused`."""
+    tally, chains, known = Tally(), Chains(), frozenset[str]()
+    for number, text in enumerate(_texts(path), start=1):
+        line = _parsed(text, number)
+        if isinstance(line, EndLine):
+            if line != tally.end:
+                raise ImportRefused("the file is not what was exported", hint=DAMAGED)
+            return
+        tally.add(text)
+        if (number == 1) != isinstance(line, HeaderLine):
+            raise ImportRefused(f"line {number} is out of place: this is no export", hint=MADE_BY)
+        if isinstance(line, HeaderLine):
+            known = _executions(line)
+        elif not isinstance(line, BlobLine) and line.execution not in known:
+            raise ImportRefused(f"line {number} is about {line.execution[:60]!r}, which is not exported", hint=DAMAGED)
+        if isinstance(line, RowLine) and line.hash != chains.next(
+            line.execution, line.seq, line.at, line.shape, bytes(line.events)
+        ):
+            raise ImportRefused(f"row {line.seq} of {line.execution!r} is not what was exported", hint=DAMAGED)
+        yield line
+    raise ImportRefused("the file ends too early", hint=DAMAGED)
+
+
+MADE_BY: Final = "`pointsman export EXECUTION -o FILE` makes one."
+
+
+def _texts(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while text := file.readline(LINE_BYTES_MAX):
+                if len(text) == LINE_BYTES_MAX:
+                    raise ImportRefused(f"a line is longer than {LINE_BYTES_MAX} bytes", hint=MADE_BY)
+                yield text
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint=MADE_BY) from None
+
+
+def _parsed(text: bytes, number: int) -> Line | EndLine:
+    try:
+        members = msgspec.json.decode(text, type=dict[str, Raw])
+        kind = next(kind for member, kind in KINDS.items() if member in members)
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, StopIteration) as why:
+        told = str(why) or "it is of no known kind"
+        raise ImportRefused(f"line {number} cannot be read: {told[:200]}", hint=MADE_BY) from None
+
+
+def _executions(header: HeaderLine) -> frozenset[str]:
+    if header.pointsman != "export":
+        raise ImportRefused("this is no export of an execution", hint=MADE_BY)
+    if header.format != FORMAT:
+        raise ImportRefused(f"the export has format {header.format}, not {FORMAT}", hint="Upgrade Pointsman.")
+    if not 0 < len(set(header.executions)) == len(header.executions) <= EXECUTIONS_MAX:
+        raise ImportRefused("the export names no executions, too many, or one twice", hint=DAMAGED)
+    return frozenset(header.executions)
