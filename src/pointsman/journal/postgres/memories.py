@@ -19,6 +19,7 @@ PUT: Final = """
     INSERT INTO memory (scope, namespace, key, value, words) VALUES (%s, %s, %s, %s, array_to_tsvector(%s::text[]))
     ON CONFLICT (scope, namespace, key) DO UPDATE SET value = excluded.value, words = excluded.words
 """
+EVERY: Final = 'SELECT key, value FROM memory WHERE scope = %s AND namespace = %s ORDER BY key COLLATE "C"'
 SEARCH: Final = """
     SELECT key, value FROM memory WHERE words @@ %s::tsquery AND scope = %s AND namespace = %s
     ORDER BY ts_rank(words, %s::tsquery) DESC, key LIMIT %s
@@ -77,6 +78,13 @@ class PostgresMemories:
 
     async def forget(self, scope: str, namespace: str) -> None:
         await self._delete("DELETE FROM memory WHERE scope = %s AND namespace = %s", (scope, namespace))
+
+    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
+        async def query(connection: Connection) -> list[tuple[str, Json]]:
+            cursor = await connection.execute(EVERY, (scope, namespace))
+            return [(key, decode_json(data)) for key, data in await cursor.fetchall()]
+
+        return await self._connections.read(query)
 
     async def _delete(self, statement: LiteralString, values: tuple[str, ...]) -> None:
         async def work(connection: Connection) -> None:
