@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from pointsman.definition.cron import EXAMPLE, cron_fault, five_fields
 from pointsman.definition.problems import did_you_mean
-from pointsman.engine.instants import instant_text
+from pointsman.definition.quantities import read_duration
+from pointsman.engine.instants import instant_text, seconds_of
 from pointsman.errors import AuthorError
 
 EVERY_S_MIN: Final = 1.0
@@ -126,3 +127,17 @@ def _cron_after(text: str, zone: ZoneInfo, after: float) -> Iterator[float]:
         if at > last:
             yield at
             last = at
+
+
+def timing_in_words(*, cron: str | None, every: str | None, at: str | None, timezone: str) -> Timing:
+    """As `timing_of`, from texts: `every` is a length of time (`15m`), `at` an instant (`2027-01-31T12:00Z`)."""
+    try:
+        every_s = None if every is None else read_duration(every).seconds
+    except ValueError as why:
+        raise TimingInvalid(
+            f"{every!r} is no length of time: {why}", hint="A number with a unit: `90s`, `15m`."
+        ) from None
+    instant = None if at is None else seconds_of(at)
+    if at is not None and instant is None:
+        raise TimingInvalid(f"{at!r} is no point in time", hint="ISO 8601, such as 2027-01-31T12:00:00Z.")
+    return timing_of(cron=cron, every_s=every_s, at=instant, timezone=timezone)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 64
 """Executions told at the same time: their rows share commits."""
 TRIES_MAX: Final = 5
-OPEN: Final = frozenset({"running", "waiting", "paused", "interrupted"})
+PAGE: Final = 1000
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
@@ -84,14 +84,10 @@ class Events:
         )
 
     async def _waiting(self, name: str) -> list[Summary]:
-        """Who waits for it, as far as the journals say."""
         found: list[Summary] = []
-        query = ExecutionQuery(statuses=OPEN, limit=1000)
+        query = ExecutionQuery(awaits=name, limit=PAGE)
         while page := await self._app.executions(query):
-            for one in page:
-                driver = self._app.runtime.drivers.get(one.execution)
-                state = driver.state if driver is not None else await self._app.runtime.load(one.execution)
-                found += [one] if name in state.awaited else []
+            found += page
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
 

@@ -1,0 +1,248 @@
+"""Commands about what starts executions by itself: schedules, and events for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar, cast
+
+import click
+
+from pointsman.app import Pointsman
+from pointsman.cli.completion import complete_workflow
+from pointsman.cli.looking import when
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.values import ExecutionId, Json, JsonObject
+
+T = TypeVar("T")
+
+SAYS_WHY: Final = 1
+"""The exit code where something could not be told or started."""
+
+
+@click.group()
+def schedules() -> None:
+    """What starts when: schedules of saved workflows. `pointsman keep` starts what is due."""
+
+
+@schedules.command("list")
+@json_option
+@store_option
+def list_(*, as_json: bool, store: str | None) -> None:
+    """All schedules: when each is due next, and what became of it last."""
+
+    async def work(app: Pointsman) -> list[JsonObject]:
+        from pointsman.app.triggers.views import schedule_view
+
+        return [schedule_view(kept) for kept in await app.triggers.schedules.list()]
+
+    found = _with(store, work)
+    if as_json:
+        print_json({"schedules": cast("list[Json]", found)})
+        return
+    if not found:
+        say("no schedule is set")
+    for one in found:
+        _print_schedule(one)
+
+
+@schedules.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.option("--cron", metavar="FIELDS", help='Five fields, or @daily and the like: "0 7 * * 1-5".')
+@click.option("--every", metavar="TIME", help="A length of time: 90s, 15m, 2h.")
+@click.option("--at", metavar="INSTANT", help="Once: 2027-01-31T12:00:00Z.")
+@click.option("--timezone", default="UTC", metavar="ZONE", help="Of --cron: Europe/Berlin (default: UTC).")
+@click.option("--id", "id_", metavar="NAME", help="The schedule's own id (default: the workflow's).")
+@click.option("--missed", type=click.Choice(["once", "skip", "all"]), default="once", help="Times nobody was there.")
+@click.option(
+    "--overlap",
+    type=click.Choice(["skip", "allow", "queue", "replace"]),
+    default="skip",
+    help="When the execution before is not over.",
+)
+@click.option("--input", "input_", metavar="JSON", help="The input: JSON, @file or - for standard input.")
+@click.option("-i", "fields", type=Pair(), multiple=True, metavar="KEY=VALUE", help="A field of the input. Repeatable.")
+@json_option
+@store_option
+def add(
+    workflow: str,
+    *,
+    cron: str | None,
+    every: str | None,
+    at: str | None,
+    timezone: str,
+    id_: str | None,
+    missed: str,
+    overlap: str,
+    input_: str | None,
+    fields: tuple[tuple[str, str], ...],
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """Start a saved workflow by itself: give one of --cron, --every and --at."""
+    given = input_of(input_, fields)
+
+    async def work(app: Pointsman) -> JsonObject:
+        from pointsman.app.triggers.calendar import timing_in_words
+        from pointsman.app.triggers.views import schedule_view
+
+        timing = timing_in_words(cron=cron, every=every, at=at, timezone=timezone)
+        kept = await app.triggers.schedules.add(
+            id_ if id_ is not None else workflow.partition("@")[0],
+            workflow,
+            timing,
+            input=given,
+            missed=missed,  # pyright: ignore[reportArgumentType] - click knows the choices
+            overlap=overlap,  # pyright: ignore[reportArgumentType] - as above
+        )
+        return schedule_view(kept)
+
+    _tell(_with(store, work), as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@store_option
+def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
+    """Let it rest. Nothing that is due meanwhile is made up for."""
+
+    async def work(app: Pointsman) -> JsonObject:
+        from pointsman.app.triggers.views import schedule_view
+
+        return schedule_view(await app.triggers.schedules.pause(schedule))
+
+    _tell(_with(store, work), as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@store_option
+def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
+    """Go on, from now."""
+
+    async def work(app: Pointsman) -> JsonObject:
+        from pointsman.app.triggers.views import schedule_view
+
+        return schedule_view(await app.triggers.schedules.resume(schedule))
+
+    _tell(_with(store, work), as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@store_option
+def delete(schedule: str, *, store: str | None) -> None:
+    """Delete it. Executions that it started go on; those of a workflow's document go with the document."""
+    _with(store, lambda app: app.triggers.schedules.delete(schedule))
+    say(f"deleted {schedule}")
+
+
+@schedules.command("next")
+@click.argument("schedule")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, metavar="N", help="How many (default: 5).")
+@json_option
+@store_option
+def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> None:
+    """When it is due next, in local time."""
+    times = _with(store, lambda app: app.triggers.schedules.next_times(schedule, count))
+    if as_json:
+        print_json({"next": cast("list[Json]", times)})
+        return
+    for at in times:
+        click.echo(when(at))
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@model_option
+@store_option
+def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -> int:
+    """Start it now, whatever its times say, and go on until it ends or waits."""
+
+    async def work(app: Pointsman) -> JsonObject:
+        from pointsman.app.triggers.views import fired_view
+
+        fired = await app.triggers.scheduler.run_now(schedule)
+        if fired.execution:
+            await (await app.open(fired.execution)).settled()
+        return fired_view(fired)
+
+    found = _with(store, work, model=model)
+    if as_json:
+        print_json(found)
+    else:
+        _print_fired(found)
+    return SAYS_WHY if found["error"] else 0
+
+
+@click.command()
+@click.argument("name")
+@click.argument("json_", metavar="JSON", default="null")
+@click.option("--key", default="", metavar="TEXT", help="Names this event: under it, it is told once.")
+@json_option
+@model_option
+@store_option
+def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None, store: str | None) -> int:
+    """Tell an event to all executions that wait for it, and start what it starts. Goes on until they end or wait.
+
+    Who begins to wait later has missed it; `pointsman signal` sends an event that is kept.
+    """
+    data = value_of(json_, what="the event's data")
+
+    async def work(app: Pointsman) -> JsonObject:
+        from pointsman.app.triggers.views import published_view
+
+        published = await app.publish(name, data, key=key)
+        for execution in (*published.delivered, *published.started):
+            await (await app.open(ExecutionId(execution))).settled()
+        return published_view(published)
+
+    found = _with(store, work, model=model)
+    if as_json:
+        print_json(found)
+    else:
+        delivered, started = (cast("list[Json]", found[part]) for part in ("delivered", "started"))
+        for word, ids in (("told", delivered), ("started", started)):
+            for one in ids:
+                click.echo(f"{word:8} {shown(one)}")
+        if not delivered and not started:
+            say(f"note: nobody waits for the event {name!r}, and it starts nothing")
+    for one in cast("list[JsonObject]", found["untold"]):
+        say(f"not told: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
+    return SAYS_WHY if found["untold"] else 0
+
+
+def _with(store: str | None, work: Callable[[Pointsman], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:
+    async def within() -> T:
+        async with installation(store, model=model) as app:
+            return await work(app)
+
+    return go(within())
+
+
+def _tell(view: JsonObject, *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+    else:
+        _print_schedule(view)
+
+
+def _print_schedule(view: JsonObject) -> None:
+    rests = "paused" if view["paused"] else "switched off" if not view["enabled"] else None
+    due = rests or (when(view["next"]) if view["next"] is not None else "never again")
+    click.echo(f"{shown(view['id']):30}  {due:19}  {shown(view['when']):28} {shown(view['workflowId'])}")
+    for one in cast("list[JsonObject]", view["results"])[:1]:
+        click.echo("  last: ", nl=False)
+        _print_fired(one)
+
+
+def _print_fired(one: JsonObject) -> None:
+    error = cast("JsonObject | None", one["error"])
+    said = f" [{error['code']}] {error['message']}" if error else f" {one['note']}" if one["note"] else ""
+    many = f" ×{one['count']}" if one["count"] != 1 else ""
+    line = f"{when(one['due'])}  {one['outcome']}{many} {one['executionId'] or ''}{said}"
+    click.echo(shown(line.rstrip()))

@@ -1,0 +1,103 @@
+"""Schedules and events at the prompt: each command is a process of its own, so everything here crosses a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+LISTENS = """
+id: listens
+nodes: [{id: wait, type: wait, config: {event: go}}]
+edges: []
+"""
+REPORT = """
+id: report
+nodes: [{id: note, type: transform, config: {set: {seen: input}}}]
+edges: []
+triggers: [{id: morning, type: schedule, cron: "0 7 * * *", timezone: Europe/Berlin}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def saved(prompt: Prompt) -> None:
+    for name, text in (("listens.yaml", LISTENS), ("report.yaml", REPORT)):
+        assert prompt("workflows", "save", written(name, text)).code == 0
+
+
+def test_schedules_are_added_listed_paused_resumed_and_deleted(prompt: Prompt) -> None:
+    added = prompt("schedules", "add", "report", "--every", "15m", "-i", "who=ann", "--overlap", "allow", "--json")
+    assert (added.code, added.json["input"], added.json["overlap"]) == (0, {"who": "ann"}, "allow")
+    listed = prompt("schedules", "list", "--json").json["schedules"]
+    assert [one["id"] for one in listed] == ["report", "report/morning"]
+    assert listed[1]["when"] == "0 7 * * * (Europe/Berlin)"
+    paused = prompt("schedules", "pause", "report", "--json").json
+    assert (paused["paused"], paused["next"]) == (True, None)
+    assert prompt("schedules", "resume", "report", "--json").json["paused"] is False
+    assert len(prompt("schedules", "next", "report", "--count", "3", "--json").json["next"]) == 3
+    assert prompt("schedules", "delete", "report").code == 0
+    assert "report/morning" in prompt("schedules", "list").out
+    assert prompt("schedules", "delete", "report/morning").code == 2, "it belongs to the document"
+
+
+def test_a_schedule_is_run_by_hand_and_says_what_became_of_it(prompt: Prompt) -> None:
+    fired = prompt("schedules", "run", "report/morning", "--json")
+    assert (fired.code, fired.json["outcome"]) == (0, "started")
+    assert prompt("show", fired.json["executionId"], "--json").json["status"] == "completed"
+    assert fired.json["executionId"] in prompt("schedules", "list").out
+
+
+def test_a_schedule_that_cannot_start_says_why(prompt: Prompt) -> None:
+    prompt("schedules", "add", "report", "--every", "1h", "--id", "bad", "--input", "[1]")
+    fired = prompt("schedules", "run", "bad")
+    assert fired.code == 1
+    assert "input-invalid" in fired.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("report", "--cron", "0 25 * * *"), "cron-invalid"),
+        (("report", "--cron", "@daily", "--timezone", "Berlin"), "zone-unknown"),
+        (("report",), "timing-invalid"),
+        (("report", "--every", "soon"), "timing-invalid"),
+        (("report", "--at", "tomorrow"), "timing-invalid"),
+        (("nobody", "--every", "1h"), "unknown-workflow"),
+    ],
+)
+def test_a_schedule_that_means_nothing_is_refused(prompt: Prompt, arguments: tuple[str, ...], code: str) -> None:
+    refused = prompt("schedules", "add", *arguments)
+    assert refused.code in (1, 2)
+    assert code in refused.err
+    assert len(prompt("schedules", "list", "--json").json["schedules"]) == 1
+
+
+def test_an_event_is_told_to_who_waits_in_another_process_and_once(prompt: Prompt) -> None:
+    assert prompt("run", "listens").code == 3
+    told = prompt("publish", "go", '{"n": 1}', "--key", "k", "--json")
+    assert (told.code, len(told.json["delivered"]), told.json["started"]) == (0, 1, [])
+    (execution,) = told.json["delivered"]
+    assert prompt("show", execution, "--json").json["status"] == "completed"
+    again = prompt("publish", "go", '{"n": 1}', "--key", "k")
+    assert "nobody waits" in again.err
+
+
+def test_a_signal_of_a_known_key_says_so(prompt: Prompt) -> None:
+    assert prompt("run", "listens").code == 3
+    execution = prompt("list", "--json").json["executions"][0]["executionId"]
+    assert prompt("signal", execution, "later", "--key", "k").code == 3
+    again = prompt("signal", execution, "later", "--key", "k")
+    assert "had come before" in again.err
+    assert prompt("signal", execution, "go").code == 0
+    assert prompt("signal", execution, "go").code == 2, "it has ended"
+
+
+def test_what_is_checked_names_the_place_in_the_file(prompt: Prompt) -> None:
+    file = written("bad.yaml", REPORT.replace("0 7 * * *", "0 25 * * *").replace("Europe/Berlin", "Mars"))
+    printed = prompt("check", file, "--json")
+    found = {(one["code"], one["pointer"]) for one in printed.json["problems"] if one["severity"] == "error"}
+    assert found == {("cron-invalid", "/triggers/0/cron"), ("zone-unknown", "/triggers/0/timezone")}
+    assert Path(file).exists()
