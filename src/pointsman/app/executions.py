@@ -52,11 +52,17 @@ class Execution:
 
     def __init__(self, runtime: LocalRuntime, driver: Driver) -> None:
         self._runtime = runtime
-        self._driver = driver
+        self._known = driver
+
+    @property
+    def _driver(self) -> Driver:
+        """The one that drives it here now; else the last one, which knows how far it was."""
+        self._known = self._runtime.drivers.get(self.id, self._known)
+        return self._known
 
     @property
     def id(self) -> ExecutionId:
-        return self._driver.execution
+        return self._known.execution
 
     @property
     def state(self) -> ExecutionState:
@@ -94,10 +100,13 @@ class Execution:
         Raises `TakenOver` where another process went on with it.
         """
         try:
-            if any(isinstance(node.does, Call) for node in self._driver.plan.nodes.values()):
+            driver = self._driver
+            if driver.failure is None and not self.is_still:
+                driver = await self._alive()
+            if any(isinstance(node.does, Call) for node in driver.plan.nodes.values()):
                 await self._family_still()
             else:
-                await self._driver.until(lambda: self.is_still)
+                await driver.until(lambda: self.is_still)
         except JournalMoved as why:
             raise TakenOver(
                 f"another process went on with {self.id!r}", hint="`pointsman show` tells how far it is."
@@ -197,10 +206,13 @@ class Execution:
         await self._alive()
 
     async def _alive(self) -> Driver:
-        """The driver; a new one where another process was faster than ours."""
-        if self._driver.failure is not None:
-            self._driver = await self._runtime.open(self.id, recover=False)
-        return self._driver
+        """The driver; a new one where another process was faster than ours, or the keeper let go of the last one."""
+        known = self._driver
+        if known.failure is not None:
+            self._known = await self._runtime.open(self.id, recover=False)
+        elif not known.state.ended and known.execution not in self._runtime.drivers:
+            self._known = await self._runtime.open(self.id)
+        return self._known
 
     def gate(self, name: str) -> OpenGate:
         """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
@@ -211,7 +223,7 @@ class Execution:
 
         What its workflow knows to undo is undone first: it goes on until then. `now`: nothing (more) is undone.
         """
-        await self._driver.deliver(CancelRequested(reason=reason, by=by, now=now))
+        await (await self._alive()).deliver(CancelRequested(reason=reason, by=by, now=now))
 
     async def drained(self) -> None:
         """Return when nothing of it is under way here any more: its last commands are carried out."""
@@ -219,18 +231,19 @@ class Execution:
 
     async def pause(self, *, by: str = "") -> None:
         """Let no further step start; running ones may finish."""
-        await self._driver.deliver(PauseRequested(by=by))
+        await (await self._alive()).deliver(PauseRequested(by=by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
         """Go on after a pause or a limit; after a crash that has happened already by opening it."""
-        if self._driver.state.stands_still:
-            await self._driver.deliver(ResumeRequested(limits=limits or {}, by=by))
-        elif self._driver.state.ended:
-            await self._driver.deliver(ResumeRequested(by=by))  # refused, with the reason
+        driver = await self._alive()
+        if driver.state.stands_still:
+            await driver.deliver(ResumeRequested(limits=limits or {}, by=by))
+        elif driver.state.ended:
+            await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 
     async def retry(self, *, by: str = "") -> None:
         """Try the step again that failed the execution."""
-        await self._driver.deliver(RetryRequested(by=by))
+        await (await self._alive()).deliver(RetryRequested(by=by))
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
         """Send it an event: to the steps that wait for it, else to the first that will. Under one key it comes once.
@@ -238,10 +251,11 @@ class Execution:
         Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
         """
         check_event(data)
-        events = await self._driver.deliver(EventReceived(name=name, data=data, by=by, key=key, keeps=True))
+        driver = await self._alive()
+        events = await driver.deliver(EventReceived(name=name, data=data, by=by, key=key, keeps=True))
         taken = [event for event in events if isinstance(event, EventTaken)]
         if taken:
             return "kept" if taken[0].kept else "taken"
-        if self._driver.state.ended:
+        if driver.state.ended:
             raise WrongStatus(f"{self.id!r} is {self.status}: it takes no events", hint="Start another one.")
         return "known"

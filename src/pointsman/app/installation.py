@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pointsman.app.triggers.schedules import Kept, Missed, Overlap
     from pointsman.app.triggers.webhooks import Received
     from pointsman.app.wiring import Hands
+    from pointsman.runtime.keeper import Keeper
 
 SCRIPTED = "scripted"
 
@@ -149,6 +151,12 @@ class Pointsman:
 
             self._triggers = Triggers(self)
         return self._triggers
+
+    def keeping(self) -> AbstractAsyncContextManager[Keeper]:
+        """Go on with the executions of this store by itself, in one process, for as long as the block is open."""
+        from pointsman.app.keeping import keeping  # Most processes run what they were asked to.
+
+        return keeping(self)
 
     # Definitions ---------------------------------------------------------------------------------------------------
 

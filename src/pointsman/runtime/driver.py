@@ -90,6 +90,11 @@ class Driver:
         self._perform(asked)
         return events
 
+    async def leave(self, report: Report) -> None:
+        """Take a report, and leave what follows from it to whoever keeps the store."""
+        self.parking.urgent = True
+        await self._settle(report)
+
     async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
@@ -101,7 +106,7 @@ class Driver:
         summary = self.parking.changed(self.execution, self.state, decision.events)
         if self.behind_s != 0.0 and self._can_wait(report, decision.commands):
             ledger, within_s = self.world.journal, self.behind_s
-            await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self._spawn)
+            await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self.spawn)
             return decision.events, decision.commands
         await self.commits.now(self.world.journal, row, summary)
         if self.state.ended:
@@ -130,17 +135,22 @@ class Driver:
         if self._asked_early and not self.committing and not self.state.ended:
             self._wake()
 
+    def fail(self, why: BaseException) -> None:
+        """It cannot be driven here any more: tell who waits."""
+        self.failure = why
+        self.world.failed(self.execution, why)
+        self._wake()
+
     def _lost(self, why: BaseException) -> None:
         """The journal does not take what is decided here: what runs for it is stopped, and who waits is told."""
-        if self.failure is None:
-            self.failure = why
         self.timers.stop()
         self.commits.drop()
         self.ready.clear()
         for lane in self.lanes.values():
             if lane is not None:
                 lane.cancel()
-        self._wake()
+        if self.failure is None:
+            self.fail(why)
 
     @property
     def committing(self) -> int:
@@ -171,7 +181,7 @@ class Driver:
                 self._other(command)
         while self.ready and self.busy < self.plan.limits.parallel:
             self.busy += 1
-            self._spawn(self._lane(self.ready.popleft()))
+            self.spawn(self._lane(self.ready.popleft()))
         if self.state.ended:
             self.timers.stop()
             self._wake()
@@ -185,9 +195,9 @@ class Driver:
             case commands.DropTimer(timer=timer):
                 self.timers.drop(timer)
             case commands.StartChild():
-                self._spawn(self.world.start_child(self.execution, command))
+                self.spawn(self.world.start_child(self.execution, command))
             case commands.StopChild() | commands.Publish():
-                self._spawn(self._tell(command))
+                self.spawn(self._tell(command))
             case _:
                 pass
 
@@ -200,7 +210,7 @@ class Driver:
         told, self.told = self.told, []
         await self.deliver(Delivered(orders=tuple(told)))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
@@ -208,11 +218,10 @@ class Driver:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
-            self.failure = why
-            self._wake()
+            self.fail(why)
             return
         if self.told and not self.busy and self.failure is None:
-            self._spawn(self._confirm())
+            self.spawn(self._confirm())
         if self.state.stands_still and not self.busy:
             self._wake()  # Whoever waits for it to stand still was told of the status while this still ran.
 
@@ -250,7 +259,7 @@ class Driver:
                 self._other(command)
         while len(self.ready) > 1 and self.busy + 1 < self.plan.limits.parallel:
             self.busy += 1
-            self._spawn(self._lane(self.ready.popleft()))
+            self.spawn(self._lane(self.ready.popleft()))
         if self.state.ended:
             self.timers.stop()
             self._wake()
@@ -337,6 +346,21 @@ class Driver:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._changed.append(future)
             await future
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Somebody here wants to hear of it."""
+        return any(not future.done() for future in self._changed)
+
+    def rests(self, horizon: float) -> bool:
+        """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
+        state = self.state
+        return (
+            not (self.tasks or self.busy or self.ready or self.told or self.committing or self.is_waited_for)
+            and self.failure is None
+            and not (state.working or state.undelivered)
+            and all(timer.at > horizon for timer in state.timers.values())
+        )
 
     async def drained(self) -> None:
         """Return when nothing is under way here any more; what waits for a timer is not under way."""

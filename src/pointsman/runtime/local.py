@@ -14,9 +14,11 @@ from base64 import b32encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import blake2b
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from pointsman.engine.commands import Order, Publish, StartChild, StopChild
+from msgspec.structs import replace
+
+from pointsman.engine.commands import Order, StartChild, StopChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
@@ -24,16 +26,20 @@ from pointsman.engine.reports import CancelRequested, ChildEnded, EventReceived,
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
-from pointsman.runtime.driver import Driver
+from pointsman.runtime.driver import Driver, DriverLost
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.world import ExecutorsFor
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 COPIED_AT_ONCE: Final = 256
 """Rows of another execution that are under way to the store at a time."""
 
+PAGE: Final = 200
+MOVED_MAX: Final = 5
 CHILD_DEPTH_MAX: Final = 16
 """Sub-workflows inside sub-workflows: deeper is a recursion without end."""
 
@@ -64,6 +70,13 @@ def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
     """The same step and attempt always have the same child."""
     digest = blake2b(f"{parent}|{step}|{attempt}".encode(), digest_size=16).digest()
     return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
+
+
+class Awaiting(NamedTuple):
+    """A parent and what it asked for."""
+
+    parent: ExecutionId
+    command: StartChild
 
 
 class Making:
@@ -106,6 +119,10 @@ class LocalRuntime:
         self.feed = feed
         self._ended = ended
         self.drivers: dict[ExecutionId, Driver] = {}
+        self._parents: dict[ExecutionId, Awaiting] = {}
+        """Children whose parents wait for them here."""
+        self.keeping = False
+        """This process keeps the store: it goes on with whatever it has touched."""
         self._making: dict[ExecutionId, Making] = {}
 
     @property
@@ -158,12 +175,14 @@ class LocalRuntime:
     async def _opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
-            state = await self.load(execution)
-            plan = await self.plans.pinned(state.definition, state.options)
-            found = self.drivers[execution] = Driver(execution, plan, state, self)
+            found = self.drivers[execution] = await self._made(execution)
             if recover:
                 found.recover()
         return found
+
+    async def _made(self, execution: ExecutionId) -> Driver:
+        state = await self.load(execution)
+        return Driver(execution, await self.plans.pinned(state.definition, state.options), state, self)
 
     @asynccontextmanager
     async def _alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
@@ -191,11 +210,12 @@ class LocalRuntime:
             raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
         return state
 
-    def let_go(self, execution: ExecutionId) -> None:
-        """Forget the driver of an execution that ended or waits: its journal is enough."""
-        driver = self.drivers.get(execution)
-        if driver is not None and not driver.busy and not driver.timers:
-            del self.drivers[execution]
+    def let_go(self, driver: Driver) -> None:
+        """Forget the driver of an execution that ended or only waits: its journal is enough."""
+        if self.drivers.get(driver.execution) is driver:
+            del self.drivers[driver.execution]
+            driver.timers.stop()
+            self._parents.pop(driver.execution, None)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
@@ -223,8 +243,10 @@ class LocalRuntime:
             started: JsonObject = {"executionId": child.execution}
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
             return
-        await child.until(lambda: child.state.ended)
-        await self._report(parent, _ended(command, child.state))
+        self._parents[child.execution] = Awaiting(parent, command)
+        if child.state.ended and not child.committing:
+            self._tell_parent(child.state)
+            self.over(child.state)
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
         """None: the step was stopped before its child began."""
@@ -257,7 +279,7 @@ class LocalRuntime:
         if isinstance(order, StopChild):
             await self._stop_child(source, child_id(source, order.step, order.attempt))
         else:
-            await self._publish(source, order)
+            await self.broadcast(order.name, order.data, by=source, key=f"{source}|{order.order}", but=source)
 
     async def _stop_child(self, parent: ExecutionId, name: ExecutionId) -> None:
         async with self._alone(name):
@@ -267,16 +289,90 @@ class LocalRuntime:
         if not driver.state.ended:
             await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 
-    async def _publish(self, source: ExecutionId, order: Publish) -> None:
-        key = f"{source}|{order.order}"
+    async def broadcast(
+        self, name: str, data: Json, *, by: str = "", key: str = "", but: ExecutionId | None = None
+    ) -> int:
+        """Deliver an event to every execution that waits for it, parked ones too; to how many. `key` names the event:
+        who has heard it is told in vain. Those that run nowhere are left to the keeper, unless that is here."""
+        told = 0
+        report = EventReceived(name=name, data=data, by=by, key=key)
         for driver in list(self.drivers.values()):
-            if driver.execution != source and order.name in driver.state.awaited:
-                await driver.deliver(EventReceived(name=order.name, data=order.data, by=source, key=key))
+            if driver.execution != but and name in driver.state.awaited:
+                told += bool(await driver.deliver(report))
+        parked, before = True, None
+        while parked:
+            found = await self.store.executions.list(ExecutionQuery(awaits=name, before=before, limit=PAGE))
+            for summary in found:
+                if summary.execution != but and summary.execution not in self.drivers:
+                    told += await self._deliver_to_parked(summary.execution, report)
+            before = (found[-1].started, found[-1].execution) if found else None
+            parked = len(found) == PAGE
+        return told
+
+    async def _deliver_to_parked(self, execution: ExecutionId, report: EventReceived) -> bool:
+        for _ in range(MOVED_MAX):
+            try:
+                if self.keeping:
+                    return bool(await (await self.open(execution)).deliver(report))
+                async with self._alone(execution):
+                    driver = await self._made(execution)
+                    before = driver.state.seq
+                    await driver.leave(report)
+                    return driver.state.seq > before
+            except (JournalMoved, DriverLost):
+                continue  # somebody else went on with it: look again
+        raise DriverLost(f"{execution!r} is always moved on by others", hint="Deliver the event again.")
 
     async def turn_ended(self, state: ExecutionState) -> None:
-        """Tell whoever keeps conversations."""
+        """Tell whoever keeps conversations, and the parent."""
         if self._ended is not None:
             await self._ended(state)
+        if state.parent is not None:
+            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
+            self._tell_parent(state)
+
+    def _tell_parent(self, state: ExecutionState) -> None:
+        awaits = self._parents.pop(ExecutionId(state.id), None)
+        if awaits is not None and (driver := self.drivers.get(awaits.parent)) is not None:
+            driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
+
+    async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
+        """A parent that is parked finds its child when the keeper takes it up."""
+        if parent in self.drivers or child in self._parents:
+            return
+        known = await self.store.executions.find(parent)
+        if known is not None and known.status == "running":
+            await self.store.executions.put(replace(known, wakes=Instant(self.clock.now())))
+
+    def failed(self, execution: ExecutionId, why: BaseException) -> None:
+        """Who waits for a child that is not driven here any more is not driven any further either."""
+        awaits = self._parents.pop(execution, None)
+        parent = self.drivers.get(awaits.parent) if awaits is not None else None
+        if parent is not None and parent.failure is None:
+            parent.fail(why)
+
+    def resting(self, horizon: float) -> list[Driver]:
+        """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
+        below: dict[ExecutionId, list[Driver]] = {}
+        for child, awaits in self._parents.items():
+            if child in self.drivers:
+                below.setdefault(awaits.parent, []).append(self.drivers[child])
+        found: list[Driver] = []
+
+        def rest(driver: Driver) -> list[Driver] | None:
+            family = [driver]
+            for child in below.get(driver.execution, ()):
+                under = rest(child)
+                if under is None:
+                    return None
+                family += under
+            return family if driver.rests(horizon) else None
+
+        for driver in list(self.drivers.values()):
+            awaits = self._parents.get(driver.execution)
+            if awaits is None or awaits.parent not in self.drivers:
+                found += rest(driver) or ()
+        return found
 
     def over(self, state: ExecutionState) -> None:
         """Forget the driver; a failed execution may be taken up again."""

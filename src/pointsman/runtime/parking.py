@@ -25,10 +25,12 @@ TELLING_S: Final = 30.0
 class Parking:
     """Follows one state. Costs nothing per row while there are no timers and no events."""
 
-    __slots__ = ("_awaits", "_rings", "_status", "_wakes")
+    __slots__ = ("_awaits", "_rings", "_status", "_wakes", "urgent")
 
     def __init__(self, state: ExecutionState) -> None:
         """The store is taken to say what this state means."""
+        self.urgent = False
+        """Somebody must go on with it at once: whoever writes its rows will not."""
         self._rings = [(timer.at, name) for name, timer in state.timers.items()]
         heapq.heapify(self._rings)
         self._status: str = status_of(state) if state.seq else ""
@@ -39,7 +41,7 @@ class Parking:
         """What to say of it from this row on; None: as before."""
         status = status_of(state)
         wakes, awaits = self._wakes, self._awaits
-        if state.timers or state.undelivered or wakes is not None:
+        if state.timers or state.undelivered or self.urgent or wakes is not None:
             self._note(events)
             wakes = self._next_wake(state)
         elif self._rings:
@@ -61,6 +63,8 @@ class Parking:
                 heapq.heappush(self._rings, (event.at, event.timer))
 
     def _next_wake(self, state: ExecutionState) -> Instant | None:
+        if self.urgent:
+            return Instant(state.at)
         if state.undelivered and not (state.working and state.status == "running"):
             return Instant(state.at + TELLING_S)
         if state.working or state.ended or state.status == "interrupted":

@@ -48,6 +48,10 @@ class World(Protocol):
         """An execution has ended; its last row is durable. May be said again after a crash."""
         ...
 
+    def failed(self, execution: ExecutionId, why: BaseException) -> None:
+        """It is not driven here any more."""
+        ...
+
     def over(self, state: ExecutionState) -> None:
         """It has ended, and owes nobody anything."""
         ...

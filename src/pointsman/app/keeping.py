@@ -1,0 +1,45 @@
+"""Keeping: one process of a store goes on with executions by itself, as long as it lives.
+
+async with Pointsman("sqlite:///flows.db") as app, keeping(app):
+    …                                   executions left by others go on, timers ring, schedules start
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pointsman.runtime.keeper import Keeper, Tell, ignore
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+@asynccontextmanager
+async def keeping(app: Pointsman, *, tell: Tell = ignore) -> AsyncGenerator[Keeper, None]:
+    """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
+
+    `tell` hears of executions that cannot be taken up; they are tried again. What breaks the keeper itself (the store
+    is gone) is raised in the block's task group.
+    """
+
+    async def take_up(execution: ExecutionId) -> object:
+        return await app.open(execution)
+
+    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler], tell=tell)
+    # What lives as long as the process need not be walked by the garbage collector again and again.
+    gc.collect()
+    gc.freeze()
+    try:
+        async with asyncio.TaskGroup() as group:
+            runs = group.create_task(keeper.run())
+            try:
+                yield keeper
+            finally:
+                runs.cancel()
+    finally:
+        gc.unfreeze()

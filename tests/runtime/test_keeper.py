@@ -1,0 +1,285 @@
+"""The keeper: executions that wait are only rows, and go on all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.reports import EventReceived, GateAnswered, Start
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError
+from pointsman.journal.memory import MemoryStore
+from pointsman.journal.sqlite import open_sqlite
+from pointsman.journal.store import Store
+from pointsman.runtime.keeper import ABANDONED_S, Keeper
+from pointsman.runtime.local import LocalRuntime, child_id
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.runtime.world import Doing, Shelf, Work, chain, make_runtime, named, tool
+
+
+def flow(*nodes: JsonObject, name: str = "flow", **more: Json) -> JsonObject:
+    """Nodes one after another."""
+    ids = [node["id"] for node in nodes]
+    return {
+        "id": name,
+        "nodes": [*nodes],
+        "edges": [{"source": one, "target": other} for one, other in pairwise(ids)],
+        **more,
+    }
+
+
+WAITS = flow(tool("a"), {"id": "nap", "type": "wait", "config": {"duration": "1h"}}, tool("b"))
+ASKS = flow(tool("a"), {"id": "ask", "type": "human", "config": {"message": "Well?", "actions": ["approve"]}}, tool("b"))
+HEARS = flow(tool("a"), {"id": "hear", "type": "wait", "config": {"event": "paid"}}, tool("b"))
+TELLS = flow({"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"n": 7}}}, tool("c"))
+CALLS = flow({"id": "call", "type": "workflow", "config": {"workflow": "asks"}}, tool("z"))
+SHELF = Shelf(waits=WAITS, asks=ASKS, hears=HEARS, tells=TELLS, calls=CALLS, chain=chain("a", "b", "c"))
+
+
+async def begun(runtime: LocalRuntime, name: str, number: int = 0) -> ExecutionId:
+    execution = ExecutionId(f"exec-{name}-{number}")
+    await runtime.start(execution, SHELF.plans[name], Start(input={}, definition=name))
+    return execution
+
+
+async def here(store: Store, work: Work = named) -> tuple[LocalRuntime, Doing, Keeper]:
+    runtime, doing = await make_runtime(SHELF, work, store=store, clock=VirtualClock())
+    return runtime, doing, Keeper(runtime, runtime.open)
+
+
+async def looks(keeper: Keeper, times: int = 3) -> None:
+    """Let the keeper look a few times, without any time passing in between."""
+    for _ in range(times):
+        await keeper.look()
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+def test_what_waits_is_let_go_and_woken_when_its_timer_rings() -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        runtime, doing, keeper = await here(store)
+        execution = await begun(runtime, "waits")
+        keeps = asyncio.create_task(keeper.run())
+        await runtime.clock.sleep_until(runtime.clock.now() + 10)
+        assert (runtime.drivers, [one.step.node for one in doing.asked]) == ({}, ["a"])
+        found = await store.executions.find(execution)
+        assert found is not None
+        assert (found.status, found.wakes) == ("waiting", found.started + 3600)
+        await runtime.clock.sleep_until(found.started + 3601)
+        assert [one.step.node for one in doing.asked] == ["a", "b"]
+        assert (await runtime.load(execution)).status == "completed"
+        keeps.cancel()
+
+    run_virtually(story())
+
+
+def test_a_timer_rings_although_the_process_that_set_it_is_gone(tmp_path: Path) -> None:
+    async def story() -> None:
+        address = f"sqlite:///{tmp_path}/store.db"
+        first = await open_sqlite(address)
+        runtime, _, _ = await here(first)
+        execution = await begun(runtime, "waits")
+        await runtime.drivers[execution].until(lambda: bool(runtime.drivers[execution].state.timers))
+        await runtime.close()
+        await first.close()
+        second = await open_sqlite(address)
+        runtime, doing, keeper = await here(second)
+        keeps = asyncio.create_task(keeper.run())
+        await runtime.clock.sleep_until(runtime.clock.now() + 3700)
+        assert ([one.step.node for one in doing.asked], runtime.drivers) == (["b"], {})
+        assert (await runtime.load(execution)).status == "completed"
+        keeps.cancel()
+        await second.close()
+
+    run_virtually(story())
+
+
+def test_everything_that_ran_is_taken_up_when_keeping_begins() -> None:
+    async def story() -> None:
+        store, hang = MemoryStore(), asyncio.Event()
+
+        async def forever(command: Execute) -> Json:
+            await hang.wait()
+            return None
+
+        runtime, _, _ = await here(store, forever)
+        names = [await begun(runtime, "chain", number) for number in range(30)]
+        await asyncio.sleep(0)
+        await runtime.close()
+        runtime, doing, keeper = await here(store)
+        await keeper.recover()
+        for name in names:
+            driver = runtime.drivers.get(name)
+            if driver is not None:
+                await driver.until(lambda driver=driver: driver.state.ended)
+        assert [(await runtime.load(name)).status for name in names] == ["completed"] * 30
+        assert len(doing.asked) == 90
+
+    run_virtually(story())
+
+
+def test_an_answer_reaches_a_gate_nobody_holds_and_nobody_is_let_go_while_someone_waits() -> None:
+    async def story() -> None:
+        runtime, doing, keeper = await here(MemoryStore())
+        execution = await begun(runtime, "asks")
+        driver = runtime.drivers[execution]
+        waits = asyncio.create_task(driver.until(lambda: driver.state.ended))
+        await looks(keeper)
+        assert execution in runtime.drivers
+        waits.cancel()
+        await looks(keeper)
+        assert runtime.drivers == {}
+        again = await runtime.open(execution)
+        await again.deliver(GateAnswered(step=Step("ask"), action="approve"))
+        await again.until(lambda: again.state.ended)
+        assert [one.step.node for one in doing.asked] == ["a", "b"]
+
+    run_virtually(story())
+
+
+def test_an_emitted_event_reaches_executions_that_are_only_rows() -> None:
+    async def story() -> None:
+        runtime, _, keeper = await here(MemoryStore())
+        runtime.keeping = True
+        hears = [await begun(runtime, "hears", number) for number in range(3)]
+        await looks(keeper)
+        assert runtime.drivers == {}
+        await begun(runtime, "tells")
+        await looks(keeper)
+        states = [await runtime.load(name) for name in hears]
+        assert [state.status for state in states] == ["completed"] * 3
+        told = await runtime.load(ExecutionId("exec-tells-0"))
+        assert (told.status, told.undelivered) == ("completed", {})
+
+    run_virtually(story())
+
+
+def test_without_a_keeper_here_a_parked_receiver_is_left_to_the_one_elsewhere() -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        runtime, doing, keeper = await here(store)
+        hears = await begun(runtime, "hears")
+        await looks(keeper)
+        elsewhere, other, _ = await here(store)
+        assert await elsewhere.broadcast("paid", {"n": 1}, key="one") == 1
+        assert await elsewhere.broadcast("paid", {"n": 1}, key="one") == 0
+        assert (other.asked, elsewhere.drivers) == ([], {}), "nothing of it runs where it was told"
+        await looks(keeper)
+        assert [one.step.node for one in doing.asked] == ["a", "b"]
+        assert (await runtime.load(hears)).status == "completed"
+
+    run_virtually(story())
+
+
+def test_an_event_emitted_before_a_crash_is_delivered_after_it_and_taken_once() -> None:
+    async def story() -> None:
+        store, told = MemoryStore(), list[str]()
+        runtime, _, keeper = await here(store)
+        hears = await begun(runtime, "hears")
+        await looks(keeper)
+
+        async def lost(*_: object, **__: object) -> None:
+            told.append("lost")
+            await asyncio.Event().wait()
+
+        crashes, _, _ = await here(store)
+        crashes.tell = lost
+        tells = await begun(crashes, "tells")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        state = await crashes.load(tells)
+        assert (told, state.status, [*state.undelivered]) == (["lost"], "completed", ["emit:tell"])
+        await crashes.close()
+        await runtime.clock.sleep_until(runtime.clock.now() + 31)
+        runtime.keeping = True
+        await looks(keeper)
+        assert (await runtime.load(hears)).status == "completed"
+        assert (await runtime.load(tells)).undelivered == {}
+        again = await runtime.open(hears)
+        repeated = EventReceived(name="paid", data={"n": 7}, key=f"{tells}|emit:tell")
+        assert await again.deliver(repeated) == ()
+
+    run_virtually(story())
+
+
+def test_a_parked_parent_hears_of_the_end_of_its_child() -> None:
+    async def story() -> None:
+        runtime, doing, keeper = await here(MemoryStore())
+        parent = await begun(runtime, "calls")
+        await looks(keeper)
+        assert runtime.drivers == {}
+        child = child_id(parent, Step("call"), 1)
+        opened = await runtime.open(child)
+        await opened.deliver(GateAnswered(step=Step("ask"), action="approve"))
+        await opened.until(lambda: opened.state.ended)
+        await looks(keeper)
+        assert (await runtime.load(parent)).status == "completed"
+        assert [one.step.node for one in doing.asked] == ["a", "b", "z"]
+        await looks(keeper)
+        assert runtime.drivers == {}
+
+    run_virtually(story())
+
+
+def test_what_nobody_goes_on_with_is_taken_up_after_a_while() -> None:
+    async def story() -> None:
+        store, hang = MemoryStore(), asyncio.Event()
+        runtime, _, keeper = await here(store)
+        keeps = asyncio.create_task(keeper.run())
+        await runtime.clock.sleep_until(runtime.clock.now() + 5)
+
+        async def forever(command: Execute) -> Json:
+            await hang.wait()
+            return None
+
+        dies, _, _ = await here(store, forever)
+        left = await begun(dies, "chain")
+        await asyncio.sleep(0)
+        await dies.close()
+        await runtime.clock.sleep_until(runtime.clock.now() + ABANDONED_S / 2)
+        assert (await runtime.load(left)).status == "running"
+        await runtime.clock.sleep_until(runtime.clock.now() + ABANDONED_S)
+        assert (await runtime.load(left)).status == "completed"
+        keeps.cancel()
+
+    run_virtually(story())
+
+
+def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -> None:
+    async def story() -> None:
+        store, troubles = MemoryStore(), list[tuple[str, str]]()
+        runtime, _, _ = await here(store)
+        waits = [await begun(runtime, "waits", number) for number in range(2)]
+        await looks(Keeper(runtime, runtime.open))
+
+        async def take_up(execution: ExecutionId) -> object:
+            if execution == waits[0]:
+                raise CallerError("its definition is gone")
+            return await runtime.open(execution)
+
+        keeper = Keeper(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
+        await runtime.clock.sleep_until(runtime.clock.now() + 3601)
+        await looks(keeper, 5)
+        assert troubles == [(waits[0], "its definition is gone")], "told once, tried again later"
+        assert (await runtime.load(waits[1])).status == "completed"
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("name", ["asks", "waits", "hears"])
+def test_a_thousand_parked_executions_leave_no_driver_task_or_timer(name: str) -> None:
+    async def story() -> None:
+        runtime, _, keeper = await here(MemoryStore())
+        for number in range(1000):
+            await begun(runtime, name, number)
+        await looks(keeper)
+        assert runtime.drivers == {}
+        assert len(asyncio.all_tasks()) == 1
+
+    run_virtually(story())
