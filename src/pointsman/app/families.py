@@ -9,7 +9,8 @@ from pointsman.app.views import awaiting_view, execution_view, waiting_view
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.local import LocalRuntime, child_id
+from pointsman.runtime.families import child_id
+from pointsman.runtime.local import LocalRuntime
 from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
 

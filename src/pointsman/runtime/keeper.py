@@ -123,7 +123,7 @@ class Keeper:
             runtime.drivers.pop(driver.execution, None)
             if not isinstance(driver.failure, JournalMoved):
                 self._put_off[driver.execution] = runtime.clock.now() + AGAIN_S
-        for driver in runtime.resting(horizon):
+        for driver in runtime.families.resting(horizon):
             await self._park(driver)
 
     async def _park(self, driver: Driver) -> None:

@@ -10,38 +10,31 @@ so a parent that comes back after a crash finds the child it had started.
 from __future__ import annotations
 
 import asyncio
-from base64 import b32encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from hashlib import blake2b
-from typing import Final, NamedTuple, Protocol, TypeAlias
-
-from msgspec.structs import replace
+from typing import Final, TypeAlias
 
 from pointsman.engine.commands import Order, StartChild, StopChild
-from pointsman.engine.failures import Failure
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, ChildEnded, EventReceived, ForkRequested, Start, Usage
+from pointsman.engine.reports import EventReceived, ForkRequested, Start
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.steps import Step
-from pointsman.errors import CallerError, PointsmanError
+from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
 from pointsman.runtime.driver import Driver, DriverLost
+from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.world import ExecutorsFor
-from pointsman.values import ExecutionId, Instant, Json, JsonObject
+from pointsman.runtime.world import ExecutorsFor, Plans
+from pointsman.values import ExecutionId, Json
 
 COPIED_AT_ONCE: Final = 256
 """Rows of another execution that are under way to the store at a time."""
 
 PAGE: Final = 200
 MOVED_MAX: Final = 5
-CHILD_DEPTH_MAX: Final = 16
-"""Sub-workflows inside sub-workflows: deeper is a recursion without end."""
 
 
 class UnknownExecution(CallerError):
@@ -52,31 +45,6 @@ class UnknownExecution(CallerError):
 
 Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
 """Hears of every execution that ends, once its last row is durable."""
-
-
-class Plans(Protocol):
-    """Finds plans: of running executions, and of sub-workflows."""
-
-    async def pinned(self, definition: str, options: JsonObject) -> Plan:
-        """The plan of a definition by its digest, compiled as the options of its execution say."""
-        ...
-
-    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
-        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input)."""
-        ...
-
-
-def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
-    """The same step and attempt always have the same child."""
-    digest = blake2b(f"{parent}|{step}|{attempt}".encode(), digest_size=16).digest()
-    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
-
-
-class Awaiting(NamedTuple):
-    """A parent and what it asked for."""
-
-    parent: ExecutionId
-    command: StartChild
 
 
 class Making:
@@ -119,8 +87,7 @@ class LocalRuntime:
         self.feed = feed
         self._ended = ended
         self.drivers: dict[ExecutionId, Driver] = {}
-        self._parents: dict[ExecutionId, Awaiting] = {}
-        """Children whose parents wait for them here."""
+        self.families = Families(self)
         self.keeping = False
         """This process keeps the store: it goes on with whatever it has touched."""
         self._making: dict[ExecutionId, Making] = {}
@@ -169,10 +136,10 @@ class LocalRuntime:
         found = self.drivers.get(execution)
         if found is not None and found.failure is None:
             return found
-        async with self._alone(execution):
-            return await self._opened(execution, recover=recover)
+        async with self.alone(execution):
+            return await self.opened(execution, recover=recover)
 
-    async def _opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
+    async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
             found = self.drivers[execution] = await self._made(execution)
@@ -185,7 +152,7 @@ class LocalRuntime:
         return Driver(execution, await self.plans.pinned(state.definition, state.options), state, self)
 
     @asynccontextmanager
-    async def _alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
+    async def alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
         """Nobody else here makes a driver of this execution meanwhile."""
         lock = self._making.get(execution)
         if lock is None:
@@ -215,7 +182,7 @@ class LocalRuntime:
         if self.drivers.get(driver.execution) is driver:
             del self.drivers[driver.execution]
             driver.timers.stop()
-            self._parents.pop(driver.execution, None)
+            self.families.forget(driver.execution)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
@@ -228,66 +195,15 @@ class LocalRuntime:
     # What drivers ask of their neighbours --------------------------------------------------------------------------
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
-        """Start or find the child of a step; report its end, if the step waits for it."""
-        name = child_id(parent, command.step, command.attempt)
-        try:
-            async with self._alone(name):
-                child = await self._child(name, parent, command)
-        except PointsmanError as why:
-            failure = Failure(code=why.code, message=str(why), hint=why.hint)
-            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, failure=failure))
-            return
-        if child is None:
-            return
-        if not command.wait:
-            started: JsonObject = {"executionId": child.execution}
-            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
-            return
-        self._parents[child.execution] = Awaiting(parent, command)
-        if child.state.ended and not child.committing:
-            self._tell_parent(child.state)
-            self.over(child.state)
-
-    async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
-        """None: the step was stopped before its child began."""
-        if name in self.drivers or await self.journal.last(name) > 0:
-            return await self._opened(name, recover=True)
-        above = self.drivers.get(parent)
-        at = None if above is None else above.state.steps.get(command.step)
-        if above is None or at is None or not at.child or at.attempt != command.attempt:
-            return None
-        depth = above.state.options.get("depth")
-        deeper = (depth if isinstance(depth, int) else 0) + 1
-        if deeper > CHILD_DEPTH_MAX:
-            raise CallerError(
-                f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
-            )
-        plan, begin = await self.plans.child(command.workflow, above.state)
-        report = Start(
-            input=command.input,
-            config=begin.config,
-            parent=parent,
-            session=above.state.session,
-            definition=begin.definition,
-            options={**begin.options, "depth": deeper},
-            seed=above.state.seed,
-        )
-        return await self.start(name, plan, report)
+        """Start or find the child of a step; the parent is told of its end, if it waits for it."""
+        await self.families.start(parent, command)
 
     async def tell(self, source: ExecutionId, order: Order) -> None:
         """Cancel a child, or deliver an event to all who wait for it."""
         if isinstance(order, StopChild):
-            await self._stop_child(source, child_id(source, order.step, order.attempt))
+            await self.families.stop(source, child_id(source, order.step, order.attempt))
         else:
             await self.broadcast(order.name, order.data, by=source, key=f"{source}|{order.order}", but=source)
-
-    async def _stop_child(self, parent: ExecutionId, name: ExecutionId) -> None:
-        async with self._alone(name):
-            if name not in self.drivers and await self.journal.last(name) == 0:
-                return
-            driver = await self._opened(name, recover=False)
-        if not driver.state.ended:
-            await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 
     async def broadcast(
         self, name: str, data: Json, *, by: str = "", key: str = "", but: ExecutionId | None = None
@@ -314,7 +230,7 @@ class LocalRuntime:
             try:
                 if self.keeping:
                     return bool(await (await self.open(execution)).deliver(report))
-                async with self._alone(execution):
+                async with self.alone(execution):
                     driver = await self._made(execution)
                     before = driver.state.seq
                     await driver.leave(report)
@@ -327,73 +243,13 @@ class LocalRuntime:
         """Tell whoever keeps conversations, and the parent."""
         if self._ended is not None:
             await self._ended(state)
-        if state.parent is not None:
-            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
-            self._tell_parent(state)
-
-    def _tell_parent(self, state: ExecutionState) -> None:
-        awaits = self._parents.pop(ExecutionId(state.id), None)
-        if awaits is not None and (driver := self.drivers.get(awaits.parent)) is not None:
-            driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
-
-    async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
-        """A parent that is parked finds its child when the keeper takes it up."""
-        if parent in self.drivers or child in self._parents:
-            return
-        known = await self.store.executions.find(parent)
-        if known is not None and known.status == "running":
-            await self.store.executions.put(replace(known, wakes=Instant(self.clock.now())))
+        await self.families.ended(state)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """Who waits for a child that is not driven here any more is not driven any further either."""
-        awaits = self._parents.pop(execution, None)
-        parent = self.drivers.get(awaits.parent) if awaits is not None else None
-        if parent is not None and parent.failure is None:
-            parent.fail(why)
-
-    def resting(self, horizon: float) -> list[Driver]:
-        """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
-        below: dict[ExecutionId, list[Driver]] = {}
-        for child, awaits in self._parents.items():
-            if child in self.drivers:
-                below.setdefault(awaits.parent, []).append(self.drivers[child])
-        found: list[Driver] = []
-
-        def rest(driver: Driver) -> list[Driver] | None:
-            family = [driver]
-            for child in below.get(driver.execution, ()):
-                under = rest(child)
-                if under is None:
-                    return None
-                family += under
-            return family if driver.rests(horizon) else None
-
-        for driver in list(self.drivers.values()):
-            awaits = self._parents.get(driver.execution)
-            if awaits is None or awaits.parent not in self.drivers:
-                found += rest(driver) or ()
-        return found
+        """Who waits for it is told."""
+        self.families.failed(execution, why)
 
     def over(self, state: ExecutionState) -> None:
         """Forget the driver; a failed execution may be taken up again."""
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
-
-    async def _report(self, parent: ExecutionId, report: ChildEnded) -> None:
-        driver = self.drivers.get(parent)
-        if driver is not None and driver.failure is None:
-            await driver.deliver(report)
-
-
-def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
-    usage = Usage(
-        input_tokens=state.usage.input_tokens,
-        output_tokens=state.usage.output_tokens,
-        model_calls=state.usage.model_calls,
-        tool_calls=state.usage.tool_calls,
-        cost_usd=state.usage.cost_usd,
-    )
-    if state.status == "completed":
-        return ChildEnded(step=command.step, attempt=command.attempt, output=state.output, usage=usage)
-    failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
-    return ChildEnded(step=command.step, attempt=command.attempt, failure=failure, usage=usage)

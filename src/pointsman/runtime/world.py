@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from pointsman.engine.commands import Execute, Order, StartChild
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.feed import Feed
-from pointsman.values import ExecutionId
+from pointsman.values import ExecutionId, JsonObject
 
 
 class ExecutorsFor(Protocol):
@@ -17,6 +19,18 @@ class ExecutorsFor(Protocol):
 
     def executor_for(self, command: Execute) -> Executor:
         """Raises a `PointsmanError` where nobody does."""
+        ...
+
+
+class Plans(Protocol):
+    """Finds plans: of running executions, and of sub-workflows."""
+
+    async def pinned(self, definition: str, options: JsonObject) -> Plan:
+        """The plan of a definition by its digest, compiled as the options of its execution say."""
+        ...
+
+    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input)."""
         ...
 
 

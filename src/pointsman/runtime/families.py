@@ -1,0 +1,206 @@
+"""Families: executions and the sub-workflows they wait for, in one process.
+
+    parent asks ─▶ child begins, or is found ─▶ … ─▶ child ends ─▶ parent is told, if it is here
+                                                        └─ it is not: the keeper takes it up, and it finds the child
+
+A child is named after its parent's step and attempt, so who comes back after a crash finds it again. Nothing runs for
+a parent while its child does: both can be let go of.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from hashlib import blake2b
+from typing import Final, NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from pointsman.engine.commands import StartChild
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import CancelRequested, ChildEnded, Start, Usage
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.journal.store import Store
+from pointsman.ports import Clock
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.world import Plans
+from pointsman.values import ExecutionId, Instant, JsonObject
+
+CHILD_DEPTH_MAX: Final = 16
+"""Sub-workflows inside sub-workflows: deeper is a recursion without end."""
+
+
+def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
+    """The same step and attempt always have the same child."""
+    digest = blake2b(f"{parent}|{step}|{attempt}".encode(), digest_size=16).digest()
+    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
+
+
+class Awaiting(NamedTuple):
+    """A parent and what it asked for."""
+
+    parent: ExecutionId
+    command: StartChild
+
+
+class Home(Protocol):
+    """The runtime they live in."""
+
+    @property
+    def drivers(self) -> dict[ExecutionId, Driver]: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def plans(self) -> Plans: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def alone(self) -> Callable[[ExecutionId], AbstractAsyncContextManager[None]]:
+        """Nobody else here makes a driver of this execution meanwhile."""
+        ...
+
+    async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver: ...
+
+    async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
+
+    def over(self, state: ExecutionState) -> None: ...
+
+
+class Families:
+    """Who waits for whom."""
+
+    def __init__(self, runtime: Home) -> None:
+        self._runtime = runtime
+        self._parents: dict[ExecutionId, Awaiting] = {}
+        """Children whose parents wait for them here."""
+
+    async def start(self, parent: ExecutionId, command: StartChild) -> None:
+        """Start or find the child of a step; report its end, if the step waits for it."""
+        name = child_id(parent, command.step, command.attempt)
+        try:
+            async with self._runtime.alone(name):
+                child = await self._child(name, parent, command)
+        except PointsmanError as why:
+            failure = Failure(code=why.code, message=str(why), hint=why.hint)
+            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, failure=failure))
+            return
+        if child is None:
+            return
+        if not command.wait:
+            started: JsonObject = {"executionId": child.execution}
+            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
+            return
+        self._parents[child.execution] = Awaiting(parent, command)
+        if child.state.ended and not child.committing:
+            self._tell_parent(child.state)
+            self._runtime.over(child.state)
+
+    async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
+        """None: the step was stopped before its child began."""
+        if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
+            return await self._runtime.opened(name, recover=True)
+        above = self._runtime.drivers.get(parent)
+        at = None if above is None else above.state.steps.get(command.step)
+        if above is None or at is None or not at.child or at.attempt != command.attempt:
+            return None
+        depth = above.state.options.get("depth")
+        deeper = (depth if isinstance(depth, int) else 0) + 1
+        if deeper > CHILD_DEPTH_MAX:
+            raise CallerError(
+                f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
+            )
+        plan, begin = await self._runtime.plans.child(command.workflow, above.state)
+        report = Start(
+            input=command.input,
+            config=begin.config,
+            parent=parent,
+            session=above.state.session,
+            definition=begin.definition,
+            options={**begin.options, "depth": deeper},
+            seed=above.state.seed,
+        )
+        return await self._runtime.start(name, plan, report)
+
+    async def stop(self, parent: ExecutionId, name: ExecutionId) -> None:
+        async with self._runtime.alone(name):
+            if name not in self._runtime.drivers and await self._runtime.store.journal.last(name) == 0:
+                return
+            driver = await self._runtime.opened(name, recover=False)
+        if not driver.state.ended:
+            await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+
+    def forget(self, child: ExecutionId) -> None:
+        """It is let go of, with its parent."""
+        self._parents.pop(child, None)
+
+    async def ended(self, state: ExecutionState) -> None:
+        """A child is over; that is durable."""
+        if state.parent is not None:
+            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
+            self._tell_parent(state)
+
+    def _tell_parent(self, state: ExecutionState) -> None:
+        awaits = self._parents.pop(ExecutionId(state.id), None)
+        if awaits is not None and (driver := self._runtime.drivers.get(awaits.parent)) is not None:
+            driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
+
+    async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
+        """A parent that is parked finds its child when the keeper takes it up."""
+        if parent in self._runtime.drivers or child in self._parents:
+            return
+        known = await self._runtime.store.executions.find(parent)
+        if known is not None and known.status == "running":
+            await self._runtime.store.executions.put(replace(known, wakes=Instant(self._runtime.clock.now())))
+
+    def failed(self, execution: ExecutionId, why: BaseException) -> None:
+        """Who waits for a child that is not driven here any more is not driven any further either."""
+        awaits = self._parents.pop(execution, None)
+        parent = self._runtime.drivers.get(awaits.parent) if awaits is not None else None
+        if parent is not None and parent.failure is None:
+            parent.fail(why)
+
+    def resting(self, horizon: float) -> list[Driver]:
+        """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
+        below: dict[ExecutionId, list[Driver]] = {}
+        for child, awaits in self._parents.items():
+            if child in self._runtime.drivers:
+                below.setdefault(awaits.parent, []).append(self._runtime.drivers[child])
+        found: list[Driver] = []
+
+        def rest(driver: Driver) -> list[Driver] | None:
+            family = [driver]
+            for child in below.get(driver.execution, ()):
+                under = rest(child)
+                if under is None:
+                    return None
+                family += under
+            return family if driver.rests(horizon) else None
+
+        for driver in list(self._runtime.drivers.values()):
+            awaits = self._parents.get(driver.execution)
+            if awaits is None or awaits.parent not in self._runtime.drivers:
+                found += rest(driver) or ()
+        return found
+
+    async def _report(self, parent: ExecutionId, report: ChildEnded) -> None:
+        driver = self._runtime.drivers.get(parent)
+        if driver is not None and driver.failure is None:
+            await driver.deliver(report)
+
+
+def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
+    usage = Usage(
+        input_tokens=state.usage.input_tokens,
+        output_tokens=state.usage.output_tokens,
+        model_calls=state.usage.model_calls,
+        tool_calls=state.usage.tool_calls,
+        cost_usd=state.usage.cost_usd,
+    )
+    if state.status == "completed":
+        return ChildEnded(step=command.step, attempt=command.attempt, output=state.output, usage=usage)
+    failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
+    return ChildEnded(step=command.step, attempt=command.attempt, failure=failure, usage=usage)
