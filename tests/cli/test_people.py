@@ -103,6 +103,45 @@ def test_answers_that_a_gate_does_not_take(prompt: Prompt) -> None:
     assert prompt("show", execution, "--json").json["waiting"][0]["gateId"] == "gate-ask"
 
 
+INNER = """\
+pointsman: 1
+id: outer
+nodes: [{id: call, type: workflow, config: {workflow: publish, input: {text: "'t'"}}}]
+edges: []
+"""
+
+
+def inbox_of(prompt: Prompt, *options: str) -> list[tuple[str, str]]:
+    return [(one["executionId"], one["gateId"]) for one in prompt("inbox", *options, "--json").json["gates"]]
+
+
+def test_an_inbox_holds_what_waits_for_a_person_and_loses_it_with_the_answer(prompt: Prompt) -> None:
+    first = waiting(prompt, FORM)
+    second = waiting(prompt, TWO_OF_THREE, "-i", "text=x")
+    assert inbox_of(prompt) == [(first, "gate-ask"), (second, "gate-review")]
+    assert inbox_of(prompt, "--as", "eve") == [(first, "gate-ask")]
+    assert inbox_of(prompt, "--as", "ada", "--workflow", "publish") == [(second, "gate-review")]
+    prompt("answer", second, "review", "approve", "--as", "ada")
+    assert (inbox_of(prompt, "--as", "ada"), len(inbox_of(prompt, "--as", "ben"))) == ([(first, "gate-ask")], 2)
+    prompt("delegate", second, "review", "eve", "--as", "cleo")
+    assert len(inbox_of(prompt, "--as", "eve")) == 2
+    (cursor,) = [one["cursor"] for one in prompt("inbox", "--limit", "1", "--json").json["gates"]]
+    assert inbox_of(prompt, "--after", cursor) == [(second, "gate-review")]
+    prompt("cancel", second)
+    assert inbox_of(prompt) == [(first, "gate-ask")]
+    assert refused(prompt, "inbox", "--after", "here") == "cursor-invalid"
+
+
+def test_a_gate_of_a_sub_workflow_is_answered_at_the_execution_people_started(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("publish.yaml", TWO_OF_THREE))
+    execution = waiting(prompt, INNER)
+    (found,) = prompt("inbox", "--as", "ada", "--json").json["gates"]
+    assert (found["executionId"], found["inside"] is None) == (execution, False)
+    assert prompt("answer", execution, found["gateId"], "reject", "--as", "ada", "--json").json["status"] == "failed"
+    assert inbox_of(prompt) == []
+    assert refused(prompt, "answer", execution, found["gateId"], "approve", "--as", "ben") == "gate-closed"
+
+
 @pytest.mark.parametrize(
     ("line", "how"),
     [

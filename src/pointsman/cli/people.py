@@ -1,14 +1,17 @@
-"""Commands of people at gates: pass a right on. Nothing of the execution runs in this process."""
+"""Commands of people at gates: what waits for them, and passing a right on. Nothing of an execution runs here."""
 
 from __future__ import annotations
 
+from typing import cast
+
 import click
 
-from pointsman.cli.completion import complete_execution, complete_gate
+from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option, who_options
 from pointsman.cli.outcomes import print_outcome
-from pointsman.values import JsonObject
+from pointsman.cli.printing import print_json, shown
+from pointsman.values import Json, JsonObject
 
 
 @click.command()
@@ -39,3 +42,37 @@ def delegate(
 
     print_outcome(go(tell()), as_json=as_json, stopped=False, store=store, lasting=True)
     return 0
+
+
+@click.command()
+@click.option("--as", "user", metavar="NAME", help="Only what waits for this person (default: everything).")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only what waits for a group. Repeatable.")
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only gates of a workflow.")
+@click.option("--after", metavar="CURSOR", help="The `cursor` of the last entry of the page before.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@json_option
+@store_option
+def inbox(
+    *,
+    user: str | None,
+    groups: tuple[str, ...],
+    workflow: str | None,
+    after: str | None,
+    limit: int,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """Open gates of all executions, the one that waits longest first."""
+
+    async def look() -> list[JsonObject]:
+        async with installation(store) as app:
+            return await app.inbox(user, groups, workflow=workflow, after=after, limit=limit)
+
+    found = go(look())
+    if as_json:
+        print_json({"gates": cast("list[Json]", found)})
+        return
+    if not found:
+        click.echo("nothing waits", err=True)
+    for one in found:
+        click.echo(f"{one['executionId']}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")

@@ -11,6 +11,8 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
+from msgspec.structs import replace
+
 from pointsman.journal.chain import moved
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.keeping import Keep, kept_by
@@ -19,6 +21,8 @@ from pointsman.journal.records import (
     Conversation,
     Entry,
     ExecutionQuery,
+    GateEntry,
+    InboxQuery,
     SavedWorkflow,
     Summary,
     Swept,
@@ -28,6 +32,14 @@ from pointsman.journal.records import (
 from pointsman.journal.words import words_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
+
+
+def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> None:
+    """One that does not say which gates are open keeps those it had."""
+    known = summaries.get(summary.execution)
+    if summary.gates is None and known is not None and known.gates:
+        summary = replace(summary, gates=known.gates)
+    summaries[summary.execution] = summary
 
 
 class MemoryJournal:
@@ -47,7 +59,7 @@ class MemoryJournal:
             self._rows[execution] = rows
         rows.append(row)
         if summary is not None:
-            self._summaries[execution] = summary
+            keep_summary(self._summaries, summary)
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
         for row in rows[:-1]:
@@ -79,7 +91,7 @@ class MemoryExecutions:
         self._summaries = summaries
 
     async def put(self, summary: Summary) -> None:
-        self._summaries[summary.execution] = summary
+        keep_summary(self._summaries, summary)
 
     async def find(self, execution: ExecutionId) -> Summary | None:
         return self._summaries.get(execution)
@@ -91,6 +103,22 @@ class MemoryExecutions:
         else:
             found.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
         return found[: query.limit]
+
+    async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
+        open_ = (entry for summary in self._summaries.values() for entry in summary.gates or ())
+        found = [entry for entry in open_ if waits_for(entry, query)]
+        found.sort(key=lambda entry: (entry.opened, entry.execution, entry.gate))
+        return found[: query.limit]
+
+
+def waits_for(entry: GateEntry, query: InboxQuery) -> bool:
+    asked = query.asked
+    return (
+        (asked is None or bool({*asked} & {*entry.asked}))
+        and (query.without is None or query.without not in entry.asked)
+        and query.workflow in (None, entry.workflow)
+        and (query.after is None or (entry.opened, entry.execution, entry.gate) > query.after)
+    )
 
 
 def fits(summary: Summary, query: ExecutionQuery) -> bool:

@@ -2,9 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+
+ANYONE: Final = "*"
+"""Among the users of a gate: it may be answered by anyone."""
+
+
+class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An open gate as inboxes show it."""
+
+    execution: ExecutionId
+    workflow: WorkflowId
+    gate: str
+    node: str
+    message: str
+    opened: Instant
+    about: str = "node"
+    deadline: Instant | None = None
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """People who voted, or passed their right on: it does not wait for them."""
+    item: str | None = None
+    round: int | None = None
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Whom it asks, and whom not any more, as inboxes look for them."""
+        return (*map(user_key, self.users), *map(group_key, self.groups), *map(without_key, self.without))
+
+
+def user_key(user: str) -> str:
+    return f"user:{user}"
+
+
+def group_key(group: str) -> str:
+    return f"group:{group}"
+
+
+def without_key(user: str) -> str:
+    return f"without:{user}"
+
+
+class InboxQuery(Struct, frozen=True, kw_only=True):
+    """Which open gates to list, oldest first. Nobody in particular: all of them."""
+
+    user: str | None = None
+    groups: tuple[str, ...] = ()
+    workflow: WorkflowId | None = None
+    after: tuple[float, ExecutionId, str] | None = None
+    """`(opened, execution, gate)` of the last one of the page before."""
+    limit: int = 50
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """Whom a gate must ask to be listed; None: whomever."""
+        if self.user is None and not self.groups:
+            return None
+        users = (ANYONE,) if self.user is None else (ANYONE, self.user)
+        return (*map(user_key, users), *map(group_key, self.groups))
+
+    @property
+    def without(self) -> str | None:
+        """Who must not have answered it yet."""
+        return None if self.user is None else without_key(self.user)
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -24,6 +89,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """When somebody must go on with it although nothing works on it: its next timer, or at once."""
     awaits: tuple[str, ...] = ()
     """The names of the events it waits for, sorted."""
+    gates: tuple[GateEntry, ...] | None = None
+    """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):

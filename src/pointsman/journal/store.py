@@ -20,6 +20,8 @@ from pointsman.journal.records import (
     Conversation,
     Entry,
     ExecutionQuery,
+    GateEntry,
+    InboxQuery,
     SavedWorkflow,
     Summary,
     Swept,
@@ -55,6 +57,10 @@ class Executions(Protocol):
     async def find(self, execution: ExecutionId) -> Summary | None: ...
 
     async def list(self, query: ExecutionQuery = ...) -> list[Summary]: ...
+
+    async def inbox(self, query: InboxQuery = ...) -> list[GateEntry]:
+        """The open gates of all executions that ask these people, as the summaries last put say."""
+        ...
 
 
 class Workflows(Protocol):

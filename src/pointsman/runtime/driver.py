@@ -329,6 +329,10 @@ class Driver:
 
     # Waiting for it ------------------------------------------------------------------------------------------------
 
+    def stir(self) -> None:
+        """Something changed that is not in its rows: whoever waits looks again."""
+        self._wake()
+
     def _wake(self) -> None:
         changed, self._changed = self._changed, []
         self._asked_early = False

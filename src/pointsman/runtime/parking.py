@@ -3,6 +3,7 @@
 status   what people are shown
 wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
 awaits   the names of the events it waits for
+gates    what it has in the inboxes of people
 """
 
 from __future__ import annotations
@@ -48,14 +49,15 @@ class Parking:
             self._rings.clear()
         if state.awaited or awaits:
             awaits = self._awaited(state, events)
-        if status == self._status and wakes == self._wakes and awaits is self._awaits:
+        if status == self._status and wakes == self._wakes and awaits is self._awaits and not state.asked:
             return None
         self._status, self._wakes, self._awaits = status, wakes, awaits
-        return self.summary(execution, state)
+        return self.summary(execution, state, with_gates=bool(state.asked))
 
-    def summary(self, execution: ExecutionId, state: ExecutionState) -> Summary:
+    def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
         """What the store should say of it."""
-        return summary_of(execution, state, self._status, wakes=self._wakes, awaits=self._awaits)
+        wakes, awaits = self._wakes, self._awaits
+        return summary_of(execution, state, self._status, wakes=wakes, awaits=awaits, with_gates=with_gates)
 
     def _note(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pointsman.engine.state import ExecutionState, Status
 from pointsman.journal.records import Summary
+from pointsman.runtime.inbox import gates_in
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 
@@ -29,8 +30,9 @@ def summary_of(
     *,
     wakes: Instant | None = None,
     awaits: tuple[str, ...] = (),
+    with_gates: bool = True,
 ) -> Summary:
-    """What lists show of it."""
+    """What lists show of it, and inboxes. `with_gates`: not where they are as they were."""
     revision = state.options.get("revision")
     return Summary(
         execution=execution,
@@ -43,4 +45,5 @@ def summary_of(
         session=state.session,
         wakes=wakes,
         awaits=awaits,
+        gates=gates_in(execution, state) if with_gates else None,
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
-from pointsman.journal.records import ExecutionQuery, Summary, WorkflowDraft
+from pointsman.journal.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.removals import REMOVAL_RULES
@@ -102,6 +103,55 @@ def draft_of(text: str, version: str = "1.0.0", name: WorkflowId = DESK) -> Work
         created=Instant(1.5),
         author="ann",
     )
+
+
+def gate_of(number: int, gate: str, **asks: tuple[str, ...]) -> GateEntry:
+    return GateEntry(
+        execution=ExecutionId(f"exec-{number:03}"),
+        workflow=DESK,
+        gate=gate,
+        node=gate,
+        message=f"May {gate}?",
+        opened=Instant(10 - number),
+        users=asks.get("users", ()),
+        groups=asks.get("groups", ()),
+        without=asks.get("without", ()),
+    )
+
+
+async def inboxes_show_the_open_gates_that_ask_a_person(url: str) -> None:
+    async with opened(url) as store:
+        anyone = gate_of(1, "anyone", users=(ANYONE,))
+        voted = gate_of(2, "voted", users=("ada", "ben"), groups=("editors",), without=("ada",))
+        grouped = gate_of(3, "grouped", groups=("editors",))
+        for number, gates in ((1, (anyone,)), (2, (voted,)), (3, (grouped,))):
+            await store.executions.put(replace(summary_of(number, "waiting"), gates=gates))
+
+        async def seen(**asked: object) -> list[str]:
+            query = msgspec.convert(asked, InboxQuery)
+            return [entry.gate for entry in await store.executions.inbox(query)]
+
+        assert await store.executions.inbox() == [grouped, voted, anyone]
+        assert await seen(user="ada") == ["anyone"]
+        assert await seen(user="ben") == ["voted", "anyone"]
+        assert await seen(user="cleo", groups=["editors"]) == ["grouped", "voted", "anyone"]
+        assert await seen(groups=["editors"]) == ["grouped", "voted", "anyone"]
+        assert await seen(user="ben", limit=1) == ["voted"]
+        page = [voted.opened, voted.execution, voted.gate]
+        assert await seen(user="ben", after=page, workflow="desk") == ["anyone"]
+        assert await seen(workflow="other") == []
+
+
+async def an_inbox_changes_with_the_summary_that_says_so(url: str) -> None:
+    async with opened(url) as store:
+        gates = (gate_of(1, "a", users=("ada",)), gate_of(1, "b", users=("ben",)))
+        await store.executions.put(replace(summary_of(1, "waiting"), gates=gates))
+        await store.executions.put(summary_of(1, "running"))
+        assert len(await store.executions.inbox()) == 2, "a summary that does not say keeps them"
+        await store.executions.put(replace(summary_of(1, "running"), gates=gates[1:]))
+        assert await store.executions.inbox() == [gates[1]]
+        await store.executions.put(replace(summary_of(1), gates=()))
+        assert await store.executions.inbox() == []
 
 
 async def a_saved_revision_never_changes(url: str) -> None:
@@ -295,6 +345,8 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     executions_are_listed_newest_first,
     executions_are_narrowed_by_what_is_asked,
     executions_are_found_by_when_they_wake_and_what_they_await,
+    inboxes_show_the_open_gates_that_ask_a_person,
+    an_inbox_changes_with_the_summary_that_says_so,
     a_saved_revision_never_changes,
     saving_at_the_same_time_numbers_without_gaps,
     a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,

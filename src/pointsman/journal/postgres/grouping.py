@@ -10,7 +10,7 @@ from pointsman.journal.chain import Head, row_hash
 from pointsman.journal.packing import pack
 from pointsman.journal.postgres.blobs import KEEP_BLOBS, Kept
 from pointsman.journal.postgres.sending import FENCE
-from pointsman.journal.postgres.summaries import COLUMNS, GIVEN, REPLACED, TYPES, values_of
+from pointsman.journal.postgres.summaries import GIVEN, PUT_COLUMNS, REPLACED, TYPES, values_of
 from pointsman.journal.records import Summary
 from pointsman.journal.writing import Written
 from pointsman.values import ExecutionId
@@ -141,8 +141,8 @@ def statement(*, fenced: bool, blobs: bool, begun: bool, uses: bool, summaries: 
         )
     if summaries:
         parts.append(
-            f"listed AS (INSERT INTO summaries ({COLUMNS}) SELECT {GIVEN}"
-            f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {COLUMNS}){joined}"
+            f"listed AS (INSERT INTO summaries ({PUT_COLUMNS}) SELECT {GIVEN}"
+            f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_COLUMNS}){joined}"
             f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
             f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
         )

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, LiteralString, cast
 
 import msgspec
 
 from pointsman.journal.postgres.connections import Connection, Connections
-from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.postgres.inbox import gates_of, select_gates
+from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits"
+PUT_COLUMNS: Final = f"{COLUMNS}, gates"
 GIVEN: Final = (
     "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
-    " g.awaits::jsonb"
+    " g.awaits::jsonb, g.gates::jsonb"
 )
 TYPES: Final = (
     "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
-    " %b::float8[], %b::text[]"
+    " %b::float8[], %b::text[], %b::text[]"
 )
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
     " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
-    " wakes = excluded.wakes, awaits = excluded.awaits"
+    " wakes = excluded.wakes, awaits = excluded.awaits, gates = COALESCE(excluded.gates, summaries.gates)"
 )
 PUT: Final = (
-    f"INSERT INTO summaries ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb)"
+    f"INSERT INTO summaries ({PUT_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
-Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str]
+Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str, str | None]
 SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, list[str]]
 
 
@@ -46,6 +49,7 @@ def values_of(summary: Summary) -> Values:
         summary.owner,
         summary.wakes,
         msgspec.json.encode(summary.awaits).decode(),
+        gates_of(summary),
     )
 
 
@@ -73,6 +77,9 @@ class PostgresExecutions:
             f"SELECT {COLUMNS} FROM summaries {where} ORDER BY {order} LIMIT %s",
             [*values, query.limit],
         )
+
+    async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
+        return await self._connections.read(partial(select_gates, query=query))
 
     async def _query(self, statement: LiteralString, values: list[object]) -> list[Summary]:
         async def work(connection: Connection) -> list[Summary]:

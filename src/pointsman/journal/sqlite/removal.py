@@ -32,7 +32,7 @@ UNUSED: Final = (
     "SELECT hash, length(data) FROM blobs AS b WHERE held_until < ?"
     " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = b.hash)"
 )
-BY_EXECUTION: Final = ("summaries", "awaited", "effects")
+BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people")
 """Tables that name executions by their ids."""
 
 

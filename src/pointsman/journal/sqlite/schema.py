@@ -154,6 +154,27 @@ SECOND: Final = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX awaited_by_name ON awaited (name)",
+    """
+    CREATE TABLE gates (
+        opened REAL NOT NULL,
+        execution TEXT NOT NULL,
+        gate TEXT NOT NULL,
+        workflow TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (opened, execution, gate)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX gates_by_execution ON gates (execution)",
+    """
+    CREATE TABLE gate_people (
+        who TEXT NOT NULL,  -- `user:NAME`, `group:NAME`, or `without:NAME` for those it does not wait for any more
+        opened REAL NOT NULL,
+        execution TEXT NOT NULL,
+        gate TEXT NOT NULL,
+        PRIMARY KEY (who, opened, execution, gate)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX gate_people_by_execution ON gate_people (execution)",
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)

@@ -7,7 +7,8 @@ from typing import Final
 
 import msgspec
 
-from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.journal.sqlite.inbox import put_gates, select_gates
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
@@ -37,6 +38,7 @@ def put_summary(transaction: Transaction, summary: Summary) -> None:
     transaction.execute("DELETE FROM awaited WHERE execution = ?", (summary.execution,))
     for name in summary.awaits:
         transaction.execute("INSERT INTO awaited (name, execution) VALUES (?, ?)", (name, summary.execution))
+    put_gates(transaction, summary)
 
 
 class SqliteExecutions:
@@ -59,6 +61,9 @@ class SqliteExecutions:
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
         return await self._read(lambda connection: select(connection, query))
+
+    async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
+        return await self._read(lambda connection: select_gates(connection, query))
 
 
 def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summary]:

@@ -97,6 +97,7 @@ def make_lists() -> None:
         column("owner", NAME),
         sa.Column("wakes", DOUBLE),  # unix seconds; NULL: nothing wakes it
         column("awaits", JSONB()),
+        sa.Column("gates", JSONB()),  # its open gates; NULL: it never had one
         key=("execution",),
     )
     op.create_index(
@@ -104,6 +105,14 @@ def make_lists() -> None:
     )
     awaiting = sa.text("awaits <> '[]'")
     op.create_index("summaries_by_awaited", "summaries", ["awaits"], postgresql_using="gin", postgresql_where=awaiting)
+    op.create_index(
+        "summaries_by_asked",
+        "summaries",
+        ["gates"],
+        postgresql_using="gin",
+        postgresql_ops={"gates": "jsonb_path_ops"},
+        postgresql_where=sa.text("gates <> '[]'"),
+    )
     op.create_index("summaries_by_start", "summaries", ["started", "execution"])
     op.create_index("summaries_by_status", "summaries", ["status", "started", "execution"])
     op.create_index("summaries_by_workflow", "summaries", ["workflow", "started", "execution"])

@@ -1,0 +1,75 @@
+"""Inboxes: what waits for a person, in all executions of the store. Asked of an index; no execution is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+
+from pointsman.errors import CallerError
+from pointsman.journal.records import GateEntry, InboxQuery
+from pointsman.values import ExecutionId, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+class CursorInvalid(CallerError):
+    """The place in a list is not one that the list gave."""
+
+    code: ClassVar[str] = "cursor-invalid"
+
+
+async def inbox(
+    app: Pointsman, user: str | None, groups: Sequence[str], *, workflow: str | None, after: str | None, limit: int
+) -> list[JsonObject]:
+    """One page of open gates as JSON, oldest first."""
+    query = InboxQuery(
+        user=user,
+        groups=tuple(groups),
+        workflow=None if workflow is None else WorkflowId(workflow),
+        after=None if after is None else _place(after),
+        limit=limit,
+    )
+    return [entry_view(entry, await _outermost(app, entry)) for entry in await app.store.executions.inbox(query)]
+
+
+async def _outermost(app: Pointsman, entry: GateEntry) -> ExecutionId:
+    """The execution that people started: gates of its sub-workflows are its gates."""
+    name = entry.execution
+    while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
+        name = summary.parent
+    return name
+
+
+def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
+    """`executionId`: whom to tell the answer; `inside`: the sub-workflow that asks, where it is another one."""
+    return {
+        "executionId": outermost,
+        "inside": entry.execution if entry.execution != outermost else None,
+        "workflowId": entry.workflow,
+        "gateId": entry.gate,
+        "nodeId": entry.node,
+        "message": entry.message,
+        "about": entry.about,
+        "item": entry.item,
+        "round": entry.round,
+        "openedAt": entry.opened,
+        "deadline": entry.deadline,
+        "users": [*entry.users],
+        "groups": [*entry.groups],
+        "cursor": _cursor(entry),
+    }
+
+
+def _cursor(entry: GateEntry) -> str:
+    return msgspec.json.encode((entry.opened, entry.execution, entry.gate)).decode()
+
+
+def _place(cursor: str) -> tuple[float, ExecutionId, str]:
+    try:
+        opened, execution, gate = msgspec.json.decode(cursor, type=tuple[float, str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise CursorInvalid(f"{cursor[:60]!r} is no place in an inbox", hint="Use the `cursor` of an entry.") from None
+    return opened, ExecutionId(execution), gate

@@ -1,0 +1,56 @@
+"""What an execution has in the inboxes of people. Written with the row that changes it, so no inbox is ever wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.people import Approvers
+from pointsman.engine.state import ExecutionState, Gate
+from pointsman.engine.voting import voters
+from pointsman.journal.records import ANYONE, GateEntry
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+MESSAGE_CHARS_MAX: Final = 1000
+"""An inbox shows this much of what is asked; the execution itself has all of it."""
+
+
+def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, ...]:
+    """Its open gates, in the order of their steps. Nobody is asked on behalf of an execution that has ended."""
+    if state.ended:
+        return ()
+    open_ = sorted((at for at in state.steps.values() if at.gate is not None), key=lambda at: at.step)
+    return tuple(
+        GateEntry(
+            execution=execution,
+            workflow=WorkflowId(state.workflow),
+            gate=gate.id,
+            node=at.step.node,
+            message=_plain(gate.message[:MESSAGE_CHARS_MAX]),
+            about=gate.about,
+            opened=Instant(gate.opened),
+            deadline=None if gate.deadline is None else Instant(gate.deadline),
+            users=_users(gate, gate.approvers),
+            groups=_groups(gate.approvers),
+            without=tuple(map(_plain, sorted({*gate.votes, *gate.passed}))),
+            item=None if gate.item is None else _plain(gate.item),
+            round=gate.round,
+        )
+        for at in open_
+        if (gate := at.gate) is not None
+    )
+
+
+def _plain(text: str) -> str:
+    """Without the one character that not every store can hold in a list."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _users(gate: Gate, approvers: Approvers | None) -> tuple[str, ...]:
+    if approvers is None or not approvers.named:
+        return (ANYONE,)
+    named = voters(gate)
+    return tuple(map(_plain, sorted({*(approvers.users or ()), *gate.delegates} if named is None else named)))
+
+
+def _groups(approvers: Approvers | None) -> tuple[str, ...]:
+    return (approvers.groups if approvers is not None else None) or ()
