@@ -95,9 +95,16 @@ class Families:
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
             return
         self._parents[child.execution] = Awaiting(parent, command)
+        self._stir(parent)
         if child.state.ended and not child.committing:
             self._tell_parent(child.state)
             self._runtime.over(child.state)
+
+    def _stir(self, execution: ExecutionId | None) -> None:
+        """A sub-workflow is here, maybe without a word: whoever waits for those above to stand still looks again."""
+        while execution is not None and (driver := self._runtime.drivers.get(execution)) is not None:
+            driver.stir()
+            execution = None if driver.state.parent is None else ExecutionId(driver.state.parent)
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
         """None: the step was stopped before its child began."""
