@@ -22,9 +22,18 @@ class CursorInvalid(CallerError):
 
 
 async def inbox(
-    app: Pointsman, user: str | None, groups: Sequence[str], *, workflow: str | None, after: str | None, limit: int
+    app: Pointsman,
+    user: str | None = None,
+    groups: Sequence[str] = (),
+    *,
+    workflow: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
 ) -> list[JsonObject]:
-    """One page of open gates as JSON, oldest first."""
+    """One page of the open gates that wait for a person, oldest first; without a person of all that are open.
+
+    `after`: the `cursor` of the last one of the page before. Raises `CursorInvalid`.
+    """
     query = InboxQuery(
         user=user,
         groups=tuple(groups),

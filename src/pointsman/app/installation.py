@@ -13,7 +13,6 @@ from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
 from pointsman.app.identity import new_id
-from pointsman.app.inbox import inbox
 from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
@@ -379,19 +378,6 @@ class Pointsman:
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
-
-    async def inbox(
-        self,
-        user: str | None = None,
-        groups: Sequence[str] = (),
-        *,
-        workflow: str | None = None,
-        after: str | None = None,
-        limit: int = 50,
-    ) -> list[JsonObject]:
-        """The open gates that wait for a person, oldest first; without a person all that are open. `after`: the
-        `cursor` of the last one of the page before."""
-        return await inbox(self, user, groups, workflow=workflow, after=after, limit=limit)
 
     async def _turn_ended(self, state: ExecutionState) -> None:
         """A turn of a conversation is over: what was said in it belongs to the session."""

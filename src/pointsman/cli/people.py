@@ -6,6 +6,7 @@ from typing import cast
 
 import click
 
+from pointsman.app.inbox import inbox as inbox_of
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option, who_options
@@ -66,7 +67,7 @@ def inbox(
 
     async def look() -> list[JsonObject]:
         async with installation(store) as app:
-            return await app.inbox(user, groups, workflow=workflow, after=after, limit=limit)
+            return await inbox_of(app, user, groups, workflow=workflow, after=after, limit=limit)
 
     found = go(look())
     if as_json:

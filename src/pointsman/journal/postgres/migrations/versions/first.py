@@ -33,6 +33,7 @@ def upgrade() -> None:
     """Make all tables."""
     make_journal()
     make_lists()
+    make_inboxes()
     make_contents()
     make_keeper()
     for packed in ("rows", "blobs", "effects"):
@@ -105,14 +106,6 @@ def make_lists() -> None:
     )
     awaiting = sa.text("awaits <> '[]'")
     op.create_index("summaries_by_awaited", "summaries", ["awaits"], postgresql_using="gin", postgresql_where=awaiting)
-    op.create_index(
-        "summaries_by_asked",
-        "summaries",
-        ["gates"],
-        postgresql_using="gin",
-        postgresql_ops={"gates": "jsonb_path_ops"},
-        postgresql_where=sa.text("gates <> '[]'"),
-    )
     op.create_index("summaries_by_start", "summaries", ["started", "execution"])
     op.create_index("summaries_by_status", "summaries", ["status", "started", "execution"])
     op.create_index("summaries_by_workflow", "summaries", ["workflow", "started", "execution"])
@@ -135,6 +128,17 @@ def make_lists() -> None:
         key=("id", "revision"),
     )
     table("deleted_workflows", column("id", NAME), key=("id",))
+
+
+def make_inboxes() -> None:
+    op.create_index(
+        "summaries_by_asked",
+        "summaries",
+        ["gates"],
+        postgresql_using="gin",
+        postgresql_ops={"gates": "jsonb_path_ops"},
+        postgresql_where=sa.text("gates <> '[]'"),
+    )
 
 
 def make_contents() -> None:
