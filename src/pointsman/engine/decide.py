@@ -24,6 +24,7 @@ from pointsman.engine import (
     limits,
     moving,
     requests,
+    sizing,
     telling,
     waiting,
 )
@@ -34,7 +35,7 @@ from pointsman.engine.fold import begin_row
 from pointsman.engine.life_events import (
     ExecutionPaused,
 )
-from pointsman.engine.outputs import accept, written
+from pointsman.engine.outputs import accept, check_size, written
 from pointsman.engine.plan import Plan, Work
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -55,7 +56,7 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
-from pointsman.engine.settling import show
+from pointsman.engine.settling import say, show
 from pointsman.engine.state import ENDED, ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import TimerRang
@@ -74,6 +75,7 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     seq, since = state.seq, state.at
     begin_row(state, seq + 1, max(at, since))
     try:
+        sizing.must_fit(desk, report)
         _take(desk, report)
     except CallerError:
         state.seq, state.at = seq, since
@@ -209,6 +211,8 @@ def _succeeded(desk: Desk, at: StepState, report: WorkDone, repeats: guarding.Re
         said = _said(report, decides=decides)
         writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
         accept(desk, at.scope, node, at.left.thread, writes, report.result)
+        if desk.plan.messages and report.messages:
+            check_size(desk, at.scope, say(report.messages), None)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
         return False

@@ -74,11 +74,12 @@ def written(
 
 def accept(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes, result: Json = None) -> None:
     """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large."""
-    if not writes:
-        return
-    check_conflicts(desk, scope, node, thread, writes)
-    check_possible(scope, writes, result)
-    check_size(desk, scope, writes, result)
+    if writes:
+        check_conflicts(desk, scope, node, thread, writes)
+        check_possible(scope, writes, result)
+        check_size(desk, scope, writes, result)
+    if result is not None:
+        check_values(desk, (result,))  # It is shown as `nodes.<id>`, whether it is written or not.
 
 
 def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
@@ -129,7 +130,7 @@ def size_of(value: Json) -> int:
 
 def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> None:
     """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it."""
-    limit = _limit(desk)
+    limit = limit_of(desk)
     if limit is None or not writes:
         return
     added = sum(size_of(result if write.whole else write.value) for write in writes)
@@ -142,10 +143,10 @@ def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> N
 
 
 def check_values(desk: Desk, values: Iterable[Json]) -> None:
-    """Refuse to make one value of several that is larger than the state may be: joined again and again it would grow
-    without end, although nothing is ever written.
+    """Refuse what is larger than the state may be, also as one value made of several: joined again and again it would
+    grow without end, although nothing is ever written.
     """
-    limit = _limit(desk)
+    limit = limit_of(desk)
     if limit is None:
         return
     total = 0
@@ -155,13 +156,13 @@ def check_values(desk: Desk, values: Iterable[Json]) -> None:
             raise StepRefused(
                 Failure(
                     code="state-too-large",
-                    message=f"the value would grow to more than {limit} bytes, the limit of the state",
-                    hint="Let the branches bring less, or raise limits.stateSize.",
+                    message=f"the value has more than {limit} bytes, the limit of the state",
+                    hint="Let the step bring less, or raise limits.stateSize.",
                 )
             )
 
 
-def _limit(desk: Desk) -> int | None:
+def limit_of(desk: Desk) -> int | None:
     if desk.state.compensation is not None:
         return None  # what is being undone may cost room
     limit = desk.plan.limits.state_bytes
@@ -185,11 +186,20 @@ def _too_large(scope: ScopeState, writes: tuple[Write, ...], result: Json, size:
     for write in writes:
         name = str(write.path[0])
         fields[name] = fields.get(name, 0) + size_of(result if write.whole else write.value)
-    largest = sorted(fields.items(), key=lambda item: -item[1])[:FIELDS_SHOWN]
-    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest)
+    largest = _largest(fields)
+    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest.items())
     return Failure(
         code="state-too-large",
         message=f"the state would grow to {size} bytes, over the limit of {limit}; largest fields: {shown}",
         hint="Write less into the state, or raise limits.stateSize.",
-        details={"largest": dict[str, Json](largest)},
+        details={"largest": largest},
     )
+
+
+def largest_of(fields: JsonObject) -> JsonObject:
+    """The largest fields of an object, with their sizes."""
+    return _largest({name: size_of(value) for name, value in fields.items()})
+
+
+def _largest(sizes: dict[str, int]) -> JsonObject:
+    return dict(sorted(sizes.items(), key=lambda item: -item[1])[:FIELDS_SHOWN])

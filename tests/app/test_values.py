@@ -1,0 +1,161 @@
+"""Unusual and oversized values through every door: they come back exactly, or are refused with a name. Nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pointsman import tool
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.engine.sizing import StateTooLarge
+from pointsman.errors import CallerError
+from pointsman.models.script import Script
+from pointsman.settings import Settings
+from pointsman.values import ExecutionId, Json, JsonObject
+
+STORES = pytest.mark.parametrize("kind", ["memory", "sqlite"])
+DEEP = 64
+
+
+def nested(levels: int) -> Json:
+    value: Json = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+EXACT: dict[str, Json] = {
+    "64 levels": nested(DEEP),
+    "30 digits": 123456789012345678901234567890,
+    "negative zero": -0.0,
+    "the smallest number": 5e-324,
+    "beyond the first plane": "𝔘\u0000\U0010ffff",
+    "empty": [{}, [], "", None, False],
+    "a key like a path": {"a.b[0]": {"": 1}},
+}
+UNSTORABLE: dict[str, Json] = {
+    "not a number": math.nan,
+    "infinity": {"deep": [math.inf]},
+    "half a character": "half \ud800",
+    "10 000 levels": nested(10_000),
+}
+
+given: list[Json] = []
+"""What the tool of the tests gives: set by each."""
+
+
+@tool
+def oracle() -> Json:
+    """Says what it was given."""
+    return given[0]
+
+
+def document(*nodes: JsonObject, **more: Json) -> Workflow:
+    edges: list[Json] = [
+        {"source": str(one["id"]), "target": str(two["id"])} for one, two in zip(nodes, nodes[1:], strict=False)
+    ]
+    return Workflow.of({"id": "doors", "nodes": [*nodes], "edges": edges, **more})
+
+
+ASK: JsonObject = {"id": "gate", "type": "human", "config": {"message": "?", "options": ["approve"]}}
+CALL: JsonObject = {"id": "call", "type": "tool", "config": {"tool": "oracle"}}
+WAIT: JsonObject = {"id": "wait", "type": "wait", "config": {"event": "paid"}}
+
+
+def kept(source: str) -> JsonObject:
+    return {"id": "keep", "type": "transform", "config": {"set": {"value": source}}}
+
+
+async def through_input(app: Pointsman, value: Json) -> Execution:
+    return await app.start(document(kept("input.given")), {"given": value})
+
+
+async def through_a_tool(app: Pointsman, value: Json) -> Execution:
+    given[:] = [value]
+    return await app.start(document(CALL, kept("nodes.call")))
+
+
+async def through_a_gate(app: Pointsman, value: Json) -> Execution:
+    execution = await app.start(document(ASK, kept("nodes.gate.data")))
+    await execution.settled()
+    await execution.answer("gate", "approve", value)
+    return execution
+
+
+async def through_a_signal(app: Pointsman, value: Json) -> Execution:
+    execution = await app.start(document(WAIT, kept("nodes.wait.data")))
+    await execution.settled()
+    await execution.signal("paid", value)
+    return execution
+
+
+async def through_memory(app: Pointsman, value: Json) -> Execution:
+    await app.store.memory.put("long_term", "shelf", "key", value)
+    config: JsonObject = {"scope": "long_term", "namespace": "shelf", "operation": "get", "key": "key"}
+    return await app.start(document({"id": "get", "type": "memory", "config": config}, kept("nodes.get")))
+
+
+Door = Callable[[Pointsman, Json], object]
+DOORS = (through_input, through_a_tool, through_a_gate, through_a_signal, through_memory)
+
+
+def opened(kind: str, path: Path) -> Pointsman:
+    url = "memory:" if kind == "memory" else f"sqlite:///{path / 'store.db'}"
+    return Pointsman(url, settings=Settings(), tools=[oracle], script=Script())
+
+
+@STORES
+@pytest.mark.parametrize("what", EXACT)
+@pytest.mark.parametrize("door", DOORS)
+async def test_unusual_values_come_back_exactly(
+    door: Callable[..., object], what: str, kind: str, tmp_path: Path
+) -> None:
+    value = EXACT[what]
+    async with opened(kind, tmp_path) as app:
+        execution = await door(app, value)  # pyright: ignore[reportGeneralTypeIssues] - all doors are async
+        assert isinstance(execution, Execution)
+        assert await execution.settled() == "completed"
+        seen = await app.view(execution.id)
+        assert same(seen["state"], value)
+    if kind == "sqlite":
+        async with opened(kind, tmp_path) as app:
+            assert same((await app.view(execution.id))["state"], value)
+            assert await app.store.verify() == []
+
+
+def same(state: Json, value: Json) -> bool:
+    assert isinstance(state, dict)
+    # As text, because 0.0 == -0.0 and 1 == True.
+    return json.dumps(state["value"]) == json.dumps(value)
+
+
+@STORES
+@pytest.mark.parametrize("what", UNSTORABLE)
+@pytest.mark.parametrize("door", DOORS)
+async def test_what_would_not_come_back_is_refused_and_nothing_else_is_lost(
+    door: Callable[..., object], what: str, kind: str, tmp_path: Path
+) -> None:
+    async with opened(kind, tmp_path) as app:
+        before = await app.start(document(kept("1")))
+        assert await before.settled() == "completed"
+        try:
+            execution = await door(app, UNSTORABLE[what])  # pyright: ignore[reportGeneralTypeIssues] - as above
+            assert isinstance(execution, Execution)
+            status = await execution.settled()
+        except CallerError as why:
+            assert type(why).code in ("unstorable-value", "input-invalid", "answer-invalid")
+            assert why.hint
+        else:
+            failure = execution.state.failure
+            assert status == "failed"
+            assert failure is not None
+            assert failure.code in ("unstorable-value", "tool-result-unusable")
+        for one in await app.executions():
+            await app.view(one.execution)
+        assert await app.store.verify() == []
