@@ -1,23 +1,23 @@
-"""Unusual and oversized values through every door: they come back exactly, or are refused with a name. Nothing is lost."""
+"""Unusual and oversized values through every door: they come back exactly, or are refused by name; nothing is lost."""
 
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from pointsman import tool
 from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.scripts import parse_script
 from pointsman.engine.sizing import StateTooLarge
 from pointsman.errors import CallerError
 from pointsman.models.script import Script
 from pointsman.settings import Settings
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import Json, JsonObject
 
 STORES = pytest.mark.parametrize("kind", ["memory", "sqlite"])
 DEEP = 64
@@ -57,9 +57,7 @@ def oracle() -> Json:
 
 
 def document(*nodes: JsonObject, **more: Json) -> Workflow:
-    edges: list[Json] = [
-        {"source": str(one["id"]), "target": str(two["id"])} for one, two in zip(nodes, nodes[1:], strict=False)
-    ]
+    edges: list[Json] = [{"source": str(one["id"]), "target": str(two["id"])} for one, two in pairwise(nodes)]
     return Workflow.of({"id": "doors", "nodes": [*nodes], "edges": edges, **more})
 
 
@@ -89,7 +87,7 @@ async def through_a_gate(app: Pointsman, value: Json) -> Execution:
 
 
 async def through_a_signal(app: Pointsman, value: Json) -> Execution:
-    execution = await app.start(document(WAIT, kept("nodes.wait.data")))
+    execution = await app.start(document(WAIT, kept("nodes.wait.data ?? nodes.wait")))
     await execution.settled()
     await execution.signal("paid", value)
     return execution
@@ -101,7 +99,7 @@ async def through_memory(app: Pointsman, value: Json) -> Execution:
     return await app.start(document({"id": "get", "type": "memory", "config": config}, kept("nodes.get")))
 
 
-Door = Callable[[Pointsman, Json], object]
+Door = Callable[[Pointsman, Json], Awaitable[Execution]]
 DOORS = (through_input, through_a_tool, through_a_gate, through_a_signal, through_memory)
 
 
@@ -113,13 +111,10 @@ def opened(kind: str, path: Path) -> Pointsman:
 @STORES
 @pytest.mark.parametrize("what", EXACT)
 @pytest.mark.parametrize("door", DOORS)
-async def test_unusual_values_come_back_exactly(
-    door: Callable[..., object], what: str, kind: str, tmp_path: Path
-) -> None:
+async def test_unusual_values_come_back_exactly(door: Door, what: str, kind: str, tmp_path: Path) -> None:
     value = EXACT[what]
     async with opened(kind, tmp_path) as app:
-        execution = await door(app, value)  # pyright: ignore[reportGeneralTypeIssues] - all doors are async
-        assert isinstance(execution, Execution)
+        execution = await door(app, value)
         assert await execution.settled() == "completed"
         seen = await app.view(execution.id)
         assert same(seen["state"], value)
@@ -135,27 +130,82 @@ def same(state: Json, value: Json) -> bool:
     return json.dumps(state["value"]) == json.dumps(value)
 
 
+REFUSALS = ("unstorable-value", "input-invalid", "answer-invalid", "tool-failed")
+
+
+async def refusal(app: Pointsman, door: Door, value: Json) -> str:
+    """The code with which it was refused, or with which the step failed that brought it."""
+    try:
+        execution = await door(app, value)
+    except CallerError as why:
+        return why.code
+    assert await execution.settled() == "failed"
+    failure = execution.state.failure
+    return "" if failure is None else failure.code
+
+
 @STORES
 @pytest.mark.parametrize("what", UNSTORABLE)
 @pytest.mark.parametrize("door", DOORS)
 async def test_what_would_not_come_back_is_refused_and_nothing_else_is_lost(
-    door: Callable[..., object], what: str, kind: str, tmp_path: Path
+    door: Door, what: str, kind: str, tmp_path: Path
 ) -> None:
     async with opened(kind, tmp_path) as app:
         before = await app.start(document(kept("1")))
         assert await before.settled() == "completed"
-        try:
-            execution = await door(app, UNSTORABLE[what])  # pyright: ignore[reportGeneralTypeIssues] - as above
-            assert isinstance(execution, Execution)
-            status = await execution.settled()
-        except CallerError as why:
-            assert type(why).code in ("unstorable-value", "input-invalid", "answer-invalid")
-            assert why.hint
-        else:
-            failure = execution.state.failure
-            assert status == "failed"
-            assert failure is not None
-            assert failure.code in ("unstorable-value", "tool-result-unusable")
+        assert await refusal(app, door, UNSTORABLE[what]) in REFUSALS
         for one in await app.executions():
             await app.view(one.execution)
         assert await app.store.verify() == []
+
+
+def small(*nodes: JsonObject, **config: Json) -> Workflow:
+    return document(*nodes, config={"limits": {"stateSize": "1KB"}, **config})
+
+
+BIG: JsonObject = {"old": 1, "text": "x" * 2_000}
+
+
+@pytest.mark.requirement("S1-99")
+async def test_input_answers_and_events_that_are_too_large_are_refused_and_everything_goes_on(tmp_path: Path) -> None:
+    async with opened("sqlite", tmp_path) as app:
+        with pytest.raises(StateTooLarge, match=r"the input has .* limit of the state, 1000; .*text \(2002 bytes\)"):
+            await app.start(small(kept("1")), BIG)
+        assert await app.executions() == []
+        asked = await app.start(small(ASK, kept("nodes.gate.data")))
+        await asked.settled()
+        with pytest.raises(StateTooLarge, match="the answer"):
+            await asked.answer("gate", "approve", BIG)
+        waits = await app.start(small(WAIT, kept("nodes.wait.data")))
+        await waits.settled()
+        with pytest.raises(StateTooLarge, match="'paid'"):
+            await waits.signal("paid", BIG)
+    async with opened("sqlite", tmp_path) as app:
+        again = await app.open(asked.id)
+        await again.answer("gate", "approve", "small")
+        assert await again.settled() == "completed"
+        again = await app.open(waits.id)
+        await again.signal("paid", {"n": 1})
+        assert await again.settled() == "completed"
+
+
+async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Path) -> None:
+    given[:] = ["x" * 2_000]
+    async with opened("sqlite", tmp_path) as app:
+        execution = await app.start(small(CALL))
+        assert await execution.settled() == "failed"
+        failure = execution.state.failure
+        assert failure is not None
+        assert failure.code == "state-too-large"
+
+
+async def test_what_an_agent_says_is_held_to_the_limit_with_the_conversation(tmp_path: Path) -> None:
+    talk = small({"id": "say", "type": "agent", "config": {"prompt": "Say it"}}, conversational=True)
+    script = parse_script("rules: [{node: say, text: " + "x" * 700 + "}]")
+    async with Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings(), script=script) as app:
+        execution = await app.start(talk, {"message": "y" * 200})
+        assert await execution.settled() == "failed"
+        failure = execution.state.failure
+        assert failure is not None
+        assert failure.code == "state-too-large"
+        assert "messages (" in failure.message

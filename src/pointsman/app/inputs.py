@@ -54,6 +54,8 @@ def _check_text(given: Json) -> None:
         msgspec.json.encode(given)
     except UnicodeEncodeError:
         raise InputInvalid("the input is not valid Unicode", hint="Give it as UTF-8.") from None
+    except (RecursionError, ValueError, OverflowError) as why:
+        raise InputInvalid(f"the input cannot be kept: {why}", hint="Nest it less, below a few hundred.") from None
 
 
 def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> JsonObject:

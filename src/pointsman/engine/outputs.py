@@ -22,6 +22,7 @@ from pointsman.values import Json, JsonObject
 
 Writes: TypeAlias = tuple[Write, ...]
 
+NOT_STORABLE: Final = "Texts must be valid Unicode, and nesting below a few hundred levels."
 FIELDS_SHOWN: Final = 5
 """How many of the largest fields a size failure names."""
 
@@ -124,7 +125,11 @@ def size_of(value: Json) -> int:
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, dict | list):
-        return len(msgspec.json.encode(value))
+        try:
+            return len(msgspec.json.encode(value))
+        except (RecursionError, ValueError, OverflowError) as why:
+            message = f"the value cannot be stored: {why}"
+            raise StepRefused(Failure(code="unstorable-value", message=message, hint=NOT_STORABLE)) from why
     return 8
 
 

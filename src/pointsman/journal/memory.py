@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
 from pointsman.journal.chain import moved
+from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
@@ -137,12 +138,14 @@ class MemoryMemories:
         return self._values[scope, namespace].get(key)
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        encode_json(value)  # What another store would refuse is refused here too.
         if value is None:
             self._values[scope, namespace].pop(key, None)
         else:
             self._values[scope, namespace][key] = value
 
     async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
+        encode_json(value)
         known = self._values[scope, namespace].get(key, [])
         if not isinstance(known, list):
             raise MemoryNotAList(f"what is remembered under {key!r} is no list", hint="Use another key, or set it.")

@@ -33,6 +33,7 @@ from pointsman.runtime.commits import BEHIND_S_MAX, Commits
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
+from pointsman.runtime.storable import storable
 from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId
@@ -99,7 +100,7 @@ class Driver:
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
         had_ended = self.state.ended
-        decision = decide(self.plan, self.state, report, self.world.clock.now())
+        decision = decide(self.plan, self.state, storable(report), self.world.clock.now())
         if not decision.events:
             return (), ()
         row = Row(self.state.seq, self.state.at, decision.events)

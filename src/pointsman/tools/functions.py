@@ -94,7 +94,7 @@ class FunctionTool(Generic[P, R]):
         else:
             result = await asyncio.to_thread(function, *args, **kwargs)
         try:
-            return cast("Json", to_jsonable_python(result, inf_nan_mode="null"))
+            return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
         except PydanticSerializationError as why:
             message = f"the tool {self.name!r} answered what is not JSON: {why}"
             raise ToolFailed(Failure(code="tool-failed", message=message)) from why

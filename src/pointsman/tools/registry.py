@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -118,9 +119,13 @@ def _load(plugin: EntryPoint) -> Tool:
 def _bounded(tool: Tool, result: Json) -> Json:
     most = tool.limits.output_bytes_max
     try:
-        size = len(msgspec.json.encode(result))
+        written = msgspec.json.encode(result)
+        # NaN and infinity would be written as null, without a word: a tool that has no number must say so itself.
+        if b"null" in written:
+            json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as why:
         raise _failed("tool-failed", f"the tool {tool.name!r} answered what is not JSON: {why}") from why
+    size = len(written)
     if size > most:
         message = f"the tool {tool.name!r} answered {size} bytes; {most} is the most"
         raise _failed("tool-output-too-large", message, hint="Ask for less, or raise the tool's output_bytes_max.")

@@ -1,0 +1,55 @@
+"""Only what a journal can keep exactly comes in: asked before anything is decided, in every store alike.
+
+NaN, infinity, half a character, or nesting without end in what work brought makes the step fail, like any other result
+it cannot use. In what people and programs say it is refused, and they are told where it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
+from pointsman.journal.codec import encode_json
+from pointsman.journal.faults import UnstorableValue
+from pointsman.values import Json
+
+INTEGER_MAX: Final = 2**63
+
+
+def storable(report: Report) -> Report:
+    """The report; a failure instead of a result that cannot be kept. Raises `UnstorableValue` where one can be told."""
+    match report:
+        case WorkDone():
+            try:
+                prove(report.result)
+                for message in report.messages:
+                    prove(message)
+                prove(report.text)
+            except UnstorableValue as why:
+                failure = Failure(code=why.code, message=str(why), hint=why.hint)
+                return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)
+        case ChildEnded():
+            prove(report.output)
+        case GateAnswered():
+            prove(report.data)
+            prove(report.comment)
+        case EventReceived():
+            prove(report.data)
+        case Start():
+            prove(report.input)
+            prove(report.session)
+            for message in report.messages or ():
+                prove(message)
+        case _:
+            pass
+    return report
+
+
+def prove(value: Json) -> None:
+    """Raise `UnstorableValue` unless it comes back from a journal as it is. Plain values cost next to nothing."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and value.isascii()):
+        return
+    if isinstance(value, int) and -INTEGER_MAX < value < INTEGER_MAX:
+        return
+    encode_json(value)
