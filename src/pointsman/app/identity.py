@@ -1,10 +1,11 @@
-"""Names of executions."""
+"""Names of executions: new ones, and those that a caller's key stands for."""
 
 from __future__ import annotations
 
 import os
 import time
 from base64 import b32encode
+from hashlib import blake2b
 from typing import Final
 
 from pointsman.values import ExecutionId
@@ -17,3 +18,9 @@ def new_id() -> ExecutionId:
     """`exec-` and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
     raw = int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
     return ExecutionId("exec-" + b32encode(raw).decode().rstrip("=").lower().translate(SORTABLE))
+
+
+def id_for_key(workflow: str, key: str) -> ExecutionId:
+    """The execution of a workflow that a caller's key stands for: always the same one, in every process."""
+    digest = blake2b(f"{workflow}|{key}".encode(), digest_size=16).digest()
+    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower().translate(SORTABLE))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -12,26 +11,27 @@ from pointsman.app.bulletins import bulletins, observability_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
-from pointsman.app.identity import new_id
-from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
+from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
-from pointsman.app.sources import Workflow, invalid
+from pointsman.app.sources import Workflow, draft_of, invalid
+from pointsman.app.starting import Starts, Wish
+from pointsman.app.turns import save_turn
 from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.moving import Misfit
 from pointsman.engine.replaying import Replay
-from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError
-from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowDraft, WorkflowEntry
+from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
 from pointsman.journal.store import Store, open_store
 from pointsman.models.script import Script
 from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings, load_settings, make_data_directory
@@ -87,6 +87,7 @@ class Pointsman:
         self._hands: Hands | None = None
         self._library: Library | None = None
         self._triggers: Triggers | None = None
+        self._places: Places | None = None
 
     async def __aenter__(self) -> Self:
         if not self.settings.store:
@@ -97,6 +98,7 @@ class Pointsman:
         self._runtime = LocalRuntime(
             self._store, self._library, self._hands.executors, self.clock, self.feed, ended=self._turn_ended
         )
+        self._places = Places(self._store, self.clock, self._driver)
         return self
 
     def _wired(self, store: Store) -> Hands:
@@ -114,6 +116,8 @@ class Pointsman:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._places is not None:
+            await self._places.close()
         if self._runtime is not None:
             await self._runtime.close()
         if self._hands is not None:
@@ -130,6 +134,11 @@ class Pointsman:
     def runtime(self) -> LocalRuntime:
         assert self._runtime is not None, "use `async with Pointsman(…)`"
         return self._runtime
+
+    @property
+    def places(self) -> Places:
+        assert self._places is not None, "use `async with Pointsman(…)`"
+        return self._places
 
     @property
     def library(self) -> Library:
@@ -181,21 +190,10 @@ class Pointsman:
         checked = await self.check(workflow)
         if workflow.read.workflow is None or not (checked.ok or draft):
             raise invalid(checked.problems)
-        found = workflow.definition
-        await self.triggers.check(found)
-        saved = await self.store.workflows.save(
-            WorkflowDraft(
-                id=WorkflowId(found.id),
-                name=found.name.in_(self.settings.language) if found.name is not None else found.id,
-                version=found.version or "",
-                dialect=workflow.read.dialect or "native",
-                text=workflow.document.text,
-                native=found.to_document(),
-                created=Instant(self.clock.now()),
-                author=author,
-            )
-        )
-        await self.triggers.put(found)
+        await self.triggers.check(workflow.definition)
+        at = Instant(self.clock.now())
+        saved = await self.store.workflows.save(draft_of(workflow, self.settings.language, at=at, author=author))
+        await self.triggers.put(workflow.definition)
         return saved
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
@@ -221,32 +219,19 @@ class Pointsman:
         durability: str | None = None,
         lenient: bool = False,
         execution: ExecutionId | None = None,
+        key: str | None = None,
     ) -> Execution:
         """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
 
-        `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id.
+        `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
+        execution that was started under it is returned, where there is one; with another input: `KeyReused`.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
-        given = input_for(definition, input)
-        history: tuple[Json, ...] = ()
-        if session is not None:
-            history = (await self.store.sessions.load(session)).messages
-        digest = await self.library.keep(definition)
-        options = await self._options(definition, revision, history)
+        options = await self._options(definition, revision)
         if durability is not None:
             options["durability"] = durability
-        plan = await self.library.pinned(digest, options)
-        report = Start(
-            input=given,
-            config=dict(config or {}),
-            session=session,
-            messages=conversation_for(definition, given, history) if plan.messages else [],
-            definition=digest,
-            options=options,
-            seed=int.from_bytes(os.urandom(4), "big"),
-        )
-        driver = await self.runtime.start(execution if execution is not None else new_id(), plan, report)
-        return Execution(self.runtime, driver)
+        starts = Starts(self.runtime, self.library, self.places, self._driver)
+        return await starts.start(definition, input, Wish(options, session, config or {}, execution, key))
 
     async def _definition(self, workflow: Workflow | str, *, lenient: bool = False) -> tuple[Definition, int]:
         """What runs, and the saved revision it is; 0 for a document."""
@@ -255,15 +240,13 @@ class Pointsman:
         _, revision = await self.library.saved(workflow)
         return await self.runnable(await self.source(workflow), lenient=lenient), revision
 
-    async def _options(self, definition: Definition, revision: int, history: Sequence[Json]) -> JsonObject:
+    async def _options(self, definition: Definition, revision: int) -> JsonObject:
         options = await self.library.options(definition, revision)
         model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
         if model is not None:
             options["model"] = model
         if self.script is not None:
             options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
-        if is_conversational(definition):
-            options["history"] = len(history)
         return options
 
     async def schedule(
@@ -302,8 +285,7 @@ class Pointsman:
 
         An execution that began with a script goes on with it, unless another one was given to this installation.
         """
-        await self._take_up_script(ExecutionId(execution))
-        return Execution(self.runtime, await self.runtime.open(ExecutionId(execution)))
+        return Execution(self.runtime, await self._driver(ExecutionId(execution)))
 
     @property
     def lives(self) -> Lives:
@@ -380,13 +362,15 @@ class Pointsman:
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
 
     async def _turn_ended(self, state: ExecutionState) -> None:
-        """A turn of a conversation is over: what was said in it belongs to the session."""
-        if state.session is None or state.parent is not None or state.status != "completed":
-            return
-        known = state.options.get("history")
-        messages = state.root.data.root.get("messages")
-        if not isinstance(known, int) or not isinstance(messages, list):
-            return
-        await self.store.sessions.append(state.session, tuple(messages[known:]), after=known)
-        if state.closes_session:
-            await self.store.sessions.close(state.session)
+        await save_turn(self.store, state)
+        group = group_in(state.options)
+        if group is not None:
+            self.places.look(group)
+
+    async def _driver(self, execution: ExecutionId) -> Driver:
+        await self._take_up_script(execution)
+        driver = await self.runtime.open(execution)
+        group = group_in(driver.state.options)
+        if group is not None and driver.state.status == "pending":
+            self.places.look(group)
+        return driver

@@ -13,7 +13,8 @@ from pointsman.definition.work import WorkflowCallConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
-from pointsman.values import Json, JsonObject
+from pointsman.journal.records import WorkflowDraft
+from pointsman.values import Instant, Json, JsonObject, WorkflowId
 
 
 class FileUnreadable(CallerError):
@@ -103,3 +104,18 @@ def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     place = f"line {first.line}: " if first.line is not None else ""
     return WorkflowInvalid(f"{place}{first.message}{more}", problems=problems, hint=first.hint)
+
+
+def draft_of(workflow: Workflow, language: str, *, at: Instant, author: str) -> WorkflowDraft:
+    """What is saved of a workflow: the author's document, and what it reads as."""
+    found = workflow.definition
+    return WorkflowDraft(
+        id=WorkflowId(found.id),
+        name=found.name.in_(language) if found.name is not None else found.id,
+        version=found.version or "",
+        dialect=workflow.read.dialect or "native",
+        text=workflow.document.text,
+        native=found.to_document(),
+        created=at,
+        author=author,
+    )

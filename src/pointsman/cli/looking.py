@@ -18,7 +18,7 @@ from pointsman.cli.outcomes import COLOURS, output_text, story
 from pointsman.cli.printing import print_json, print_line, shown
 from pointsman.values import Json, JsonObject
 
-STATUSES: Final = ("running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
+STATUSES: Final = ("pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
 
 
 @click.command("list")

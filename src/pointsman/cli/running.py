@@ -79,6 +79,7 @@ def driving_options(command: Decorated) -> Decorated:
 @var_option
 @click.option("--session", metavar="ID", help="The conversation this is a turn of.")
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
+@click.option("--key", metavar="TEXT", help="Start once: the same key again is the same execution.")
 @dialect_option
 @lenient_option
 def run(
@@ -93,6 +94,7 @@ def run(
     variables: tuple[tuple[str, str], ...],
     session: str | None,
     durability: str | None,
+    key: str | None,
     dialect: str | None,
     lenient: bool,
     as_json: bool,
@@ -108,7 +110,9 @@ def run(
     app = installation(store, model=model, script=script, variables=variables)
 
     async def begin(app: Pointsman) -> Execution:
-        return await app.start(await known(app, found), data, session=session, durability=durability, lenient=lenient)
+        return await app.start(
+            await known(app, found), data, session=session, durability=durability, lenient=lenient, key=key
+        )
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 

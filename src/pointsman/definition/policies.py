@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pointsman.definition.people import Approval
 from pointsman.definition.quantities import Duration, Size
-from pointsman.definition.shape import AnyJson, AnyObject, Count, NodeRef, Shape
+from pointsman.definition.shape import AnyJson, AnyObject, Count, Expression, NodeRef, Shape
 from pointsman.values import Bytes, Seconds
 
 ErrorHandling: TypeAlias = Literal["fail", "retry", "llm_recovery"]
@@ -110,6 +110,8 @@ class Concurrency(Shape):
     max: Count
     policy: Literal["queue", "skip", "replace"] | None = None
     """What happens to the next one: it waits, is refused, or replaces the oldest."""
+    key: Expression | None = None
+    """Over the input: executions with the same value share the places; absent: all of the workflow do."""
 
 
 _NODE_TIME: Final = Seconds(30.0)

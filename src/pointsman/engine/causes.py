@@ -24,6 +24,7 @@ from pointsman.engine.events import (
 from pointsman.engine.failing import NO_ROUTE
 from pointsman.engine.life_events import (
     CompensationBegan,
+    ExecutionAdmitted,
     ExecutionCancelled,
     ExecutionFailed,
     ExecutionMoved,
@@ -46,6 +47,7 @@ from pointsman.engine.reports import (
     GateAnswered,
     MoveRequested,
     PauseRequested,
+    PlaceFreed,
     Report,
     ResumeRequested,
     RetryRequested,
@@ -174,6 +176,8 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
 def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
     """What people want of the execution as a whole."""
     match first:
+        case ExecutionAdmitted():
+            return PlaceFreed()
         case ExecutionPaused(by=by):
             return PauseRequested(by=by)
         case LimitsRaised(limits=limits):
@@ -244,6 +248,7 @@ def _start(first: ExecutionStarted) -> Start:
         options=first.options,
         seed=first.seed,
         attempt=first.attempt,
+        queued=first.queued,
     )
 
 

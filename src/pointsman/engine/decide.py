@@ -48,6 +48,7 @@ from pointsman.engine.reports import (
     GateAnswered,
     MoveRequested,
     PauseRequested,
+    PlaceFreed,
     Report,
     ResumeRequested,
     RetryRequested,
@@ -108,7 +109,7 @@ def _run(desk: Desk) -> None:
             continue
         if desk.fatal:
             ending.conclude(desk)
-        elif not state.steps and not state.held and state.root.tokens == 0 and not state.stands_still:
+        elif not state.steps and not state.held and state.root.tokens == 0 and state.status == "running":
             ending.come_to_an_end(desk)
         else:
             return
@@ -124,6 +125,8 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
                 _work_failed(desk, at, report)
         case Start():
             requests.start(desk, report)
+        case PlaceFreed():
+            requests.admit(desk)
         case GateAnswered():
             asking.answered(desk, report)
         case DelegationRequested():

@@ -27,6 +27,12 @@ class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
     """What was asked for this execution alone (`model`, `language` …)."""
     seed: int = 0
     attempt: int = 1
+    queued: bool = False
+    """It waits for a place among the executions of its workflow; `ExecutionAdmitted` gives it one."""
+
+
+class ExecutionAdmitted(Fact, frozen=True, kw_only=True, tag="admitted"):
+    """A place is free: it begins."""
 
 
 class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
@@ -132,6 +138,7 @@ class UndoEnded(Fact, frozen=True, kw_only=True, tag="undo_ended"):
 
 LifeEvent: TypeAlias = (
     ExecutionStarted
+    | ExecutionAdmitted
     | LimitsRaised
     | HandedOver
     | ExecutionPaused

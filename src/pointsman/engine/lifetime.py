@@ -22,6 +22,8 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
     match event:
         case life_events.ExecutionStarted():
             _started(state, event)
+        case life_events.ExecutionAdmitted():
+            state.status = "running"
         case life_events.LimitsRaised():
             state.limits.update(event.limits)
         case life_events.HandedOver():
@@ -94,7 +96,7 @@ def _all_gates(state: ExecutionState) -> None:
 
 
 def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None:
-    state.status = "running"
+    state.status = "pending" if event.queued else "running"
     state.workflow, state.version = event.workflow, event.version
     state.input, state.config, state.seed = event.input, event.config, event.seed
     state.session, state.parent, state.attempt = event.session, event.parent, event.attempt

@@ -48,6 +48,12 @@ class Start(Struct, frozen=True, kw_only=True, tag="start"):
     options: JsonObject = {}
     seed: int = 0
     attempt: int = 1
+    queued: bool = False
+    """It must wait for a place (`PlaceFreed`)."""
+
+
+class PlaceFreed(Struct, frozen=True, kw_only=True, tag="place_freed"):
+    """An execution that waited for its place may begin."""
 
 
 class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults=True):
@@ -202,6 +208,7 @@ class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omi
 
 Report: TypeAlias = (
     Start
+    | PlaceFreed
     | WorkDone
     | WorkFailed
     | GateAnswered

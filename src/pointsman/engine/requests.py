@@ -9,6 +9,7 @@ from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted
 from pointsman.engine.life_events import (
+    ExecutionAdmitted,
     ExecutionResumed,
     ExecutionRetried,
     ExecutionStarted,
@@ -40,7 +41,7 @@ def must(desk: Desk, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as
 
 
 def start(desk: Desk, report: Start) -> None:
-    must(desk, desk.state.status == "pending", "started")
+    must(desk, desk.state.status == "pending" and not desk.state.scopes, "started")
     plan = desk.plan
     desk.emit(
         ExecutionStarted(
@@ -56,10 +57,23 @@ def start(desk: Desk, report: Start) -> None:
             options=report.options,
             seed=report.seed,
             attempt=report.attempt,
+            queued=report.queued,
         )
     )
+    if not report.queued:
+        _begin(desk)
+
+
+def admit(desk: Desk) -> None:
+    """Begin what waited for a place; a second time does nothing."""
+    if desk.state.status == "pending" and desk.state.scopes:
+        desk.emit(ExecutionAdmitted())
+        _begin(desk)
+
+
+def _begin(desk: Desk) -> None:
     limits.watch(desk)
-    desk.go(Arrive(plan.entry, (), None, None))
+    desk.go(Arrive(desk.plan.entry, (), None, None))
 
 
 def resume(desk: Desk, report: ResumeRequested) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pointsman.app.installation import new_id
+from pointsman.app.identity import new_id
 from pointsman.app.storage import deletion, exporting, importing, retention
 from pointsman.app.storage.retention import Collected
 from pointsman.values import ExecutionId

@@ -1,0 +1,155 @@
+"""How many executions of a workflow run at once, and what becomes of the next one; in one process and in several."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, PointsmanError, Workflow
+from pointsman.app.executions import Execution
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import Json, JsonObject
+
+
+def asking(policy: str, most: int = 1, key: str | None = None) -> Workflow:
+    """A workflow that waits for a person, and so keeps its place."""
+    rule: JsonObject = {"max": most, "policy": policy}
+    if key is not None:
+        rule["key"] = key
+    document: JsonObject = {
+        "id": "asking",
+        "input": {"type": "object"},
+        "concurrency": rule,
+        "nodes": [{"id": "ask", "type": "human", "config": {"message": "?", "options": [{"value": "yes"}]}}],
+        "edges": [],
+    }
+    return Workflow.parse(json.dumps(document))
+
+
+def store_in(place: Path) -> str:
+    return f"sqlite:///{place}/places.db"
+
+
+async def passed(execution: Execution) -> str:
+    """Answer its gate once it is open; how it ended."""
+    await execution.settled()
+    await execution.answer("ask", "yes")
+    return await execution.settled()
+
+
+@pytest.mark.parametrize("store", ["memory:", "sqlite"])
+def test_who_has_no_place_waits_for_one_first_come_first_served(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Pointsman(store_in(tmp_path) if store == "sqlite" else store, clock=VirtualClock()) as app:
+            first, second, third = [await app.start(asking("queue")) for _ in range(3)]
+            assert [one.status for one in (first, second, third)] == ["waiting", "pending", "pending"]
+            assert await passed(first) == "completed"
+            await second.settled()
+            assert (second.status, third.status) == ("waiting", "pending")
+            assert await passed(second) == "completed"
+            assert await passed(third) == "completed"
+
+    run_virtually(scene())
+
+
+def test_one_that_is_pending_begins_in_whichever_process_sees_the_end(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as one:
+            first = await one.start(asking("queue"))
+            async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as other:
+                second = await other.start(asking("queue"))
+                assert second.status == "pending"
+                assert await passed(first) == "completed"
+                seen = await one.view(second.id)
+                assert seen["status"] in ("pending", "waiting")
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as later:
+            assert await passed(await later.open(second.id)) == "completed"
+
+    run_virtually(scene())
+
+
+def test_a_pending_execution_outlives_every_process(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            first, second = [await app.start(asking("queue"), {"n": n}) for n in range(2)]
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            assert (await app.open(second.id)).status == "pending"
+            await (await app.open(first.id)).cancel()
+            again = await app.open(second.id)
+            await again.settled()
+            assert (again.status, again.state.input) == ("waiting", {"n": 1})
+            assert (await app.replay(again.id)).differences == []
+
+    run_virtually(scene())
+
+
+def test_one_too_many_is_refused_and_told_who_runs(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            first = await app.start(asking("skip"))
+            with pytest.raises(PointsmanError, match=str(first.id)) as refused:
+                await app.start(asking("skip"))
+            assert refused.value.code == "place-taken"
+            assert len(await app.executions()) == 1, "nothing was started"
+            assert await passed(first) == "completed"
+            assert (await app.start(asking("skip"))).status == "waiting"
+
+    run_virtually(scene())
+
+
+def test_the_next_one_replaces_the_oldest(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            first, second, third = [await app.start(asking("replace", most=2)) for _ in range(3)]
+            for one in (second, third):
+                await one.settled()
+            assert [one.status for one in (first, second, third)] == ["cancelled", "waiting", "waiting"]
+
+    run_virtually(scene())
+
+
+def test_a_key_gives_each_value_places_of_its_own() -> None:
+    async def scene() -> None:
+        async with Pointsman("memory:", clock=VirtualClock()) as app:
+            inputs: list[Json] = [{"who": "ada"}, {"who": "bob"}, {"who": "ada"}]
+            started = [await app.start(asking("queue", key="input.who"), one) for one in inputs]
+            assert [one.status for one in started] == ["waiting", "waiting", "pending"]
+
+    run_virtually(scene())
+
+
+def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with (
+            Pointsman(store_in(tmp_path), clock=VirtualClock()) as one,
+            Pointsman(store_in(tmp_path), clock=VirtualClock()) as other,
+        ):
+            apps = [one, other] * 5
+            started = await asyncio.gather(*(app.start(asking("skip", most=3)) for app in apps), return_exceptions=True)
+            running = [found for found in started if isinstance(found, Execution)]
+            refused = [found for found in started if isinstance(found, PointsmanError)]
+            assert (len(running), len(refused)) == (3, 7)
+            assert {error.code for error in refused} == {"place-taken"}
+
+    run_virtually(scene())
+
+
+def test_the_same_key_starts_once_and_gives_the_execution_that_exists(tmp_path: Path) -> None:
+    async def scene() -> None:
+        plain = Workflow.parse(json.dumps({**json.loads(asking("queue").document.text), "concurrency": None}))
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            several = await asyncio.gather(*(app.start(plain, {"n": 1}, key="order-7") for _ in range(4)))
+            assert len({one.id for one in several}) == 1
+            other = await app.start(plain, {"n": 1}, key="order-8")
+            assert other.id != several[0].id
+        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+            again = await app.start(plain, {"n": 1}, key="order-7")
+            assert (again.id, len(await app.executions())) == (several[0].id, 2)
+            with pytest.raises(PointsmanError) as refused:
+                await app.start(plain, {"n": 2}, key="order-7")
+            assert refused.value.code == "key-reused"
+
+    run_virtually(scene())
