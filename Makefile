@@ -27,7 +27,7 @@ help:
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/pointsman demo
 
-test: $(VENV)/dev.stamp
+test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: lint
@@ -63,6 +63,10 @@ $(VENV)/pip.stamp:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "This Python has no venv module." \
 		"On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
 	@test -x $(BIN)/python || { echo "Setting up $(VENV) with $$($(PYTHON) --version) (once)"; $(PYTHON) -m venv $(VENV); }
+	@touch $@
+
+$(VENV)/postgresql.stamp: tests/install-postgresql $(VENV)/pip.stamp
+	@tests/install-postgresql
 	@touch $@
 
 $(VENV)/runtime.stamp: requirements/runtime.lock pyproject.toml $(VENV)/pip.stamp

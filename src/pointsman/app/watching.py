@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pointsman.app.views import event_view
 from pointsman.runtime.feed import Committed, Delta, Watcher
 from pointsman.runtime.status import status_of
-from pointsman.values import ExecutionId, JsonObject, Seconds
+from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 See: TypeAlias = Callable[[JsonObject], None]
 
-LOOKS_S: Final = Seconds(0.3)
-"""How often a journal that another process writes is looked at."""
 SETTLED: Final = frozenset({"completed", "failed", "cancelled", "waiting", "paused", "interrupted"})
 
 
@@ -47,13 +46,20 @@ def watcher_for(see: See) -> Watcher:
 async def follow_events(app: Pointsman, execution: str, *, after: int = 0, follow: bool) -> AsyncIterator[JsonObject]:
     """The events of an execution; with `follow` also those that other processes add, until nothing more happens."""
     name = ExecutionId(execution)
-    state = await app.runtime.load(name)
-    while True:
-        async for row in app.store.journal.read(name, after=after):
-            after = row.seq
-            for number, event in enumerate(row.events):
-                yield event_view(row, number, event)
-        if not follow or (status_of(state) in SETTLED and state.seq <= after):
-            return
-        await app.clock.sleep_until(app.clock.now() + LOOKS_S)
-        state = await app.runtime.load(name) if await app.store.journal.last(name) > state.seq else state
+    woken = asyncio.Event()
+    leave = app.store.follow(name, woken.set) if follow else None
+    try:
+        state = await app.runtime.load(name)
+        while True:
+            woken.clear()
+            async for row in app.store.journal.read(name, after=after):
+                after = row.seq
+                for number, event in enumerate(row.events):
+                    yield event_view(row, number, event)
+            if not follow or (status_of(state) in SETTLED and state.seq <= after):
+                return
+            await woken.wait()
+            state = await app.runtime.load(name) if await app.store.journal.last(name) > state.seq else state
+    finally:
+        if leave is not None:
+            leave()

@@ -9,11 +9,12 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from pointsman.journal.chain import moved
 from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.following import Followers, Told
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
 from pointsman.journal.naming import HOLD_S, blobs_named
@@ -37,6 +38,7 @@ class MemoryJournal:
     def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
         self._rows: dict[ExecutionId, list[Row]] = {}
         self._summaries = summaries
+        self.followers = Followers()
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
         rows = self._rows.get(execution)
@@ -47,6 +49,8 @@ class MemoryJournal:
         if not rows:
             self._rows[execution] = rows
         rows.append(row)
+        if self.followers.any:
+            self.followers.tell((execution,))
         if summary is not None:
             keep_summary(self._summaries, summary)
 
@@ -333,6 +337,9 @@ class MemoryStore:
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
         self._keeper = MemoryKeeper()
+
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        return self.journal.followers.add(execution, told)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
         return await self._keeper.keep(holder, wait=wait)

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.journal.addresses import masked
 from pointsman.journal.faults import StoreUnknown
+from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.records import (
     Conversation,
@@ -206,6 +207,11 @@ class Store(Protocol):
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
         """Become the keeper of the store (see `journal.keeping`); `holder` tells people who that is. Raises `StoreKept`
         where there is one; with `wait` stands by until it is gone, however it went."""
+        ...
+
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        """Have `told` called on the event loop soon after the execution got rows, whoever wrote them (within about a
+        second), and now and then without a reason. The returned function ends it. Read, then wait, then read again."""
         ...
 
     async def verify(self) -> list[str]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
 from pointsman.journal.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
+from pointsman.testing.followers import FOLLOWER_RULES
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.removals import REMOVAL_RULES
@@ -362,4 +363,5 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     bytes_are_kept_once_by_their_content,
     *REMOVAL_RULES,
     *KEEPER_RULES,
+    *FOLLOWER_RULES,
 )

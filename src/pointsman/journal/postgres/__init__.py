@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
+from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
 from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
+from pointsman.journal.postgres.changes import Changes
 from pointsman.journal.postgres.connections import Connections
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
@@ -32,7 +34,8 @@ class PostgresStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         kept = Kept()
-        self._appender = Appender(connections, kept, self._wrote)
+        self._changes = Changes(connections)
+        self._appender = Appender(connections, kept, self._changes.wrote)
         self.journal = PostgresJournal(connections, self._appender, Codec[Event](Event, LIFTS))
         self.executions = PostgresExecutions(connections)
         self.workflows = PostgresWorkflows(connections)
@@ -48,6 +51,9 @@ class PostgresStore:
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
         return await self._keeper.keep(holder, wait=wait)
 
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        return self._changes.follow(execution, told)
+
     async def verify(self) -> list[str]:
         return await self._connections.read(find_damage)
 
@@ -57,11 +63,9 @@ class PostgresStore:
     async def close(self) -> None:
         await self._appender.close()
         await self.effects.close()
+        await self._changes.close()
         await self._keeper.close()
         await self._connections.close()
-
-    def _wrote(self, executions: Sequence[ExecutionId]) -> None:
-        pass
 
 
 async def open_postgres(url: str) -> PostgresStore:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
+from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
+from pointsman.journal.sqlite.changes import polling
 from pointsman.journal.sqlite.connection import path_of, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.damage import find_damage
@@ -22,6 +25,7 @@ from pointsman.journal.sqlite.sessions import SqliteSessions
 from pointsman.journal.sqlite.summaries import SqliteExecutions
 from pointsman.journal.sqlite.workflows import SqliteWorkflows
 from pointsman.journal.sqlite.writer import Writer
+from pointsman.values import ExecutionId
 
 
 class SqliteStore:
@@ -40,10 +44,14 @@ class SqliteStore:
         self.entries = SqliteEntries(*parts)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
+        self._changes = polling(self._reader)
         self._keeper = SqliteKeeper(path, *parts)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
         return await self._keeper.keep(holder, wait=wait)
+
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        return self._changes.follow(execution, told)
 
     async def verify(self) -> list[str]:
         return await self._reader.run(find_damage)
@@ -52,6 +60,7 @@ class SqliteStore:
         return version_warnings()
 
     async def close(self) -> None:
+        await self._changes.close()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
