@@ -1,6 +1,7 @@
 """What every store must tell of rows that others write, as functions to run against any address.
 
-See `testing.journals`. A follower is told without a reason now and then: so each rule waits until it was told of what it waits for.
+See `testing.journals`. A follower is told without a reason now and then: each rule waits until what it waits for is
+there.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
 from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
 from pointsman.journal.postgres.changes import Changes
-from pointsman.journal.postgres.connections import Connections
+from pointsman.journal.postgres.connections import PATIENCE_S, Connections
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
@@ -68,7 +68,8 @@ class PostgresStore:
         await self._connections.close()
 
 
-async def open_postgres(url: str) -> PostgresStore:
-    """The store at `postgresql://…`; its tables are made where the schema is empty."""
+async def open_postgres(url: str, *, patience_s: float = PATIENCE_S) -> PostgresStore:
+    """The store at `postgresql://…`; its tables are made where the schema is empty. `patience_s`: how long a server
+    that went away is waited for, by each call."""
     address = address_of(url)
-    return PostgresStore(Connections(await prepare(address), address.shown))
+    return PostgresStore(Connections(await prepare(address), address.shown, patience_s=patience_s))

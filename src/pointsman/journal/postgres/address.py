@@ -54,6 +54,8 @@ def address_of(url: str) -> Address:
         parts = urlsplit(url)
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         query = urlencode([pair for pair in pairs if pair[0] != "schema"], quote_via=quote)
+        # What is no number is refused here, not when somebody connects.
+        _ = parts.port
         given = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
     except (ValueError, psycopg.Error):
         # What the parser says may quote what it could not parse: the password among it.

@@ -77,7 +77,7 @@ class Patience:
 class Connections:
     """Opens, lends and closes connections. Belongs to one event loop."""
 
-    def __init__(self, conninfo: str, shown: str, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, conninfo: str, shown: str, *, patience_s: float) -> None:
         self.shown = shown
         self.fence = Fence()
         self.patience_s = patience_s

@@ -103,13 +103,17 @@ def run_migrations(connection: psycopg.Connection) -> None:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import StaticPool
 
     connection.autocommit = False
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
-    with engine.connect() as borrowed:
-        config.attributes["connection"] = borrowed
-        command.upgrade(config, "head")
-        borrowed.commit()
+    try:
+        with engine.connect() as borrowed:
+            config.attributes["connection"] = borrowed
+            command.upgrade(config, "head")
+            borrowed.commit()
+    except DBAPIError as why:
+        raise (why.orig if isinstance(why.orig, psycopg.Error) else why) from None
