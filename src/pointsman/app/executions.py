@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
-from pointsman.app.families import OpenGate, family_view, gates_of, is_still
+from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
 from pointsman.app.inputs import check_event
 from pointsman.app.views import event_view, waiting_view
 from pointsman.engine.plan import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,
-    PauseRequested,
     ResumeRequested,
     RetryRequested,
 )
@@ -230,14 +229,14 @@ class Execution:
         await self._driver.drained()
 
     async def pause(self, *, by: str = "") -> None:
-        """Let no further step start; running ones may finish."""
-        await (await self._alive()).deliver(PauseRequested(by=by))
+        """Let no further step start, here and in its sub-workflows; running ones may finish."""
+        await pause_family(self._runtime, await self._alive(), by)
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
         """Go on after a pause or a limit; after a crash that has happened already by opening it."""
         driver = await self._alive()
         if driver.state.stands_still:
-            await driver.deliver(ResumeRequested(limits=limits or {}, by=by))
+            await resume_family(self._runtime, driver, limits or {}, by)
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 

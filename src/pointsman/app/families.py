@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pointsman.app.views import awaiting_view, execution_view, waiting_view
+from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
@@ -114,3 +115,26 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     waits = await waits_of(runtime, state)
     status = "waiting" if waits.still and view["status"] == "running" else view["status"]
     return {**view, "status": status, "waiting": waits.gates, "awaiting": waits.events}
+
+
+async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
+    """Pause an execution, and below it what runs. Asked again it pauses what a crash left running."""
+    await driver.deliver(PauseRequested(by=by))
+    for child in await _below(runtime, driver, recover=False):
+        if child.state.status in ("running", "paused"):
+            await pause_family(runtime, child, by)
+
+
+async def resume_family(runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str) -> None:
+    """Let a paused or interrupted execution go on, and below it what is paused."""
+    await driver.deliver(ResumeRequested(limits=limits, by=by))
+    for child in await _below(runtime, driver, recover=True):
+        if child.state.status == "paused":
+            await resume_family(runtime, child, {}, by)
+
+
+async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
+    """The sub-workflows it waits for, as far as they have begun."""
+    names = [child_id(driver.execution, at.step, at.attempt) for at in driver.state.steps.values() if at.child]
+    begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
+    return [await runtime.open(name, recover=recover) for name in begun]

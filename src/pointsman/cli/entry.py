@@ -45,6 +45,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "gc": Place("storage", "gc", "Delete what the retention settings let go, and what nobody uses."),
     "export": Place("storage", "export", "Write an execution into a file with which it goes on elsewhere."),
     "import": Place("storage", "import_", "Bring in an execution from the file of an export."),
+    "bulk": Place("bulk", "bulk", "Cancel, pause, resume, retry or delete many at once."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
     "schema": Place("documents", "schema", "The JSON Schema of the native format."),

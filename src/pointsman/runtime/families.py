@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from pointsman.engine.commands import StartChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, ChildEnded, Start, Usage
+from pointsman.engine.reports import CancelRequested, ChildEnded, PauseRequested, Start, Usage
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
@@ -90,6 +90,9 @@ class Families:
             return
         if child is None:
             return
+        above = self._runtime.drivers.get(parent)
+        if above is not None and above.state.status == "paused" and child.state.status == "running":
+            await child.deliver(PauseRequested(by=f"its parent {parent}"))  # it began as the parent was being paused
         if not command.wait:
             started: JsonObject = {"executionId": child.execution}
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))

@@ -1,0 +1,131 @@
+"""Bulk: one verb for every execution that fits a query, so many at a time, each with its own result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from pointsman.app.driving import drive
+from pointsman.app.installation import Pointsman
+from pointsman.app.storage.deletion import summaries
+from pointsman.errors import PointsmanError
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.values import ExecutionId, JsonObject, WorkflowId
+
+Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]
+FITTING: Final[dict[Verb, frozenset[str]]] = {
+    "cancel": frozenset({"pending", "running", "waiting", "paused", "interrupted"}),
+    "pause": frozenset({"running", "waiting"}),
+    "resume": frozenset({"paused", "interrupted"}),
+    "retry": frozenset({"failed"}),
+    "delete": frozenset({"completed", "failed", "cancelled"}),
+}
+"""In which statuses a verb means something."""
+
+AT_ONCE: Final = 8
+PAGE: Final = 200
+
+
+class Told(NamedTuple):
+    """What became of one of them."""
+
+    execution: ExecutionId
+    status: str
+    """Afterwards; `deleted`, or `refused`."""
+    error: str = ""
+
+
+class Which(NamedTuple):
+    """Which executions are meant; what is absent does not narrow. Sub-workflows are only meant by their parent."""
+
+    workflow: str | None = None
+    statuses: frozenset[str] = frozenset()
+    session: str | None = None
+    parent: str | None = None
+    since: float | None = None
+    """Started at or after, unix seconds."""
+    until: float | None = None
+    """Started before."""
+
+
+async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
+    """Those that are meant and for which the verb means something, newest first."""
+    statuses = which.statuses & FITTING[verb] if which.statuses else FITTING[verb]
+    if not statuses:
+        return []
+    query = ExecutionQuery(
+        statuses=statuses,
+        workflow=None if which.workflow is None else WorkflowId(which.workflow),
+        session=which.session,
+        parent=None if which.parent is None else ExecutionId(which.parent),
+        before=None if which.until is None else (which.until, ExecutionId("")),
+        limit=PAGE,
+    )
+    found: list[Summary] = []
+    async for one in summaries(app, query):
+        if which.since is not None and one.started < which.since:
+            break
+        if one.parent == which.parent:
+            found.append(one)
+    return found
+
+
+async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
+    """Do it to all of them, some at a time. One that refuses does not stop the others."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(summary: Summary) -> Told:
+        async with turns:
+            try:
+                return Told(summary.execution, await VERBS[verb](app, summary.execution, by))
+            except PointsmanError as why:
+                return Told(summary.execution, "refused", f"[{why.code}] {why}")
+
+    return [*await asyncio.gather(*(one(summary) for summary in found))]
+
+
+async def _cancel(app: Pointsman, execution: str, by: str) -> str:
+    reached = await app.reach(execution)
+    await reached.cancel(by=by)
+    await reached.drained()
+    return reached.status
+
+
+async def _pause(app: Pointsman, execution: str, by: str) -> str:
+    reached = await app.reach(execution)
+    await reached.pause(by=by)
+    return reached.status
+
+
+async def _resume(app: Pointsman, execution: str, by: str) -> str:
+    taken = await app.open(execution)
+    await taken.resume(by=by)
+    await drive(taken)
+    return taken.status
+
+
+async def _retry(app: Pointsman, execution: str, by: str) -> str:
+    taken = await app.open(execution)
+    await taken.retry(by=by)
+    await drive(taken)
+    return taken.status
+
+
+async def _delete(app: Pointsman, execution: str, by: str) -> str:
+    await app.storage.delete(execution)
+    return "deleted"
+
+
+VERBS: Final[dict[Verb, Callable[[Pointsman, str, str], Awaitable[str]]]] = {
+    "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
+    "retry": _retry,
+    "delete": _delete,
+}
+
+
+def told_view(told: Told) -> JsonObject:
+    """What became of one, as JSON."""
+    return {"executionId": told.execution, "status": told.status, "error": told.error or None}

@@ -1,0 +1,86 @@
+"""The command that does one thing to many executions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import click
+
+from pointsman.app.bulk import Told, Verb, Which, each, fitting, told_view
+from pointsman.cli.completion import complete_workflow
+from pointsman.cli.looking import STATUSES
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.outcomes import COLOURS
+from pointsman.cli.printing import print_json, shown
+from pointsman.values import ExecutionId, Json
+
+VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
+
+
+@click.command()
+@click.argument("verb", type=click.Choice(VERBS))
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
+@click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--parent", metavar="EXEC", help="The sub-workflows of an execution, instead of whole executions.")
+@click.option("--since", type=click.DateTime(), help="Only those started at this local time, or later.")
+@click.option("--until", type=click.DateTime(), help="Only those started before.")
+@click.option("--by", default="", metavar="NAME", help="Who wants it; kept in the journals.")
+@click.option("--yes", is_flag=True, help="Do it. Without this they are only counted.")
+@json_option
+@store_option
+def bulk(
+    verb: Verb,
+    *,
+    workflow: str | None,
+    statuses: tuple[str, ...],
+    session: str | None,
+    parent: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    by: str,
+    yes: bool,
+    as_json: bool,
+    store: str | None,
+) -> int:
+    """Cancel, pause, resume, retry or delete every execution that fits, eight at a time.
+
+    Without --yes it tells how many they are and which. Exit code 1: at least one refused.
+    """
+    which = Which(
+        workflow,
+        frozenset(statuses),
+        session,
+        parent,
+        since.timestamp() if since else None,
+        until.timestamp() if until else None,
+    )
+    found = go(_bulk(store, verb, which, by, yes=yes))
+    refused = [one for one in found if one.status == "refused"]
+    if as_json:
+        results: list[Json] = [told_view(one) for one in found]
+        print_json({"verb": verb, "done": yes, "count": len(found), "refused": len(refused), "executions": results})
+    else:
+        for line in lines_of(found, verb, yes=yes):
+            click.echo(line)
+    return 1 if refused else 0
+
+
+async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[Told]:
+    async with installation(store) as app:
+        found = await fitting(app, verb, which)
+        if not yes:
+            return [Told(ExecutionId(one.execution), one.status) for one in found]
+        return await each(app, verb, found, by=by)
+
+
+def lines_of(found: list[Told], verb: Verb, *, yes: bool) -> list[str]:
+    """One line for each, and what to do."""
+    lines = [
+        f"{one.execution}  {click.style(one.status, fg=COLOURS.get(one.status, 'yellow'))}  {shown(one.error)}".rstrip()
+        for one in found
+    ]
+    noun = "execution" if len(found) == 1 else "executions"
+    return [*lines, f"{verb}: {len(found)} {noun}" + ("" if yes or not found else "; add --yes to do it")]
