@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -24,6 +24,7 @@ from pointsman.values import Json
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
+HANDLE: Final = "secret."
 KEYS_OF_PROVIDERS: Final = (
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -85,6 +86,20 @@ class Retention(StatusRetention):
     workflows: dict[str, StatusRetention] = Field(default_factory=dict[str, StatusRetention])
 
 
+class NotificationSettings(BaseModel):
+    """Where to post what happens, and what of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    url: str
+    secret: str = Field(default="", repr=False)
+    """Signs what is posted; best a handle: `secret.NAME`."""
+    events: tuple[Literal["gate", "completed", "failed", "cancelled", "interrupted"], ...] = ("gate", "failed")
+    workflows: tuple[str, ...] = ("*",)
+    """Patterns of ids."""
+    private: bool = False
+    """Addresses inside this network, and plain http, are meant."""
+
+
 class Settings(BaseModel):
     """What an operator decides for one installation."""
 
@@ -106,6 +121,8 @@ class Settings(BaseModel):
     """Read-only settings of expressions (`config.<name>`)."""
     secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     """What handles (`secret.NAME`) stand for; `POINTSMAN_SECRET_NAME` in the environment wins."""
+    notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
+    """Addresses that are told what happens, by name."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()
@@ -134,6 +151,10 @@ class Settings(BaseModel):
         """The secret of that name; None: there is none."""
         env = os.environ if environment is None else environment
         return env.get(f"{PREFIX}SECRET_{name}") or self.secrets.get(name)
+
+    def resolved(self, secret: str) -> str | None:
+        """A secret that may be a handle; None: there is none of that name."""
+        return self.secret(secret.removeprefix(HANDLE)) if secret.startswith(HANDLE) else secret or None
 
     def has_provider(self, environment: Mapping[str, str] | None = None) -> bool:
         """Whether any real model could be asked."""
@@ -222,6 +243,11 @@ def shown(loaded: Loaded) -> dict[str, Json]:
         if key == "providers":
             value = {
                 name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()
+            }
+        elif key == "notifications":
+            value = {
+                name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
+                for name, one in loaded.settings.notifications.items()
             }
         elif key == "secrets":
             value = dict.fromkeys(loaded.settings.secrets, "***")

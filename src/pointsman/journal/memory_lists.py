@@ -62,5 +62,6 @@ def fits(summary: Summary, query: ExecutionQuery) -> bool:
         and query.owner in (None, summary.owner)
         and (query.due is None or (summary.wakes is not None and summary.wakes <= query.due))
         and (query.awaits is None or query.awaits in summary.awaits)
+        and (query.since is None or summary.updated >= query.since)
         and (query.before is None or (summary.started, summary.execution) < query.before)
     )

@@ -105,6 +105,8 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     """Only those that wake at or before this time; then the one that wakes first comes first."""
     awaits: str | None = None
     """Only those that wait for the event of this name."""
+    since: Instant | None = None
+    """Only those that changed at or after this time."""
     before: tuple[float, ExecutionId] | None = None
     """`(started, execution)` of the last one of the page before."""
     limit: int = 50

@@ -64,6 +64,8 @@ async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
         assert await found(ExecutionQuery(workflow=DESK)) == [9, 7, 5, 3, 1]
         assert await found(ExecutionQuery(parent=ExecutionId("exec-000"))) == [7]
         assert await found(ExecutionQuery(session="talk")) == [6]
+        assert await found(ExecutionQuery(since=Instant(8))) == [9, 8], "changed at or after a time"
+        assert await found(ExecutionQuery(since=Instant(8), workflow=DESK)) == [9]
         assert await found(ExecutionQuery(owner="ann", workflow=DESK, statuses=frozenset({"completed"}))) == [1]
         assert await found(ExecutionQuery(owner="' OR 1=1 --")) == []
         assert await store.executions.find(ExecutionId("exec-none")) is None

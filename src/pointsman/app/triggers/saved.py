@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from pointsman.app.triggers.calendar import timing_of
 from pointsman.app.triggers.declared import EVENT, WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Kept, Schedule, Schedules
-from pointsman.app.triggers.webhooks import HANDLE, IN_DOCUMENT
+from pointsman.app.triggers.webhooks import IN_DOCUMENT
 from pointsman.definition.workflow import Trigger, Workflow
 from pointsman.errors import AuthorError, CallerError
+from pointsman.settings import HANDLE
 from pointsman.values import Json
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.events import Events, Published
 from pointsman.app.triggers.signatures import Signed, key_of, verify
 from pointsman.errors import CallerError, OperatorError
+from pointsman.settings import HANDLE
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ HIDDEN: Final = frozenset(
 )
 """Headers that formulas do not see: they would end up in the journal."""
 IN_DOCUMENT: Final = "document"
-HANDLE: Final = "secret."
 
 
 class WebhookRefused(CallerError):

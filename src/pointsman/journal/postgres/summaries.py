@@ -100,6 +100,7 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
         ("owner = %s", query.owner),
         ("status = ANY(%s)", sorted(query.statuses) or None),
         ("wakes <= %s", query.due),
+        ("updated >= %s", query.since),
         ("awaits <> '[]' AND awaits ? %s", query.awaits),
     )
     for condition, value in wanted:

@@ -175,6 +175,7 @@ SECOND: Final = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX gate_people_by_execution ON gate_people (execution)",
+    "CREATE INDEX summaries_by_change ON summaries (updated)",
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)

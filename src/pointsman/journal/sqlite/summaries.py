@@ -88,6 +88,9 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
     if query.awaits is not None:
         narrowing.append("execution IN (SELECT execution FROM awaited WHERE name = ?)")
         values.append(query.awaits)
+    if query.since is not None:
+        narrowing.append("updated >= ?")
+        values.append(query.since)
     order = "started DESC, execution DESC"
     if query.due is not None:
         narrowing.append("wakes <= ?")

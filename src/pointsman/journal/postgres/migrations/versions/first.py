@@ -106,6 +106,7 @@ def make_lists() -> None:
     )
     awaiting = sa.text("awaits <> '[]'")
     op.create_index("summaries_by_awaited", "summaries", ["awaits"], postgresql_using="gin", postgresql_where=awaiting)
+    op.create_index("summaries_by_change", "summaries", ["updated"])
     op.create_index("summaries_by_start", "summaries", ["started", "execution"])
     op.create_index("summaries_by_status", "summaries", ["status", "started", "execution"])
     op.create_index("summaries_by_workflow", "summaries", ["workflow", "started", "execution"])
