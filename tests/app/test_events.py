@@ -111,3 +111,15 @@ async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: 
         with pytest.raises(EventTooLarge):
             await execution.signal("paid", "x" * 1_000_001)
         assert await execution.settled() == "waiting"
+
+
+async def test_an_event_that_an_execution_emits_starts_workflows_once(tmp_path: Path, clock: HandClock) -> None:
+    nodes: list[Json] = [{"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"n": "{{input.n}}"}}}]
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[{"id": "on", "type": "event", "event": "paid"}]))
+        emits = await app.start(Workflow.of({"id": "shop", "nodes": nodes, "edges": []}), {"n": 3})
+        await emits.settled()
+        await emits.drained()
+        started = [one for one in await app.executions() if one.workflow == "report"]
+        assert len(started) == 1
+        assert (await app.open(started[0].execution)).state.input == {"n": 3}

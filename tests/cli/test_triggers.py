@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
+from tests.cli.test_processes import started
 
 LISTENS = """
 id: listens
@@ -101,3 +103,24 @@ def test_what_is_checked_names_the_place_in_the_file(prompt: Prompt) -> None:
     found = {(one["code"], one["pointer"]) for one in printed.json["problems"] if one["severity"] == "error"}
     assert found == {("cron-invalid", "/triggers/0/cron"), ("zone-unknown", "/triggers/0/timezone")}
     assert Path(file).exists()
+
+
+def test_a_process_that_keeps_the_store_starts_what_is_due_until_it_is_stopped(prompt: Prompt) -> None:
+    store = ["--store", "sqlite:///kept.db"]
+    prompt("workflows", "save", "report.yaml", *store)
+    prompt("schedules", "add", "report", "--every", "1s", "--overlap", "allow", *store)
+    assert prompt("run", "listens.yaml", *store).code == 3
+    with started("keep", *store) as keeper:
+        try:
+            while not prompt("list", "--workflow", "report", "--json", *store).json["executions"]:
+                assert keeper.poll() is None, keeper.communicate()
+            prompt("publish", "go", *store)
+            keeper.send_signal(signal.SIGTERM)
+            _, said = keeper.communicate(timeout=30)
+        finally:
+            keeper.kill()
+    assert keeper.returncode == 0
+    assert said.startswith("keeping sqlite:///")
+    assert said.endswith("stopped\n")
+    executions = prompt("list", "--json", *store).json["executions"]
+    assert {one["status"] for one in executions} == {"completed"}

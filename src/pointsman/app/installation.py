@@ -96,7 +96,13 @@ class Pointsman:
         self._library = Library(self._store, self.settings)
         self._hands = self._wired(self._store)
         self._runtime = LocalRuntime(
-            self._store, self._library, self._hands.executors, self.clock, self.feed, ended=self._turn_ended
+            self._store,
+            self._library,
+            self._hands.executors,
+            self.clock,
+            self.feed,
+            ended=self._turn_ended,
+            emitted=self._emitted,
         )
         self._places = Places(self._store, self.clock, self._driver)
         return self
@@ -360,6 +366,10 @@ class Pointsman:
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
+
+    async def _emitted(self, name: str, data: Json, key: str) -> None:
+        """An execution emitted an event: it may start workflows."""
+        await self.triggers.events.emitted(name, data, key)
 
     async def _turn_ended(self, state: ExecutionState) -> None:
         await save_turn(self.store, state)

@@ -1,7 +1,8 @@
 """Keeping: one process of a store goes on with executions by itself, as long as it lives.
 
 async with Pointsman("sqlite:///flows.db") as app, keeping(app):
-    …                                   executions left by others go on, timers ring, schedules start
+    …                                   executions left by others go on, timers ring, schedules start,
+                                        people are notified
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pointsman.app.notifications.notifier import Notifier
 from pointsman.runtime.keeper import Keeper, Tell, ignore
 from pointsman.values import ExecutionId
 
@@ -30,7 +32,9 @@ async def keeping(app: Pointsman, *, tell: Tell = ignore) -> AsyncGenerator[Keep
     async def take_up(execution: ExecutionId) -> object:
         return await app.open(execution)
 
-    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler], tell=tell)
+    await app.triggers.put_all()
+    notifier = Notifier(app)
+    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler, notifier], tell=tell)
     # What lives as long as the process need not be walked by the garbage collector again and again.
     gc.collect()
     gc.freeze()
@@ -43,3 +47,4 @@ async def keeping(app: Pointsman, *, tell: Tell = ignore) -> AsyncGenerator[Keep
                 runs.cancel()
     finally:
         gc.unfreeze()
+        await notifier.close()

@@ -39,6 +39,8 @@ COMMANDS: Final[dict[str, Place]] = {
     "signal": Place("running", "signal", "Send an event to an execution, and go on."),
     "publish": Place("triggers", "publish", "Tell an event to all who wait for it, and start what it starts."),
     "schedules": Place("triggers", "schedules", "What starts when: list, add, pause, resume, delete, next, run."),
+    "keep": Place("keeping", "keep", "Keep a store: go on with executions, ring timers, start what is due."),
+    "notifications": Place("notifications", "notifications", "What addresses outside are told: list, retry."),
     "pause": Place("steering", "pause", "Let no further step start."),
     "cancel": Place("steering", "cancel", "Stop an execution for good."),
     "delete": Place("storage", "delete", "Delete executions or a conversation for good."),

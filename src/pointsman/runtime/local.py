@@ -43,6 +43,9 @@ class UnknownExecution(CallerError):
     code = "unknown-execution"
 
 
+Emitted: TypeAlias = Callable[[str, Json, str], Awaitable[None]]
+"""Hears of every event that an execution emitted (name, data, key), once those who wait for it know. Again after a
+crash, under the same key."""
 Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
 """Hears of every execution that ends, once its last row is durable."""
 
@@ -79,6 +82,7 @@ class LocalRuntime:
         feed: Feed,
         *,
         ended: Ended | None = None,
+        emitted: Emitted | None = None,
     ) -> None:
         self.store = store
         self.plans = plans
@@ -86,6 +90,7 @@ class LocalRuntime:
         self.clock = clock
         self.feed = feed
         self._ended = ended
+        self._emitted = emitted
         self.drivers: dict[ExecutionId, Driver] = {}
         self.families = Families(self)
         self.keeping = False
@@ -203,7 +208,10 @@ class LocalRuntime:
         if isinstance(order, StopChild):
             await self.families.stop(source, child_id(source, order.step, order.attempt))
         else:
-            await self.broadcast(order.name, order.data, by=source, key=f"{source}|{order.order}", but=source)
+            key = f"{source}|{order.order}"
+            await self.broadcast(order.name, order.data, by=source, key=key, but=source)
+            if self._emitted is not None:
+                await self._emitted(order.name, order.data, key)
 
     async def broadcast(
         self, name: str, data: Json, *, by: str = "", key: str = "", but: ExecutionId | None = None

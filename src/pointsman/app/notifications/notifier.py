@@ -2,8 +2,8 @@
 
 round ─▶ what happened since the last one ─▶ outbox ─▶ post what is due ─▶ sent │ due later │ dead after twelve attempts
 
-It begins with what happens from the first round of the store on. A round begins where the last one that was noted ended,
-and somewhat before: rows of other processes may come late. Each delivery has an id, under which it may come twice.
+It begins with what happens from the first round of the store on. A round begins where the last one that was noted
+ended, and somewhat before: rows of other processes may come late. A delivery has an id, under which it may come twice.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ the same key: who was told knows the key.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -30,6 +31,7 @@ from pointsman.values import ExecutionId, Json
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
+LOG: Final = logging.getLogger("pointsman.triggers")
 AT_ONCE: Final = 64
 """Executions told at the same time: their rows share commits."""
 TRIES_MAX: Final = 5
@@ -75,7 +77,7 @@ class Events:
             told += await asyncio.gather(
                 *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
             )
-        started, failed = await self._start(name, data, key, headers)
+        started, failed = await self.start(name, data, key, headers)
         return Published(
             key,
             tuple(one.execution for one, problem in zip(waiting, told, strict=True) if problem is None),
@@ -95,6 +97,7 @@ class Events:
         """Take it up where nobody has, and tell it. Who loses it to another process meanwhile looks again."""
         for attempt in range(1, TRIES_MAX + 1):
             try:
+                await self._app.open(execution)
                 driver = await self._app.runtime.open(execution)
                 await driver.deliver(report)
                 return None
@@ -105,8 +108,8 @@ class Events:
                 return Untold(execution, why.code, str(why))
         return None
 
-    async def _start(
-        self, name: str, data: Json, key: str, headers: Mapping[str, str]
+    async def start(
+        self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS
     ) -> tuple[list[ExecutionId], list[Untold]]:
         """Start the workflows that begin with this event."""
         started: list[ExecutionId] = []
@@ -121,6 +124,12 @@ class Events:
             except PointsmanError as why:
                 failed.append(Untold(declared.id, why.code, str(why)))
         return started, failed
+
+    async def emitted(self, name: str, data: Json, key: str) -> None:
+        """An execution emitted it, and who waits for it knows. What cannot start is no matter of who emitted."""
+        _, failed = await self.start(name, data, key)
+        for one in failed:
+            LOG.warning("trigger %s could not start: [%s] %s", one.who, one.code, one.message)
 
     async def begin(self, declared: Declared, data: Json, key: str, headers: Mapping[str, str]) -> ExecutionId:
         """Start what a trigger starts, once for each key."""

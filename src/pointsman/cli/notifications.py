@@ -1,0 +1,67 @@
+"""Commands about notifications: what is in the outbox, and sending again what was given up."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import click
+
+from pointsman.cli.looking import when
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.values import Json, JsonObject
+
+
+@click.group()
+def notifications() -> None:
+    """What the addresses under [notifications] are told. `pointsman keep` sends it."""
+
+
+@notifications.command("list")
+@json_option
+@store_option
+def list_(*, as_json: bool, store: str | None) -> None:
+    """What is to be sent, was sent within the last hour, or was given up."""
+    found = go(_letters(store))
+    if as_json:
+        print_json({"notifications": cast("list[Json]", found)})
+        return
+    if not found:
+        say("the outbox is empty")
+    for one in found:
+        _print(one)
+
+
+async def _letters(store: str | None) -> list[JsonObject]:
+    from pointsman.app.notifications.outbox import Outbox
+    from pointsman.app.notifications.views import letter_view
+
+    async with installation(store) as app:
+        return [letter_view(kept) for kept in await Outbox(app).list()]
+
+
+@notifications.command()
+@click.argument("notice")
+@json_option
+@store_option
+def retry(notice: str, *, as_json: bool, store: str | None) -> None:
+    """Send again what was given up."""
+    found = go(_retry(store, notice))
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+async def _retry(store: str | None, notice: str) -> JsonObject:
+    from pointsman.app.notifications.outbox import Outbox
+    from pointsman.app.notifications.views import letter_view
+
+    async with installation(store) as app:
+        return letter_view(await Outbox(app).try_again(notice))
+
+
+def _print(one: JsonObject) -> None:
+    error = f"  {shown(one['error'])}" if one["error"] else ""
+    click.echo(f"{one['state']:8} {when(one['at'])}  {shown(one['event']):26} {shown(one['id'])}{error}")

@@ -1,0 +1,256 @@
+"""Notifications reach their address at least once, also over crashes; what is not taken is tried again, and shown."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pointsman.app import Workflow
+from pointsman.app.notifications.notifier import ATTEMPTS_MAX, Notifier
+from pointsman.app.notifications.outbox import NoSuchNotice
+from pointsman.app.notifications.outgoing import AddressRefused, NotReached, is_outside, post
+from pointsman.app.triggers.signatures import key_of, verify
+from pointsman.settings import NotificationSettings, Settings
+from pointsman.values import Json, JsonObject
+from tests.app.stand import HandClock, asking, noting, opened
+
+SECRET = "a secret of more than sixteen characters"
+
+
+@dataclass
+class Address:
+    """An HTTP server that answers as a test says, and remembers what it was told."""
+
+    url: str
+    status: int = 204
+    calls: list[tuple[dict[str, str], bytes]] = field(default_factory=list[tuple[dict[str, str], bytes]])
+
+    @property
+    def bodies(self) -> list[JsonObject]:
+        return [msgspec.json.decode(body) for _, body in self.calls]
+
+
+@pytest.fixture
+def address() -> Iterator[Address]:
+    class Answering(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            found.calls.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(found.status)
+            self.send_header("location", "http://127.0.0.1:9/elsewhere")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            return None
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    found = Address(f"http://127.0.0.1:{server.server_address[1]}/hook")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield found
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def told(address: Address, *events: str, **more: Json) -> Settings:
+    desk = NotificationSettings.model_validate(
+        {"url": address.url, "events": events, "private": True, "secret": SECRET, **more}
+    )
+    return Settings(notifications={"desk": desk})
+
+
+FAILS: Json = {"id": "end", "type": "end", "config": {"status": "failed"}}
+
+
+async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "gate")) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        execution = await app.start(asking())
+        await execution.settled()
+        for _ in range(3):
+            clock.move(2)
+            await notifier.round(clock.now())
+        ((headers, body),) = address.calls
+        (said,) = address.bodies
+        assert (said["event"], said["executionId"], said["nodeId"]) == ("workflow.human.required", execution.id, "gate")
+        assert said["message"] == "go on?"
+        assert headers["webhook-id"] == said["id"]
+        assert verify(key_of(SECRET), body, headers, clock.now()).ok
+
+
+async def test_what_happened_while_nobody_kept_the_store_is_told_later(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    settings = told(address, "gate", "failed", "completed")
+    async with opened(tmp_path, clock, settings=settings) as app:
+        await Notifier(app).round(clock.now())
+    async with opened(tmp_path, clock) as app:
+        clock.move(3600)
+        for source in (asking(), noting(), Workflow.of({"id": "fails", "nodes": [FAILS], "edges": []})):
+            await (await app.start(source)).settled()
+    clock.move(3600)
+    async with opened(tmp_path, clock, settings=settings) as app:
+        await Notifier(app).round(clock.now())
+    events = sorted(str(said["event"]) for said in address.bodies)
+    assert events == ["workflow.complete", "workflow.failed", "workflow.human.required"]
+    failed = next(said for said in address.bodies if said["event"] == "workflow.failed")
+    assert isinstance(failed["error"], dict)
+    assert failed["error"]["code"] == "ended-as-failed"
+
+
+async def test_what_was_before_the_first_round_is_not_told(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "completed")) as app:
+        await (await app.start(noting())).settled()
+        clock.move(3600)
+        await Notifier(app).round(clock.now())
+        assert address.calls == []
+
+
+async def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
+    tmp_path: Path, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = HandClock()
+    settings = told(address, "completed")
+    async with opened(tmp_path, clock, settings=settings) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(noting())).settled()
+        clock.move(2)
+        change = notifier.outbox.change
+
+        async def crash(kept: object, letter: object) -> object:
+            if address.calls:
+                raise OSError("the power is gone")
+            return await change(kept, letter)  # pyright: ignore[reportArgumentType] - what it was given
+
+        monkeypatch.setattr(notifier.outbox, "change", crash)
+        with pytest.raises(OSError, match="power"):
+            await notifier.round(clock.now())
+    async with opened(tmp_path, clock, settings=settings) as app:
+        await Notifier(app).round(clock.now())
+        clock.move(100)
+        await Notifier(app).round(clock.now())
+    assert len(address.calls) == 2
+    assert len({str(said["id"]) for said in address.bodies}) == 1
+
+
+async def test_what_is_not_taken_is_tried_later_and_later_and_then_given_up(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    address.status = 500
+    settings = told(address, "completed")
+    async with opened(tmp_path, clock, settings=settings) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(noting())).settled()
+        clock.move(2)
+        await notifier.round(clock.now())
+        (kept,) = await notifier.outbox.list()
+        assert (kept.letter.state, kept.letter.attempts, kept.letter.error) == ("pending", 1, "answered 500")
+        await notifier.round(clock.now())
+        assert len(address.calls) == 1, "not before its time"
+    async with opened(tmp_path, clock, settings=settings) as app:
+        notifier = Notifier(app)
+        for _ in range(ATTEMPTS_MAX + 3):
+            clock.move(3601)
+            await notifier.round(clock.now())
+        assert len(address.calls) == ATTEMPTS_MAX
+        (kept,) = await notifier.outbox.list()
+        assert kept.letter.state == "dead"
+        address.status = 200
+        with pytest.raises(NoSuchNotice):
+            await notifier.outbox.try_again("nothing")
+        await notifier.outbox.try_again(kept.id)
+        clock.move(60)
+        await notifier.round(clock.now())
+        (kept,) = await notifier.outbox.list()
+        assert kept.letter.state == "sent"
+        clock.move(7200)
+        await notifier.round(clock.now())
+        clock.move(7200)
+        await notifier.round(clock.now())
+        assert await notifier.outbox.list() == [], "what was sent is forgotten"
+
+
+@pytest.mark.parametrize(("status", "state"), [(302, "pending"), (410, "dead"), (201, "sent")])
+async def test_only_who_takes_it_has_it_and_nobody_is_sent_elsewhere(
+    tmp_path: Path, address: Address, status: int, state: str
+) -> None:
+    clock = HandClock()
+    address.status = status
+    async with opened(tmp_path, clock, settings=told(address, "completed")) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(noting())).settled()
+        await notifier.round(clock.now())
+        (kept,) = await notifier.outbox.list()
+        assert kept.letter.state == state
+        assert len(address.calls) == 1
+
+
+async def test_each_address_hears_what_it_wants_to(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "completed", workflows=["news-*"])) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        for id in ("news-desk", "sports-desk"):
+            await (await app.start(noting(id))).settled()
+        await notifier.round(clock.now())
+        assert [said["workflowId"] for said in address.bodies] == ["news-desk"]
+
+
+async def test_a_secret_that_is_not_set_sends_nothing(tmp_path: Path, address: Address) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "completed", secret="secret.DESK")) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(noting())).settled()
+        await notifier.round(clock.now())
+        (kept,) = await notifier.outbox.list()
+        assert (kept.letter.state, address.calls) == ("dead", [])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/x",
+        "https://localhost/x",
+        "https://[::1]/x",
+        "https://[::ffff:10.0.0.1]/x",
+        "https://169.254.169.254/latest",
+        "https://2130706433/x",
+        "https://0.0.0.0/x",
+        "http://1.1.1.1/x",
+        "ftp://1.1.1.1/x",
+        "https://user:secret@1.1.1.1/x",
+        "https:///x",
+        "https://1.1.1.1:99999/x",
+        "no address",
+    ],
+)
+async def test_nothing_is_posted_inside_this_network_unless_it_is_meant(url: str) -> None:
+    with pytest.raises(AddressRefused):
+        await post(url, b"{}", {}, private=False)
+
+
+async def test_who_does_not_answer_is_not_reached(address: Address) -> None:
+    with pytest.raises(NotReached):
+        await post("http://127.0.0.1:9/x", b"{}", {}, private=True)
+    assert await post(address.url, b"{}", {}, private=True) == 204
+
+
+@pytest.mark.parametrize("text", ["64:ff9b::a00:1", "2002:a00:1::", "fe80::1", "fc00::1", "224.0.0.1", "100.64.0.1"])
+def test_addresses_inside_are_known_however_they_are_written(text: str) -> None:
+    assert not is_outside(ipaddress.ip_address(text))
+    assert is_outside(ipaddress.ip_address("1.1.1.1"))
+    assert is_outside(ipaddress.ip_address("64:ff9b::101:101"))
