@@ -23,6 +23,8 @@ from tests.reliability.findings import NotHere
 
 SECTOR: Final = 512
 """A disk writes so many bytes wholly or not at all; SQLite counts on no more."""
+WRITE_REFUSED: Final = 778
+"""`SQLITE_IOERR_WRITE`: what the system's `EROFS` and `EIO` become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,10 @@ class RecordingDisk:
 
     def __init__(self) -> None:
         self.deeds: list[Deed] = []
+        self.room: int | None = None
+        """No file may grow beyond so many bytes: the disk is full. None: there is room."""
+        self.refuses = False
+        """Nothing can be written: the disk is read-only, or broken."""
         self._library = _library()
         self._real: Any = _Vfs.from_address(self._library.sqlite3_vfs_find(None))
         self._vfs = _Vfs()
@@ -172,6 +178,10 @@ class RecordingDisk:
         return self._tables[real][1]
 
     def _wrote(self, file: int, data: int, size: int, at: int) -> int:
+        if self.refuses:
+            return WRITE_REFUSED
+        if self.room is not None and at + size > self.room:
+            return sqlite3.SQLITE_FULL
         self.deeds.append(Written(self._names[file], at, ctypes.string_at(data, size)))
         return _WRITE(self._methods[file].write)(file, data, size, at)
 

@@ -14,7 +14,8 @@ from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from pointsman.journal.faults import RowUnreadable, UnstorableValue
+from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.journal.packing import VERIFY
 from pointsman.values import Json, JsonObject
 
 E = TypeVar("E")
@@ -54,7 +55,7 @@ class Codec(Generic[E]):
             if shape == len(self._lifts):
                 return self._decoder.decode(data)
             return self._lifted(data, shape)
-        except (msgspec.MsgspecError, RecursionError, KeyError, TypeError) as why:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError) as why:
             raise RowUnreadable(
                 f"a row of shape {shape} cannot be read: {why}", hint="Run `pointsman verify`."
             ) from why
@@ -74,7 +75,11 @@ def encode_json(value: Json) -> bytes:
 
 
 def decode_json(data: bytes) -> Json:
-    return _ANY.decode(data)
+    """A stored value. Raises `StoreDamaged` for bytes that hold none."""
+    try:
+        return _ANY.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+        raise StoreDamaged(f"a stored value cannot be read: {why}", hint=VERIFY) from why
 
 
 _ANY: Final[msgspec.json.Decoder[Json]] = msgspec.json.Decoder()

@@ -1,0 +1,110 @@
+"""The disk is full, refuses to be written, or the file is gone, in the middle of work: told, survived, and nothing lost.
+
+Per round executions append until something goes wrong around them; while it is wrong every append must be refused with
+an error for the operator, and everything acknowledged must be readable; once it is right again the same store goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Final, TypeAlias
+from unittest.mock import patch
+
+from pointsman.errors import OperatorError, PointsmanError
+from pointsman.journal.sqlite import SqliteStore, open_sqlite, writer
+from pointsman.testing.journals import ONE, row_of, rows_in
+from tests.reliability.findings import Finding
+from tests.reliability.recording_disk import RecordingDisk
+
+FILE: Final = "store.db"
+ROWS_MAX: Final = 12
+Fault: TypeAlias = Callable[[RecordingDisk, Path], "Generator[None, None, None]"]
+
+
+def full(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
+    """Not one byte more than the largest file has."""
+    disk.room = max(os.path.getsize(directory / name) for name in os.listdir(directory) if "-shm" not in name)
+    yield
+    disk.room = None
+
+
+def refused(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
+    disk.refuses = True
+    yield
+    disk.refuses = False
+
+
+def vanished(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
+    """Somebody moves the file away, and puts it back."""
+    (directory / FILE).rename(directory / "elsewhere")
+    yield
+    (directory / "elsewhere").rename(directory / FILE)
+
+
+FAULTS: Final[dict[str, Fault]] = {"full": full, "refused": refused, "vanished": vanished}
+
+
+class Round:
+    """One store, and one thing that goes wrong around it several times."""
+
+    def __init__(self, store: SqliteStore, random: Random) -> None:
+        self.store, self.random = store, random
+        self.acknowledged = 0
+        self.violations: list[str] = []
+
+    async def append(self, *, must: bool) -> None:
+        """One row, often a large one, for a full disk must be noticed. `must`: it has to be taken; else refused."""
+        value = self.random.randbytes(200_000).hex()
+        try:
+            await self.store.journal.append(ONE, row_of(self.acknowledged + 1, value))
+        except OperatorError as why:
+            if must:
+                self.violations.append(f"refused once all was well again: {why}")
+            elif not why.hint:
+                self.violations.append(f"no hint what to do: {why}")
+        except PointsmanError as why:
+            self.violations.append(f"not an error for the operator: {why!r}")
+        else:
+            self.acknowledged += 1
+            if not must:
+                self.violations.append("a row was acknowledged that had no place")
+
+    async def all_there(self, when: str) -> None:
+        rows = [row.seq for row in await rows_in(self.store.journal, ONE)]
+        if rows != list(range(1, self.acknowledged + 1)):
+            self.violations.append(f"{when}: {len(rows)} rows, {self.acknowledged} were acknowledged")
+
+
+async def one_round(name: str, seed: str, times: int) -> list[str]:
+    disk = RecordingDisk()
+    with tempfile.TemporaryDirectory() as directory, disk.registered(), patch.object(writer, "LOOK_AT_FILE_S", -1.0):
+        store = await open_sqlite(f"sqlite:///{directory}/{FILE}")
+        try:
+            around = Round(store, Random(seed))
+            for _ in range(times):
+                for _ in range(around.random.randint(1, ROWS_MAX)):
+                    await around.append(must=True)
+                with contextmanager(FAULTS[name])(disk, Path(directory)):
+                    for _ in range(2):
+                        await around.append(must=False)
+                    await around.all_there("while it was wrong")
+                await around.append(must=True)
+                await around.all_there("afterwards")
+            around.violations += await store.verify()
+            return [f"{name}: {line}" for line in around.violations]
+        finally:
+            await store.close()
+
+
+def examine(size: int, seed: int) -> Finding:
+    """`size` rounds of each fault."""
+    violations: list[str] = []
+    for name in FAULTS:
+        violations += asyncio.run(one_round(name, f"{seed}:{name}", size))
+    return Finding(f"{size} × {', '.join(FAULTS)}: {len(violations)} violations", tuple(violations))
