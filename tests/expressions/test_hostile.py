@@ -218,3 +218,9 @@ def test_any_sequence_of_words_compiles_or_is_refused_and_evaluates_or_fails(sou
         result = expression.evaluate(Environment(STATE))
         assert compile_expression(expression.canonical).evaluate(Environment(STATE)) == result
     assert compile_expression(expression.canonical).canonical == expression.canonical
+
+
+@pytest.mark.parametrize("source", ["sort(", "matches(text,", "sort(items, ", "a.b("])
+def test_a_call_that_breaks_off_is_refused(source: str) -> None:
+    with pytest.raises(ExpressionError):
+        compile_expression(source)

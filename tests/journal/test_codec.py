@@ -109,6 +109,7 @@ def test_a_value_within_an_event_is_named_by_its_field() -> None:
         b'{"kind":"ended"}',
         b"[",
         b"\xff\xfe",
+        b'[{"kind":"done","output":"\xb9"}]',
         b"",
     ],
 )
@@ -134,6 +135,12 @@ def test_old_rows_are_lifted_step_by_step() -> None:
     assert codec.decode(b'[{"kind":"began"},{"kind":"done","output":7}]', 0) == (Began(), Ended(7))
     assert codec.decode(b'[{"kind":"done","output":7,"attempt":4}]', 1) == (Ended(7, attempt=4),)
     assert codec.decode(codec.encode((Ended(7),)), codec.shape) == (Ended(7),)
+
+
+@pytest.mark.parametrize("stored", [b"{", b'"\xb9"', b""])
+def test_a_value_that_is_damaged_is_told(stored: bytes) -> None:
+    with pytest.raises(StoreDamaged, match="cannot be read"):
+        decode_json(stored)
 
 
 def test_a_row_of_the_future_says_so() -> None:

@@ -80,8 +80,14 @@ async def odd() -> Any:
     return threading.Lock()
 
 
+@tool
+async def infinite() -> list[float | None]:
+    """Answers a number that JSON does not have."""
+    return [None, float("inf")]
+
+
 REGISTRY = ToolRegistry(
-    [web_search, when, endless, talkative, broken, times_out_inside, picky, odd, calculator], plugins=False
+    [web_search, when, endless, talkative, broken, times_out_inside, picky, odd, infinite, calculator], plugins=False
 )
 
 
@@ -143,6 +149,7 @@ async def test_a_tool_is_still_the_function_it_was() -> None:
         ("times_out_inside", {}, "tool-failed", True, "TimeoutError: upstream"),
         ("picky", {}, "quota-spent", False, "no more today"),
         ("odd", {}, "tool-failed", False, "not JSON"),
+        ("infinite", {}, "tool-failed", False, "not JSON"),
         ("calculator", {"expression": "1 +"}, "tool-arguments", False, ""),
         ("calculator", {"expression": "1 / 0"}, "tool-arguments", False, ""),
     ],

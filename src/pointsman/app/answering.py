@@ -10,6 +10,7 @@ The journal is the memory of answers: nothing of a closed gate is kept in the st
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple
 
 from pointsman.app.families import OpenGate, gates_of
@@ -18,7 +19,7 @@ from pointsman.engine.asking import GateClosedAlready, same_answer
 from pointsman.engine.instants import instant_text
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.steps import NoSuchStep, Step
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.ports import Row
@@ -151,6 +152,10 @@ async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClose
 
 async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[Past]:
     """The closed gates of that id or node, of an execution and then of its sub-workflows, oldest first."""
+    driver = runtime.drivers.get(execution)
+    if driver is not None:
+        with suppress(PointsmanError):  # A driver that is lost has no more rows on their way.
+            await driver.until(lambda: True)
     rows = [row async for row in runtime.journal.read(execution)]
     for past in pasts_of(rows):
         if name in (past.gate, past.node):

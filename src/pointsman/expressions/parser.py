@@ -266,8 +266,9 @@ class Parser:
         return Call(name.text, tuple(arguments), at, end, name.at)
 
     def argument(self) -> Tree | Lambda:
-        token, arrow = self.tokens[self.position : self.position + 2] if not self.sees(")") else (None, None)
-        if token and arrow and token.kind == "name" and arrow.kind == "sign" and arrow.text == "=>":
+        token = self.tokens[self.position]
+        arrow = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if token.kind == "name" and arrow.kind == "sign" and arrow.text == "=>":
             variable = self.variable()
             self.take()
             body = self.expression()

@@ -325,7 +325,12 @@ class Driver:
         self.ready = deque(command for command in self.ready if command.step != step)
 
     async def _rang(self, timer: str) -> None:
-        await self.deliver(TimerFired(timer=timer))
+        try:
+            await self.deliver(TimerFired(timer=timer))
+        except PointsmanError:
+            if self.failure is None:
+                raise
+            return  # Whoever waits for this driver is told why it is lost.
         self._wake()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
 
     # Waiting for it ------------------------------------------------------------------------------------------------
