@@ -108,7 +108,7 @@ class Ward:
         began, rows, effects = pointsman.clock.now(), await execution.rows(), len(self.happened)
         ended = execution.state.ended
         await asyncio.sleep(LATER_S)
-        later = [row for row in (await execution.rows())[len(rows) :]]
+        later = (await execution.rows())[len(rows) :]
         wrong: list[str] = []
         if not ended:
             wrong.append(f"it was {execution.status} when the cancellation was acknowledged")

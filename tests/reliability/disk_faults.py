@@ -1,4 +1,4 @@
-"""The disk is full, refuses to be written, or the file is gone, in the middle of work: told, survived, and nothing lost.
+"""The disk is full, refuses to be written, or the file is gone, in the middle of work: told, and nothing lost.
 
 Per round executions append until something goes wrong around them; while it is wrong every append must be refused with
 an error for the operator, and everything acknowledged must be readable; once it is right again the same store goes on.

@@ -1,4 +1,4 @@
-"""Bits that flip in the file of a store: whatever then reads differently must be told by `verify`, or refuse to be read."""
+"""Bits that flip in the file of a store: whatever then reads differently must be told by `verify`, or refused."""
 
 from __future__ import annotations
 

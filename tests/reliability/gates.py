@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import suppress
 from collections import Counter
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -20,6 +20,7 @@ from pointsman.errors import PointsmanError
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
+from tests.reliability.ticking import ticking
 
 PEOPLE: Final = 20
 TIMEOUT_S: Final = 60
@@ -108,7 +109,7 @@ async def race(count: int, seed: int) -> tuple[list[str], Counter[str]]:
     violations, told = list[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         store, clock = f"sqlite:///{name}/store.db", VirtualClock()
-        async with Pointsman(store, clock=clock) as here, Pointsman(store, clock=clock) as there:
+        async with Pointsman(store, clock=clock) as here, Pointsman(store, clock=clock) as there, ticking():
             for number in range(count):
                 one = Race(number, seed)
                 violations += await one.run(here, there)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.reliability import killing, power_cut, simulation
+from tests.reliability import (
+    cancelling,
+    disk_faults,
+    flipped_bits,
+    fuzzing,
+    gates,
+    killing,
+    long_loop,
+    odd_values,
+    power_cut,
+    simulation,
+    takeover,
+)
 from tests.reliability.findings import OpenRow, Row
 
 ROWS: Final = (
@@ -33,6 +45,70 @@ ROWS: Final = (
         {"pr": 100, "long": 1_000},
         "cuts",
         power_cut.examine,
+    ),
+    Row(
+        "takeover",
+        "an owner that was thought dead goes on beside the new one",
+        "0 rows by the old owner after the new one's first; no step twice",
+        {"pr": 20, "long": 100},
+        "takeovers",
+        takeover.examine,
+    ),
+    Row(
+        "disk",
+        "the disk is full, refuses to be written, the file is gone: in the middle of work",
+        "an error for the operator, reads go on, 0 lost, recovers without restart",
+        {"pr": 3, "long": 50},
+        "rounds",
+        disk_faults.examine,
+    ),
+    Row(
+        "bits",
+        "flipped bits in the store",
+        "whatever reads differently is told by `verify`, or refused",
+        {"pr": 40, "long": 300},
+        "flips",
+        flipped_bits.examine,
+    ),
+    Row(
+        "gates",
+        "20 people answer one gate at once, some from another process; clocks and cancellations race them",
+        "exactly one wins, all others are told `gate-closed`",
+        {"pr": 100, "long": 1_000},
+        "gates",
+        gates.examine,
+    ),
+    Row(
+        "cancel",
+        "cancelled behind every row of chains, fan-outs, agents, gates, timers, retries",
+        "over when it is acknowledged; nothing afterwards in an hour of virtual time",
+        {"pr": 1, "long": 1},
+        "run",
+        cancelling.examine,
+    ),
+    Row(
+        "values",
+        "64 levels, NaN, 30-digit integers, lone surrogates, megabytes: out of a tool, through the store, and back",
+        "exact, or refused by name",
+        {"pr": 1, "long": 1},
+        "run",
+        odd_values.examine,
+    ),
+    Row(
+        "loop",
+        "a very long loop, then the resume of its execution, in processes of their own",
+        "bounded memory; no recursion; no recorded step again",
+        {"pr": 10_000, "long": 100_000},
+        "rounds",
+        long_loop.examine,
+    ),
+    Row(
+        "fuzz",
+        "broken documents and formulas",
+        "typed problems with places only; no crash; nothing hangs",
+        {"pr": 20_000, "long": 1_000_000},
+        "inputs",
+        fuzzing.examine,
     ),
 )
 

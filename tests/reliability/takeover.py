@@ -21,6 +21,7 @@ from pointsman.tools.tool import Tool
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in
+from tests.reliability.ticking import ticking
 from tests.reliability.workload import FAN, INPUT
 
 EFFECT_S: Final = 1.0
@@ -41,8 +42,9 @@ SHAPES: Final[tuple[JsonObject, ...]] = (
 class Owner:
     """One installation. What it does is marked with its name; it can be made to stand still."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, random: Random) -> None:
         self.name = name
+        self.random = random
         self.awake = asyncio.Event()
         self.awake.set()
 
@@ -51,7 +53,7 @@ class Owner:
         @tool
         async def charge(what: str) -> str:
             """Charge somebody."""
-            await asyncio.sleep(EFFECT_S)
+            await asyncio.sleep(EFFECT_S * self.random.uniform(0.5, 2))
             await self.awake.wait()
             return f"{self.name}: {what}"
 
@@ -71,12 +73,13 @@ async def finished(owner: Pointsman, execution: str) -> str:
 async def take_over(number: int, seed: int) -> list[str]:
     """One takeover; what must not be."""
     random = Random(f"{seed}:{number}")
-    old, new, clock = Owner("old"), Owner("new"), VirtualClock()
+    old, new, clock = Owner("old", random), Owner("new", random), VirtualClock()
     with tempfile.TemporaryDirectory() as name:
         store = f"sqlite:///{name}/store.db"
         async with (
             Pointsman(store, tools=old.tools, model="scripted", clock=clock) as before,
             Pointsman(store, tools=new.tools, model="scripted", clock=clock) as after,
+            ticking(),
         ):
             execution = await before.start(Workflow.of(SHAPES[number % 2]), INPUT)
             await asyncio.sleep(random.uniform(0, EFFECT_S * 3))

@@ -7,15 +7,36 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.app.executions import Execution
 from pointsman.engine import decide
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.journal.sqlite import connection, writer
+from pointsman.engine.steps import Step
+from pointsman.journal.records import Summary
+from pointsman.journal.sqlite import SqliteStore, connection, writer
+from pointsman.journal.sqlite.rows import SqliteJournal
+from pointsman.journal.store import Ledger
+from pointsman.ports import Row
+from pointsman.runtime.commits import Commits
+from pointsman.runtime.driver import Driver
 from pointsman.testing import simulation as world
-from tests.reliability import power_cut, simulation
+from pointsman.tools import registry
+from pointsman.values import ExecutionId
+from tests.reliability import (
+    cancelling,
+    disk_faults,
+    flipped_bits,
+    fuzzing,
+    gates,
+    long_loop,
+    odd_values,
+    power_cut,
+    simulation,
+    takeover,
+)
 from tests.reliability.killing import Siege
 from tests.reliability.workload import EFFECT_S
 
@@ -25,6 +46,22 @@ AMID_THE_AGENT = 6
 
 def nothing_outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     return []
+
+
+async def nothing(*_: object, **__: object) -> None:
+    """Acknowledge, and do nothing."""
+
+
+async def nothing_found(_: SqliteStore) -> list[str]:
+    return []
+
+
+def nothing_named(*_: object, **__: object) -> None:
+    return None
+
+
+def nothing_stopped(self: Driver, step: Step) -> None:
+    """Let it run."""
 
 
 def any_attempt(desk: Desk, report: WorkDone) -> StepState | None:
@@ -65,3 +102,50 @@ async def test_kills_show_what_is_lost_and_what_is_repeated(defect: str, noticed
     await siege.look()
     await siege.end()
     assert any(noticed in line for line in siege.violations), siege.violations
+
+
+def test_a_takeover_shows_rows_that_do_not_wait_for_the_one_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(self: Commits, ledger: Ledger, row: Row, summary: Summary | None) -> None:
+        await ledger.append(ExecutionId(vars(self)["_execution"]), row, summary=summary)
+
+    monkeypatch.setattr(Commits, "now", at_once)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - a journal of two minds may break anything
+        assert takeover.examine(6, 1).holds
+
+
+def test_a_full_disk_shows_rows_that_are_acknowledged_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteJournal, "append", nothing)
+    assert not disk_faults.examine(1, 1).holds
+
+
+def test_flipped_bits_show_a_verification_that_looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteStore, "verify", nothing_found)
+    assert not flipped_bits.examine(60, 1).holds
+
+
+def test_gates_show_answers_that_are_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Execution, "answer", nothing)
+    assert any("told that their answer counts" in line for line in gates.examine(2, 1).violations)
+
+
+def test_cancellations_show_work_that_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Driver, "_stop", nothing_stopped)
+    assert any("effects afterwards" in line for line in cancelling.examine(1, 1).violations)
+
+
+def test_odd_values_show_what_is_changed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry.json, "dumps", nothing_named)
+    assert not odd_values.examine(1, 1).holds
+
+
+def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(source: str, state: object) -> None:
+        raise KeyError(source)
+
+    monkeypatch.setattr(fuzzing, "value", crash)
+    assert not fuzzing.examine(20, 1).holds
+
+
+def test_a_loop_shows_what_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_loop, "GROWTH_MB_MAX", -1_000)
+    assert any("memory grew" in line for line in long_loop.examine(100, 1).violations)

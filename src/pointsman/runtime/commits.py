@@ -4,6 +4,10 @@
     async   row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk after 100 ms or 64 rows, whichever is first
     exit    row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk when nothing works any more
 
+One write of an execution is under way at a time; what is decided meanwhile goes together with the next. A row that is
+refused (another driver was faster) takes all behind it with it: they were decided on what never came to be, and the
+number of one of them might fit by chance.
+
 `now` is for rows that somebody was promised, that others are told of, or behind which nothing works: they wait until
 they are durable, and everything before them with them. What was not durable is repeated after a crash.
 """
@@ -56,15 +60,16 @@ class Commits:
             self._add(row, summary)
             await self.flush(ledger)
             return
-        try:
-            await ledger.append(self._execution, row, summary=summary)
-        except BaseException as why:
-            self._failure = why
-            self._lost(why)
-            raise
-        finally:
-            self.behind -= 1
-        self._committed(row)
+        async with self._writing:
+            try:
+                await ledger.append(self._execution, row, summary=summary)
+            except BaseException as why:
+                self._failure = why
+                self._lost(why)
+                raise
+            finally:
+                self.behind -= 1
+            self._committed(row)
 
     async def later(
         self,
@@ -88,7 +93,9 @@ class Commits:
         """Returns when everything is durable that was decided before. Raises what keeps it from being so."""
         async with self._writing:
             rows, summary = self._take()
-            if rows:  # Who waits may be cancelled; what is decided is written all the same.
+            if self._failure is not None:
+                self.behind -= len(rows)
+            elif rows:  # Who waits may be cancelled; what is decided is written all the same.
                 await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary)))
             if self._failure is not None:
                 raise self._failure

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
-from pointsman.journal.packing import unpack
+from pointsman.journal.faults import StoreDamaged
+from pointsman.journal.packing import VERIFY, unpack
 from pointsman.journal.records import Summary
 from pointsman.journal.sqlite.blobs import read_content
 from pointsman.journal.sqlite.reader import Reader
@@ -68,6 +69,8 @@ class SqliteJournal:
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._read(partial(read_page, execution=execution, after=after)):
             for stored in page:
+                if stored.seq != after + 1:
+                    raise StoreDamaged(f"execution {execution!r}: row {after + 1} is missing", hint=VERIFY)
                 after = stored.seq
                 yield Row(stored.seq, stored.at, self._codec.decode(stored.plain, stored.shape))
 
