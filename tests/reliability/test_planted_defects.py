@@ -23,8 +23,10 @@ from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
 from pointsman.testing import simulation as world
-from pointsman.tools import registry
-from pointsman.values import ExecutionId
+from pointsman.testing.clock import run_virtually
+from pointsman.tools.functions import FunctionTool
+from pointsman.tools.tool import ToolContext
+from pointsman.values import ExecutionId, Json, JsonObject
 from tests.reliability import (
     cancelling,
     disk_faults,
@@ -54,10 +56,6 @@ async def nothing(*_: object, **__: object) -> None:
 
 async def nothing_found(_: SqliteStore) -> list[str]:
     return []
-
-
-def nothing_named(*_: object, **__: object) -> None:
-    return None
 
 
 def nothing_stopped(self: Driver, step: Step) -> None:
@@ -108,9 +106,14 @@ def test_a_takeover_shows_rows_that_do_not_wait_for_the_one_before_them(monkeypa
     async def at_once(self: Commits, ledger: Ledger, row: Row, summary: Summary | None) -> None:
         await ledger.append(ExecutionId(vars(self)["_execution"]), row, summary=summary)
 
+    def breaks(number: int) -> bool:
+        try:
+            return bool(run_virtually(takeover.take_over(number, 1)))
+        except Exception:
+            return True  # A journal of two minds cannot even be folded.
+
     monkeypatch.setattr(Commits, "now", at_once)
-    with pytest.raises(Exception):  # noqa: B017, PT011 - a journal of two minds may break anything
-        assert takeover.examine(6, 1).holds
+    assert any(breaks(number) for number in range(0, 100, 2))
 
 
 def test_a_full_disk_shows_rows_that_are_acknowledged_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +137,14 @@ def test_cancellations_show_work_that_is_not_stopped(monkeypatch: pytest.MonkeyP
 
 
 def test_odd_values_show_what_is_changed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry.json, "dumps", nothing_named)
-    assert not odd_values.examine(1, 1).holds
+    real = FunctionTool[[], object].run
+
+    async def as_doubles(self: FunctionTool[[], object], arguments: JsonObject, context: ToolContext) -> Json:
+        result = await real(self, arguments, context)
+        return float(result) if isinstance(result, int) else result
+
+    monkeypatch.setattr(FunctionTool, "run", as_doubles)
+    assert any("30-digit" in line for line in odd_values.examine(1, 1).violations)
 
 
 def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
