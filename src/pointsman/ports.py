@@ -10,7 +10,7 @@ from msgspec import Struct
 from pointsman.engine.commands import Execute
 from pointsman.engine.events import Event
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
@@ -80,7 +80,7 @@ class Run(Protocol):
 class Executor(Protocol):
     """Performs one attempt of one kind of work. May be called twice for the same attempt."""
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
         """Do it and report. Return failures; raise only on bugs and cancellation."""
         ...
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
@@ -100,7 +100,9 @@ class Stage:
         self.memory = Notes()
         self.executors = Executors(models=self.models, tools=self.tools, memory=self.memory, plugins=False)
 
-    async def perform(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone | WorkFailed:
+    async def perform(
+        self, command: Execute, spec: WorkSpec, run: Run | None = None
+    ) -> WorkDone | WorkFailed | ApprovalAsked:
         return await self.executors.executor_for(command).execute(command, spec, run or StagedRun())
 
     async def done(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone:

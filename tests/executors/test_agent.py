@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.engine.reports import WorkFailed
+from pointsman.engine.reports import ApprovalAsked, WorkFailed
 from pointsman.ports import ModelRequest
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
@@ -269,14 +269,16 @@ async def test_calls_of_client_tools_are_handed_out_with_the_conversation() -> N
         assert [one["name"] for one in cast("list[JsonObject]", message["toolCalls"])] == ["pick_file"]
 
 
-async def test_a_tool_that_needs_approval_is_not_run_inside_a_step() -> None:
+async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() -> None:
     @tool(requires_approval=True)
     async def pay() -> None:
         """Pay."""
         raise AssertionError("nobody approved")
 
-    stage = Stage("rules: [{call: 1, toolCalls: [{name: pay}]}, {contains: approval, text: asked}]", pay)
-    assert (await stage.done(execute(prompt="x"), agent(tools=["pay"]))).result == "asked"
+    stage = Stage("rules: [{call: 1, toolCalls: [{name: pay}]}, {text: asked}]", pay)
+    report = await stage.perform(execute(prompt="x"), agent(tools=["pay"]))
+    assert isinstance(report, ApprovalAsked)
+    assert [(call.name, call.number) for call in report.calls] == [("pay", 2)]
 
 
 @pytest.mark.parametrize(("most", "asked"), [(None, 10), (3, 3)])

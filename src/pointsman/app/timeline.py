@@ -89,6 +89,9 @@ class Timeline:
         at = row.at
         self.begin, self.end = self.begin or at, max(self.end, at)
         match event:
+            case wait_events.GateOpened(step=step, about="calls"):
+                self._end(step, at, "done")
+                self._begin(step, "gate", at)
             case wait_events.GateOpened(step=step):
                 self._turn(step, "gate")
             case wait_events.ChildAsked(step=step):

@@ -100,6 +100,9 @@ def answered(desk: Desk, report: GateAnswered) -> None:
         close(desk, at, report)
         return
     vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
+    known = gate.votes.get(report.by)
+    if known is not None and replace(known, key="") == replace(vote, key=""):
+        return  # said before
     desk.emit(
         GateVoted(
             step=at.step,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.agent_settings import agent_settings
+from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import Ledger, World
@@ -24,7 +25,7 @@ class AgentExecutor:
         self._world = world
         self._decision = DecisionExecutor(world)
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
         """One attempt: as many questions and tool calls as it takes, within bounds."""
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)
@@ -32,5 +33,7 @@ class AgentExecutor:
         try:
             loop = AgentLoop(command, spec, run, settings=agent_settings(spec), tools=self._world.tools, ledger=ledger)
             return await loop.perform()
+        except CallsNeedApproval as why:
+            return why.report(command)
         except PointsmanError as why:
             return work_failed(command, failure_of(why), ledger.usage)

@@ -68,7 +68,7 @@ class AgentLoop:
         self._kept = Kept(transcript=messages_of(command, self._name))
 
     async def perform(self) -> WorkDone:
-        """Raises `WorkRefused`, `ModelFailed`."""
+        """Raises `WorkRefused`, `ModelFailed`, `CallsNeedApproval`."""
         rounds = 0
         while True:
             reply = await self._ledger.ask(self._request(), on_text=self._hear)
@@ -170,9 +170,6 @@ class AgentLoop:
             known = ", ".join(self._allowed) or "none"
             message = f"the tool {call.name!r} is not among yours"
             return Failure(code="tool-not-allowed", message=message, hint=f"Your tools: {known}.")
-        if tool.requires_approval and not self._spec.leaves_calls:
-            message = f"the tool {call.name!r} needs the approval of a person first"
-            return Failure(code="tool-needs-approval", message=message)
         return None
 
     def _tell(self, call: ToolCall, outcome: Outcome) -> None:

@@ -19,6 +19,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
+from pointsman.executors.approvals import Approvals
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
 from pointsman.tools.failures import ToolFailed
@@ -56,6 +57,7 @@ class Ledger:
         self._run = run
         limit = spec.settings.get("callTimeout")
         self._call_s = limit if isinstance(limit, int | float) else None
+        self._approvals = Approvals(command, world.tools)
         self._number = 0
         self._asked = 0
         self.usage = Usage()
@@ -73,8 +75,12 @@ class Ledger:
         return reply
 
     async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
-        """Call tools, one after another or `at_once`; outcomes come in the order of the calls. Raises nothing."""
+        """Call tools, one after another or `at_once`; outcomes come in the order of the calls.
+
+        Raises `CallsNeedApproval` before any of them is made, where people must agree to some first.
+        """
         numbered = [(self._next(), call) for call in calls]
+        self._approvals.must_cover(numbered)
         self.usage = added(self.usage, Usage(tool_calls=len(numbered)))
         if not at_once:
             return [await self._call(number, call) for number, call in numbered]
@@ -93,7 +99,11 @@ class Ledger:
         recorded = self._run.effects.recorded(number)
         if recorded is not None:
             return msgspec.convert(recorded, Outcome)
-        outcome = await self._bounded_call(number, call)
+        decided = self._approvals.decided(number, call)
+        if isinstance(decided, Failure):
+            outcome = Outcome(failure=decided)
+        else:
+            outcome = await self._bounded_call(number, decided)
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome))
         return outcome
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.ledger import Ledger, Outcome, World
 from pointsman.models.transcript import read_call, text_of, tool_message
 from pointsman.ports import Run
@@ -22,12 +23,15 @@ class PendingCallsExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
         listed = command.input.get("calls")
         calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
         caller = text_of(command.input.get("caller")) or spec.name or spec.node
         ledger = Ledger(self._world, command, spec, run)
-        outcomes = await ledger.call(calls)
+        try:
+            outcomes = await ledger.call(calls)
+        except CallsNeedApproval as why:
+            return why.report(command)
         pairs = list(zip(calls, outcomes, strict=True))
         return WorkDone(
             step=command.step,

@@ -22,7 +22,16 @@ from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Work
-from pointsman.engine.reports import Delivered, MoveRequested, Report, Start, TimerFired, WorkDone, WorkFailed
+from pointsman.engine.reports import (
+    ApprovalAsked,
+    Delivered,
+    MoveRequested,
+    Report,
+    Start,
+    TimerFired,
+    WorkDone,
+    WorkFailed,
+)
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import EngineBug, PointsmanError
@@ -265,7 +274,9 @@ class Driver:
             self.timers.stop()
             self._wake()
 
-    async def _attempt(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkDone | WorkFailed | None:
+    async def _attempt(
+        self, command: Execute, task: asyncio.Task[Any] | None
+    ) -> WorkDone | WorkFailed | ApprovalAsked | None:
         """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
         step = command.step
         does = self.plan.nodes[step.node].does
@@ -281,7 +292,7 @@ class Driver:
                 if known is not None:
                     return known
                 self.places[step] = place
-            if self.recovered:
+            if self.recovered or command.verdicts:
                 await attempt.remember()
             self.in_a_row += 1
             if self.in_a_row % IN_A_ROW_MAX == 0:
@@ -297,7 +308,7 @@ class Driver:
             if command.timeout_s is not None:
                 self.deadlines.drop(step)
 
-    async def _remember(self, report: WorkDone | WorkFailed, decided: Sequence[Event]) -> None:
+    async def _remember(self, report: WorkDone | WorkFailed | ApprovalAsked, decided: Sequence[Event]) -> None:
         """Keep the result for equal steps, where the node asks for it."""
         place = self.places.pop(report.step, None)
         if place is not None and type(report) is WorkDone:

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
+from pointsman.engine.calls import ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.values import Json, JsonObject
 
 INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}
@@ -42,9 +43,12 @@ def random_workflow(seed: int, size: int = 12, *, unruly: bool = False, undone: 
     return _Drawing(seed, size, unruly=unruly, undone=undone).document()
 
 
-def perform(command: Execute) -> WorkDone | WorkFailed:
+def perform(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
     """The work of random workflows: the same answer to the same step in every schedule."""
     step, attempt = command.step, command.attempt
+    if step.node.startswith("danger") and not command.verdicts:
+        call = ProposedCall(number=1, name="look_up", arguments={})
+        return ApprovalAsked(step=step, attempt=attempt, calls=(call,))
     if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))
     return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if step.visit % 2 else "right")
@@ -126,12 +130,14 @@ class _Drawing:
     # Simple blocks -------------------------------------------------------------------------------------------------
 
     def work(self, depth: int) -> Block:
-        kinds = ["tool", "tool", "slow", "bad"] if self.unruly else ["tool", "tool", "slow"]
+        kinds = ["tool", "tool", "slow", "danger", "bad"] if self.unruly else ["tool", "tool", "slow", "danger"]
         more: JsonObject = {}
         if self.random.random() < 0.3:
             more["skipWhen"] = "input.n % 2 == 0"
         if self.random.random() < 0.7:
             more["outputs"] = {"log": "result"}
+        if self.random.random() < 0.15:
+            more["requiresApproval"] = True
         execution: JsonObject = {"retries": 1, **({"delay": "1s"} if self.random.random() < 0.2 else {})}
         name = self.node(self.random.choice(kinds), "tool", {"tool": "look_up"}, execution=execution, **more)
         return Block(name, (name,))
@@ -141,7 +147,10 @@ class _Drawing:
         return Block(name, (name,))
 
     def gate(self, depth: int) -> Block:
-        name = self.node("ask", "human", {"options": [{"value": "yes"}, {"value": "no"}]})
+        config: JsonObject = {"options": [{"value": "yes"}, {"value": "no"}]}
+        if self.random.random() < 0.4:
+            config["approvers"] = {"quorum": 2}
+        name = self.node("ask", "human", config)
         block = self.block(depth)
         self.edge(name, block.first, {"type": "label", "label": "yes"})
         if self.random.random() < 0.5:

@@ -38,6 +38,7 @@ from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Wait
 from pointsman.engine.reports import (
+    ApprovalAsked,
     ChildEnded,
     Delivered,
     EventReceived,
@@ -68,13 +69,13 @@ CHECKED_EACH: Final = 4
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
 
-ANSWERS: Final = (WorkDone, WorkFailed, ChildEnded, GateAnswered, TimerFired, Delivered)
+ANSWERS: Final = (WorkDone, WorkFailed, ApprovalAsked, ChildEnded, GateAnswered, TimerFired, Delivered)
 """Reports that come again when what they answer is asked again."""
 
 AGAIN: Final = (EventReceived, ResumeRequested, RetryRequested)
 """Reports that mean something each time they are told."""
 
-Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed"]
+Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ApprovalAsked"]
 Answer: TypeAlias = Callable[[Step, Gate], "GateAnswered | None"]
 Child: TypeAlias = Callable[[StartChild], ChildEnded]
 
@@ -143,8 +144,8 @@ def echo(command: Execute) -> WorkDone:
 
 
 def first_option(step: Step, gate: Gate) -> GateAnswered:
-    """A person who always takes the first option."""
-    return GateAnswered(step=step, action=str(gate.options[0]["value"]))
+    """People who always take the first option, one after the other."""
+    return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=f"person{len(gate.votes) + 1}")
 
 
 def mirror(command: StartChild) -> ChildEnded:
@@ -290,10 +291,7 @@ class Simulation:
         at = self.state.steps.get(step)
         if at is None or at.gate is None:
             return None
-        answer = self.answer(step, at.gate)
-        if answer is not None:
-            del self.asked.gates[step]
-        return answer
+        return self.answer(step, at.gate)
 
     def _early(self) -> Report | None:
         """An event that is sent to this execution before, or while, steps wait for it."""
@@ -357,7 +355,8 @@ class Simulation:
         owed = Asked()
         for command in outstanding(self.plan, self.state):
             owed.take(command)
-        self.asked.gates = {step: None for step in self.asked.gates if step in self.state.steps}  # nobody tells people
+        open_ = {at.step for at in self.state.steps.values() if at.gate is not None}
+        self.asked.gates = {step: None for step in self.asked.gates if step in open_}  # nobody tells people
         stopped = self.state.ended or self.state.status == "interrupted"
         if owed.orders != self.asked.orders or (owed != self.asked and not stopped):
             raise LawBroken(f"outstanding is {owed}, asked and not answered is {self.asked}")
