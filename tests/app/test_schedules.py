@@ -85,6 +85,49 @@ async def test_a_start_that_a_crash_hid_is_not_counted_as_missed(
         assert await count(app) == 1
 
 
+async def test_a_start_that_a_crash_hid_is_found_whatever_was_started_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(asking())
+        await app.schedule("ask", every=60)
+        clock.move(61)
+
+        async def crash(*_: object, **__: object) -> int:
+            raise OSError("the power is gone")
+
+        monkeypatch.setattr(app.triggers.schedules, "put", crash)
+        with pytest.raises(OSError, match="power"):
+            await app.triggers.scheduler.fire(clock.now())
+    async with opened(tmp_path, clock) as app:
+        await app.triggers.scheduler.run_now("ask")
+        assert told(await app.triggers.scheduler.fire(clock.now())) == [("started", 1)]
+        assert await count(app) == 2
+        clock.move(60)
+        assert told(await app.triggers.scheduler.fire(clock.now())) == [("skipped", 1)]
+
+
+async def test_a_start_that_a_crash_hid_and_that_is_over_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting())
+        await app.schedule("report", every=30)
+        clock.move(31)
+        with monkeypatch.context() as broken:
+
+            async def crash(*_: object, **__: object) -> int:
+                raise OSError("the power is gone")
+
+            broken.setattr(app.triggers.schedules, "put", crash)
+            with pytest.raises(OSError, match="power"):
+                await app.triggers.scheduler.fire(clock.now())
+        clock.move(30)
+        assert told(await app.triggers.scheduler.fire(clock.now())) == [("started", 1), ("started", 1)]
+
+
 async def test_two_processes_that_fire_at_once_start_once(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:

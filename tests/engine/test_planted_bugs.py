@@ -21,7 +21,9 @@ from pointsman.engine import (
     looping,
     outputs,
     scopes,
+    telling,
     tokens,
+    waiting,
 )
 from pointsman.engine.commands import Command, SetTimer
 from pointsman.engine.data import Data
@@ -30,13 +32,23 @@ from pointsman.engine.events import BranchSettled, ScopesClosed
 from pointsman.engine.failures import Failure
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import GatheredResult, Plan, Reducer
-from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
 from pointsman.engine.steps import Thread
 from pointsman.engine.trails import Trail
+from pointsman.engine.waiting import Taker
 from pointsman.testing import simulation
 from pointsman.values import Json, JsonObject
-from tests.engine import test_data, test_failures, test_joining, test_lifetime, test_limits, test_loops, test_parallel
+from tests.engine import (
+    test_data,
+    test_events,
+    test_failures,
+    test_joining,
+    test_lifetime,
+    test_limits,
+    test_loops,
+    test_parallel,
+)
 from tests.engine.laws import hunt
 
 HUNTED = range(40)
@@ -82,6 +94,7 @@ def sees_only_the_state(desk: Desk, scope: ScopeState) -> bool:
 
 
 real_proceed = compensating.proceed
+real_receive = waiting.receive
 real_results = joining.results
 real_add = Trail.add
 real_close = scopes.close
@@ -137,7 +150,29 @@ def says_nothing(compensation: object, failure: Failure, left_undone: object) ->
     return failure
 
 
+def hears_everything(state: ExecutionState, report: EventReceived) -> bool:
+    return not state.ended
+
+
+def keeps_nothing(desk: Desk, report: EventReceived) -> None:
+    real_receive(desk, replace(report, keeps=False))
+
+
+def takes_whatever_was_kept(desk: Desk, at: StepState, data: Json) -> Taker:
+    return Taker(at)
+
+
 BUGS: dict[str, Bug] = {
+    "an event that comes again is another event": Bug(telling, "is_news", hears_everything),
+    "an event that comes too early is lost": Bug(
+        waiting, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_kept_for_it
+    ),
+    "a wait takes events that do not match": Bug(
+        waiting,
+        "_taker",
+        takes_whatever_was_kept,
+        test_events.test_a_kept_event_that_does_not_match_stays_for_another_wait,
+    ),
     "what was done is undone in another order": Bug(compensating, "proceed", first_done_first),
     "nobody says what could not be undone": Bug(compensating, "_told", says_nothing),
     "a node never waits": Bug(Desk, "alone", always),

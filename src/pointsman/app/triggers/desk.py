@@ -15,7 +15,7 @@ from pointsman.app.triggers.saved import (
     put_schedules,
 )
 from pointsman.app.triggers.schedules import Schedules
-from pointsman.app.triggers.starts import Starts
+from pointsman.app.triggers.starts import CausedStarts
 from pointsman.app.triggers.webhooks import Webhooks
 from pointsman.definition.workflow import Workflow
 
@@ -28,7 +28,7 @@ class Triggers:
 
     def __init__(self, app: Pointsman) -> None:
         self._app = app
-        self.starts = Starts(app)
+        self.starts = CausedStarts(app)
         self.schedules = Schedules(app)
         self.scheduler = Scheduler(app, self.schedules, self.starts)
         self.events = Events(app, self.starts)

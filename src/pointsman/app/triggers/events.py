@@ -20,7 +20,7 @@ import msgspec
 
 from pointsman.app.inputs import check_event
 from pointsman.app.triggers.declared import EVENT, Declared, read_declared
-from pointsman.app.triggers.starts import Starts
+from pointsman.app.triggers.starts import CausedStarts
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -60,7 +60,7 @@ class Published(NamedTuple):
 class Events:
     """Publishes events."""
 
-    def __init__(self, app: Pointsman, starts: Starts) -> None:
+    def __init__(self, app: Pointsman, starts: CausedStarts) -> None:
         self._app = app
         self._starts = starts
 

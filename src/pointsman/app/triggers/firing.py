@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pointsman.app.triggers.calendar import due_after
 from pointsman.app.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules
-from pointsman.app.triggers.starts import Starts, id_for
+from pointsman.app.triggers.starts import CausedStarts, id_for
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError
@@ -41,9 +41,9 @@ CAUSE: Final = "schedule"
 
 
 class Scheduler:
-    """Starts what is due. Several may run at once, in several processes."""
+    """CausedStarts what is due. Several may run at once, in several processes."""
 
-    def __init__(self, app: Pointsman, schedules: Schedules, starts: Starts) -> None:
+    def __init__(self, app: Pointsman, schedules: Schedules, starts: CausedStarts) -> None:
         self._app = app
         self._schedules = schedules
         self._starts = starts
@@ -78,7 +78,7 @@ class Scheduler:
         """Its outcomes up to `now`. Who loses the race to note them looks again: what was started is found."""
         id, schedule, version = kept
         while schedule.active:
-            look = Look(id, schedule, now, await self._still_open(schedule))
+            look = Look(id, schedule, now, await self._still_open(schedule.open))
             told, dues = await self._sorted(look)
             for due in (*schedule.queued, *dues):
                 fired = await self._take(look, due)
@@ -137,12 +137,12 @@ class Scheduler:
                 case "allow":
                     pass
         fired = await self._start(look.id, look.schedule, due, look.now)
-        look.open = _opened(look.open, fired)
+        look.open = await self._still_open(_opened(look.open, fired))
         return fired
 
-    async def _still_open(self, schedule: Schedule) -> tuple[str, ...]:
-        """Of the executions it started, those that are not over. A failed one is over, though it can be retried."""
-        found = [await self._app.store.executions.find(ExecutionId(one)) for one in schedule.open]
+    async def _still_open(self, executions: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that are not over. A failed one is over, though it can be retried."""
+        found = [await self._app.store.executions.find(ExecutionId(one)) for one in executions]
         return tuple(one.execution for one in found if one is not None and one.status not in ENDED)
 
     async def _stop(self, look: Look) -> None:

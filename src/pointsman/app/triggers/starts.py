@@ -32,8 +32,8 @@ def id_for(*cause: str) -> ExecutionId:
     )
 
 
-class Starts:
-    """Starts executions by their causes, each once, whoever else tries."""
+class CausedStarts:
+    """CausedStarts executions by their causes, each once, whoever else tries."""
 
     def __init__(self, app: Pointsman) -> None:
         self._app = app
