@@ -19,6 +19,7 @@ from pointsman.journal.faults import (
     StoreMissing,
     StoreReadOnly,
 )
+from pointsman.journal.sqlite.seals import bring_seal
 
 READ_WAIT_MS: Final = 5000
 """How long reading waits for another process that repairs or folds the log."""
@@ -85,6 +86,7 @@ def connect(uri: str) -> sqlite3.Connection:
         uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
     )
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+    bring_seal(connection)
     return connection
 
 

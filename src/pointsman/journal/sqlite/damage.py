@@ -1,4 +1,4 @@
-"""Looking for damage: the file's pages, the chains of the rows, the contents of the blobs. Reads everything.
+"""Looking for damage: the file's pages, the chains of the rows, contents, seals. Reads everything.
 
 What a chain cannot tell is that rows were taken off its very end: compare with a backup for that.
 """
@@ -12,6 +12,7 @@ from pointsman.journal.chain import first_hash, row_hash
 from pointsman.journal.faults import StoreFailed
 from pointsman.journal.packing import Form, content_hash, needed
 from pointsman.journal.sqlite.blobs import read_content
+from pointsman.journal.sqlite.seals import find_broken_seals
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK
 from pointsman.values import ExecutionId
 
@@ -27,6 +28,8 @@ def find_damage(connection: sqlite3.Connection) -> list[str]:
     if strays:
         damage.append(f"{strays} rows belong to no execution")
     damage.extend(find_false_blobs(connection))
+    damage.extend(find_broken_seals(connection))
+    damage.extend(find_unused_needs(connection))
     return damage
 
 
@@ -44,6 +47,20 @@ def find_breaks(connection: sqlite3.Connection, no: int, execution: ExecutionId)
         elif row_hash(previous, seq, at, shape, form, data) != stored:
             yield f"execution {execution!r}: row {seq} is not what was written"
         previous, expected = stored, seq + 1
+
+
+def find_unused_needs(connection: sqlite3.Connection) -> Iterator[str]:
+    """Contents that a row needs and nobody is said to use would be deleted as unused."""
+    used: dict[int, set[bytes]] = {}
+    for no, digest in connection.execute("SELECT execution, hash FROM blob_uses"):
+        used.setdefault(no, set()).add(digest)
+    held = {digest for (digest,) in connection.execute("SELECT hash FROM blobs WHERE held_until > 9e98")}
+    packed = connection.execute(
+        "SELECT place, form, data FROM rows WHERE form IN (?, ?)", (int(Form.BLOB), int(Form.PIECES))
+    )
+    for place, form, data in packed:
+        if not set(needed(form, data) or ()) <= used.get(place >> SEQ_BITS, set()) | held:
+            yield f"row {place & SEQ_MASK} of execution number {place >> SEQ_BITS} needs contents it is not said to use"
 
 
 def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:

@@ -13,6 +13,7 @@ import sqlite3
 from typing import Final
 
 from pointsman.journal.faults import StoreDamaged, StoreForeign, StoreNewer
+from pointsman.journal.sqlite.seals import sealing
 
 APPLICATION_ID: Final = 0x504F494E
 """`POIN` in ASCII."""
@@ -176,6 +177,11 @@ SECOND: Final = (
     """,
     "CREATE INDEX gate_people_by_execution ON gate_people (execution)",
     "CREATE INDEX summaries_by_change ON summaries (updated)",
+    *sealing("effects"),
+    *sealing("messages"),
+    *sealing("memory"),
+    *sealing("entries"),
+    *sealing("workflows"),
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)
