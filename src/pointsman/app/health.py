@@ -1,24 +1,153 @@
-"""The health of an installation: what an operator should know before something breaks."""
+"""The health of an installation: what an operator should know before something breaks, and what contradicts itself."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec.structs import replace
+
 from pointsman.app.installation import Pointsman
+from pointsman.app.storage.deletion import PAGE, summaries
 from pointsman.errors import PointsmanError
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.runtime.parking import Parking
+from pointsman.values import JsonObject
+
+Severity = Literal["error", "warning", "note"]
+
+ROOM_BYTES_MIN: Final = 256 * 1024 * 1024
+"""Less room than this is soon none."""
+STUCK_S: Final = 3600.0
+"""An execution that runs and has written nothing for so long is likely to run nowhere."""
+OVERDUE_S: Final = 60.0
+LISTED_MAX: Final = 5
 
 
-async def warnings(app: Pointsman) -> list[str]:
-    """What an operator should know about this installation."""
-    found = [*app.store.warnings()]
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something an operator should know, and what to do about it."""
+
+    severity: Severity
+    code: str
+    message: str
+    hint: str = ""
+    mendable: bool = False
+    """`doctor --fix` can do what the hint says, without any risk."""
+
+    def to_json(self) -> JsonObject:
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "mendable": self.mendable,
+        }
+
+
+async def findings(app: Pointsman) -> list[Finding]:
+    """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
+    found = [Finding("warning", "store", text) for text in app.store.warnings()]
+    found += _room(app)
+    found += _model_and_tools(app)
+    found += [one async for one in _executions(app)]
+    unused = await app.store.removal.sweep(dry_run=True)
+    if unused.blobs:
+        message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
+        found.append(Finding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
+    order = ("error", "warning", "note")
+    return sorted(found, key=lambda one: order.index(one.severity))
+
+
+async def mend(app: Pointsman, found: list[Finding]) -> list[Finding]:
+    """Do what can be done without any risk; what was done."""
+    mended = [one for one in found if one.mendable]
+    if mended:
+        await app.store.removal.sweep()
+    return mended
+
+
+def _room(app: Pointsman) -> Iterator[Finding]:
+    if not app.settings.store_url.startswith("sqlite:"):
+        return
+    directory = path_of(app.settings.store_url).parent
+    free = shutil.disk_usage(Path(directory)).free
+    if free < ROOM_BYTES_MIN:
+        message = f"{directory} has {free // 1_000_000} MB left"
+        yield Finding("error", "little-room", message, "Make room: a full disk stops every execution.")
+
+
+def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
     if not app.settings.has_provider():
-        found.append("no model provider is configured: the scripted model answers every agent")
+        message = "no model provider is configured: the scripted model answers every agent"
+        yield Finding("warning", "no-provider", message, "Set a provider's key, for example OPENAI_API_KEY.")
+    elif not app.settings.model:
+        message = "no default model is set: an agent that names none cannot be asked"
+        yield Finding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
     for name in app.tools.names():
         try:
             app.tools.find(name)
         except PointsmanError as why:
-            found.append(f"tool {name!r}: {why}")
-    return found
+            yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
+
+
+async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
+    """Executions that should go on and do not."""
+    now = app.clock.now()
+    stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
+    open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
+    async for one in summaries(app, ExecutionQuery(statuses=open_, limit=PAGE)):
+        if one.parent is not None and await app.store.executions.find(one.parent) is None:
+            orphans.append(one)
+        elif one.wakes is not None and one.wakes < now - OVERDUE_S:
+            overdue.append(one)
+        elif one.status == "running" and one.wakes is None and one.updated < now - STUCK_S:
+            stuck.append(one)
+    resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
+    if overdue:
+        yield Finding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
+    if stuck:
+        yield Finding("warning", "stuck", f"{_named(stuck)}: nothing was written for an hour", resume)
+    if orphans:
+        hint = "`pointsman cancel EXECUTION`, then `pointsman delete EXECUTION`."
+        yield Finding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
+
+
+def _named(some: list[Summary]) -> str:
+    shown = ", ".join(one.execution for one in some[:LISTED_MAX])
+    return shown if len(some) <= LISTED_MAX else f"{shown} and {len(some) - LISTED_MAX} more"
 
 
 async def damage(app: Pointsman) -> list[str]:
     """Every contradiction in the store, one sentence each. Reads everything."""
-    return await app.store.verify()
+    found = await app.store.verify()
+    async for listed in summaries(app, ExecutionQuery(limit=PAGE)):
+        if (wrong := await _contradiction(app, listed)) is not None:
+            found.append(wrong)
+    return found
+
+
+async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
+    """Whether the list says of an execution what its journal says."""
+    try:
+        state = await app.runtime.load(listed.execution)
+    except PointsmanError as why:
+        return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
+    true = Parking(state).summary(listed.execution, state)
+    if state.undelivered or listed.wakes == state.at:
+        true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
+    if _as_listed(true) == _as_listed(listed):
+        return None
+    now = await app.store.executions.find(listed.execution)
+    if now is None or now != listed:
+        return None  # Somebody went on with it between the two reads.
+    return f"execution {listed.execution!r} is listed otherwise than its journal says"
+
+
+def _as_listed(summary: Summary) -> Summary:
+    """Without what changes with rows that do not change the list."""
+    return replace(summary, updated=summary.started, owner="", gates=None)

@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from pointsman.app.health import damage, warnings
+from pointsman.app.health import Finding, damage, findings, mend
 from pointsman.app.lists import list_models, list_tools
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
@@ -84,21 +84,30 @@ async def _damage(store: str | None) -> list[str]:
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Do what can be done without any risk: delete contents that nobody uses.")
 @json_option
 @store_option
-def doctor(*, as_json: bool, store: str | None) -> None:
-    """What an operator should know about this installation."""
-    url, found = go(_warnings(store))
+def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
+    """What an operator should know about this installation: its store, model, tools, and executions that do not go on.
+
+    Exit code 1 where something is an error. `pointsman verify` looks for damage, which takes longer.
+    """
+    url, found, mended = go(_findings(store, fix=fix))
     if as_json:
-        print_json({"store": url, "warnings": cast("list[Json]", found)})
-        return
-    click.echo(f"store: {shown(url)}")
-    for line in found:
-        click.echo(f"warning: {shown(line)}")
-    if not found:
-        click.echo("nothing to warn of")
+        told: list[Json] = [one.to_json() for one in found]
+        warned: list[Json] = [one.message for one in found if one.severity != "note"]
+        print_json({"store": url, "findings": told, "warnings": warned, "mended": [one.code for one in mended]})
+    else:
+        click.echo(f"store: {shown(url)}")
+        for one in found:
+            hint = f"\n  → {shown(one.hint)}" if one.hint else ""
+            click.echo(f"{one.severity}: {shown(one.message)}{' (mended)' if one in mended else hint}")
+        if not found:
+            click.echo("nothing to warn of")
+    return 1 if any(one.severity == "error" for one in found) else 0
 
 
-async def _warnings(store: str | None) -> tuple[str, list[str]]:
+async def _findings(store: str | None, *, fix: bool) -> tuple[str, list[Finding], list[Finding]]:
     async with installation(store) as app:
-        return app.settings.store_url, await warnings(app)
+        found = await findings(app)
+        return app.settings.store_url, found, await mend(app, found) if fix else []

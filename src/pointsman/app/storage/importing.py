@@ -38,7 +38,7 @@ from pointsman.journal.lifts import LIFTS
 from pointsman.journal.naming import blobs_named
 from pointsman.ports import Row
 from pointsman.runtime.local import child_id
-from pointsman.runtime.status import status_of, summary_of
+from pointsman.runtime.parking import Parking
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
     await asyncio.gather(*pending)
     for old in reversed(found.names):
         state, name = found.states[old], found.new[old]
-        summary = summary_of(name, state, status_of(state))
+        summary = Parking(state).summary(name, state)
         parent = found.new.get(state.parent or "")
         await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
 
