@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -28,6 +29,17 @@ PASSWORD: Final = "not-so-secret"
 """Of the user `guarded`, who must give it."""
 SETTINGS: Final = {"listen_addresses": "", "fsync": "on", "max_connections": "200", "shared_buffers": "64MB"}
 ACCESS: Final = "local all guarded scram-sha-256\nlocal all all trust\n"
+
+
+@dataclass
+class Found:
+    """What the environment said when the run began."""
+
+    folder: Path = Path()
+    configured: str = ""
+
+
+FOUND: Final = Found()
 
 
 def binaries() -> Path | None:
@@ -126,25 +138,25 @@ class Cluster:
 
 def announce() -> None:
     """Before the workers start: where their server will be, if anyone needs one."""
-    if CONFIGURED not in os.environ and CLUSTER not in os.environ:
+    if CLUSTER not in os.environ:
         os.environ[CLUSTER] = tempfile.mkdtemp(prefix="pointsman-pg-")
+    # Tests change the environment.
+    FOUND.folder, FOUND.configured = Path(os.environ[CLUSTER]), os.environ.get(CONFIGURED, "")
 
 
 def take_down() -> None:
     """After the last test of the run."""
-    folder = Path(os.environ.pop(CLUSTER, ""))
-    if folder.name:
-        if (folder / "data").exists():
-            cluster = Cluster(folder)
-            if cluster.running:
-                cluster.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    if (FOUND.folder / "data").exists():
+        cluster = Cluster(FOUND.folder)
+        if cluster.running:
+            cluster.stop()
+    shutil.rmtree(FOUND.folder, ignore_errors=True)
 
 
 def shared_cluster() -> Cluster:
     """The server of this run, started by who comes first. Skips the test where there is none."""
     need_binaries()
-    cluster = Cluster(Path(os.environ[CLUSTER]))
+    cluster = Cluster(FOUND.folder)
     with (cluster.folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not cluster.running:
@@ -174,7 +186,6 @@ def need_binaries() -> None:
 
 def address(name: str) -> str:
     """The address of a schema that nobody else uses."""
-    configured = os.environ.get(CONFIGURED)
-    if configured:
-        return f"{configured}{'&' if '?' in configured else '?'}schema={name}"
+    if FOUND.configured:
+        return f"{FOUND.configured}{'&' if '?' in FOUND.configured else '?'}schema={name}"
     return shared_cluster().url(schema=name)

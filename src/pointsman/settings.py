@@ -20,6 +20,7 @@ from pointsman.definition.agents import AgentConfig
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import Duration
 from pointsman.errors import OperatorError
+from pointsman.journal.addresses import masked
 from pointsman.values import Json
 
 FILE: Final = "pointsman.toml"
@@ -236,6 +237,11 @@ def _file(path: Path) -> dict[str, object]:
         raise SettingsInvalid(f"{path} cannot be read: {why}", hint="Repair it, or move it away.") from None
 
 
+def store_shown(url: str) -> str:
+    """The address of a store as people may see it: without its password."""
+    return masked(url)
+
+
 def shown(loaded: Loaded) -> dict[str, Json]:
     """The settings with their sources, secrets masked, for people."""
     found: dict[str, Json] = {}
@@ -249,6 +255,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
                 name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
                 for name, one in loaded.settings.notifications.items()
             }
+        elif key == "store":
+            value = store_shown(str(value))
         elif key == "secrets":
             value = dict.fromkeys(loaded.settings.secrets, "***")
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}

@@ -13,6 +13,7 @@ from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.settings import shown as settings_view
+from pointsman.settings import store_shown
 from pointsman.values import Json, JsonObject
 
 
@@ -110,4 +111,4 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
 async def _findings(store: str | None, *, fix: bool) -> tuple[str, list[Finding], list[Finding]]:
     async with installation(store) as app:
         found = await findings(app)
-        return app.settings.store_url, found, await mend(app, found) if fix else []
+        return store_shown(app.settings.store_url), found, await mend(app, found) if fix else []

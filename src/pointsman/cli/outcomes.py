@@ -9,6 +9,7 @@ import click
 
 from pointsman.cli.guard import CANCELLED, FAILED
 from pointsman.cli.printing import harmless, print_json, shown
+from pointsman.settings import store_shown
 from pointsman.values import Json, JsonObject
 
 WAITING: Final = 3
@@ -51,7 +52,7 @@ def output_text(output: Json) -> str:
 def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
     """What happened and what to do next, line by line."""
     execution, status = str(view["executionId"]), str(view["status"])
-    at_store = f" --store {store}" if store is not None else ""
+    at_store = f" --store {store_shown(store)}" if store is not None else ""
     lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted")]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
     answer = f"pointsman answer {execution}" if lasting else "--answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_PASSWORD: Final = re.compile(r"(://[^:/?#@]*):.*@")
+_PASSWORD: Final = re.compile(r"((?://|:)[^:/?#@]*):.*@")
 """Up to the last @: a password may hold one, and hiding too much harms nobody."""
 _NAMED: Final = re.compile(r"(password=)[^&\s]*", re.IGNORECASE)
 

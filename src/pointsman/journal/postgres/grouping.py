@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import LiteralString, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from pointsman.journal.chain import Head, row_hash
 from pointsman.journal.packing import pack
 from pointsman.journal.postgres.blobs import KEEP_BLOBS, Kept
@@ -72,7 +74,14 @@ class Group:
                 self.uses.update((no, execution, row.seq, digest) for digest in (*packed.blobs, *row.names))
         self.heads[execution] = head
         if summary is not None:
-            self.summaries[execution] = no, head.seq, summary
+            self.summaries[execution] = no, head.seq, with_gates_of(self.summaries.get(execution), summary)
+
+
+def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summary) -> Summary:
+    """One that says nothing of its open gates leaves them as they were said to be just before."""
+    if before is None or summary.gates is not None:
+        return summary
+    return replace(summary, gates=before[2].gates)
 
 
 def statement_for(group: Group, epoch: int | None, kept: Kept) -> tuple[LiteralString, list[object]]:
