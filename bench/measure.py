@@ -1,4 +1,5 @@
-"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE` prints it as JSON.
+"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE` prints it as JSON. STORE is memory,
+sqlite, or an address where nothing is yet: `postgresql://…?schema=new`.
 
 The floor of durable steps is measured in the same process, before and after: a plain loop over `sqlite3` that commits
 one small row at a time.
@@ -167,7 +168,8 @@ def insert(connection: sqlite3.Connection, rows: int) -> None:
 def main() -> None:
     name, size, store = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="bench-") as beside:
-        address = "memory:" if store == "memory" else f"sqlite:///{beside}/store.db"
+        known = {"memory": "memory:", "sqlite": f"sqlite:///{beside}/store.db"}
+        address = known.get(store, store)
         found = asyncio.run(measure(name, int(size), address, Path(beside)))
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
