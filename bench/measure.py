@@ -1,5 +1,5 @@
-"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE` prints it as JSON. STORE is memory,
-sqlite, or an address where nothing is yet: `postgresql://…?schema=new`.
+"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE` prints it as JSON. STORE is
+memory, sqlite, or an address where nothing is yet: `postgresql://…?schema=new`.
 
 The floor of durable steps is measured in the same process, before and after: a plain loop over `sqlite3` that commits
 one small row at a time.
