@@ -128,6 +128,14 @@ async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
         assert await app.executions() == [await app.store.executions.find(waits.id)], "nothing was started"
 
 
+async def test_a_call_that_does_not_match_is_taken_and_starts_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[hook(match="headers['x-github-event'] == 'ping'")]))
+        received = await app.webhook("issues", BODY, github())
+        assert (received.started, received.published) == (None, None)
+        assert await app.executions() == []
+
+
 async def test_a_secret_may_be_a_handle_and_is_never_in_the_store(tmp_path: Path) -> None:
     clock = HandClock()
     settings = Settings(secrets={"HOOK": SECRET})

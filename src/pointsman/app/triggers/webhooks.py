@@ -59,7 +59,7 @@ class SecretMissing(OperatorError):
 
 
 class Received(NamedTuple):
-    """What became of a call: it started an execution, or published an event."""
+    """What became of a call: it started an execution, or published an event. Neither: its `match` does not hold."""
 
     delivery: str
     started: ExecutionId | None = None
@@ -88,6 +88,8 @@ class Webhooks:
         seen = {name: value for name, value in lower.items() if name not in HIDDEN}
         delivery = signed.delivery or os.urandom(16).hex()
         key = f"webhook|{path}|{delivery}"
+        if not declared.accepts(data, seen):
+            return Received(delivery)
         if declared.event:
             published = await self._events.publish(declared.event, data, key=key, by=f"webhook {path}", headers=seen)
             return Received(delivery, published=published)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.problems import Problem, error, pointer_to
@@ -20,6 +20,9 @@ from pointsman.expressions.reading import Read
 from pointsman.expressions.template_pieces import Spelling
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json
+
+OF_TRIGGERS: Final = frozenset({"event", "headers"})
+"""All that the formulas of a trigger can read: no execution has begun."""
 
 Keys = tuple[str | int | None, ...]
 """A path into the state; None is any key."""
@@ -117,7 +120,10 @@ class _Reader:
             case "expression":
                 expression = compile_expression(site.text, names=names)
                 self.found.expressions.append((place, expression))
-                self.note(place, expression.reads, demands=False)
+                if site.parts[0] == "triggers":
+                    self.found.problems += _reads_of_trigger(site, expression)
+                else:
+                    self.note(place, expression.reads, demands=False)
             case "template":
                 self.note(place, compile_template(site.text, names=names, spelling=self.spelling).reads, demands=True)
             case "parameters":
@@ -161,7 +167,7 @@ class _Reader:
         if head == "agents":
             return self.anywhere
         if head == "triggers":
-            return Names(frozenset({"event", "headers"}))
+            return Names(OF_TRIGGERS)
         if head == "nodes" and isinstance(rest[0], int):
             names = self.names[rest[0]]
             within = names_within(self.subject.nodes[rest[0]], str(rest[2])) if rest[1] == "config" else None
@@ -172,3 +178,11 @@ class _Reader:
 
     def problem(self, site: Site, why: ExpressionError) -> Problem:
         return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
+
+
+def _reads_of_trigger(site: Site, expression: Expression) -> Iterator[Problem]:
+    for read in expression.reads:
+        if read.root not in OF_TRIGGERS:
+            name = site.text[read.offset : read.offset + read.length]
+            message = f"a trigger reads {name!r}, and before an execution begins there is nothing of it"
+            yield error("trigger-reads-state", site.pointer, message, hint="Read `event` (the data) or `headers`.")
