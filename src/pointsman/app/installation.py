@@ -167,11 +167,14 @@ class Pointsman:
             self._triggers = Triggers(self)
         return self._triggers
 
-    def keeping(self) -> AbstractAsyncContextManager[Keeper]:
-        """Go on with the executions of this store by itself, in one process, for as long as the block is open."""
+    def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Keeper]:
+        """Go on with the executions of this store by itself, in one process, for as long as the block is open.
+
+        Raises `StoreKept` where another process does; with `wait` it stands by until it can take over.
+        """
         from pointsman.app.keeping import keeping  # Most processes run what they were asked to.
 
-        return keeping(self)
+        return keeping(self, wait=wait)
 
     # Definitions ---------------------------------------------------------------------------------------------------
 

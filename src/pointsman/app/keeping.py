@@ -1,18 +1,21 @@
 """Keeping: one process of a store goes on with executions by itself, as long as it lives.
 
-async with Pointsman("sqlite:///flows.db") as app, keeping(app):
-    …                                   executions left by others go on, timers ring, schedules start,
-                                        people are notified
+    async with Pointsman("sqlite:///flows.db") as app, app.keeping():
+        …                                   executions left by others go on, timers ring, schedules start,
+                                            people are notified
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pointsman.journal.keeping import Keep, superseded
 from pointsman.app.notifications.notifier import Notifier
 from pointsman.runtime.keeper import Keeper, Tell, ignore
 from pointsman.values import ExecutionId
@@ -22,12 +25,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def keeping(app: Pointsman, *, tell: Tell = ignore) -> AsyncGenerator[Keeper, None]:
+async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) -> AsyncGenerator[Keeper, None]:
     """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
 
-    `tell` hears of executions that cannot be taken up; they are tried again. What breaks the keeper itself (the store
-    is gone) is raised in the block's task group.
+    Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
+    executions that cannot be taken up; they are tried again. When the role or the store is lost the block is cancelled
+    and an exception group tells why.
     """
+    keep = await app.store.keep(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 
     async def take_up(execution: ExecutionId) -> object:
         return await app.open(execution)
@@ -40,11 +45,18 @@ async def keeping(app: Pointsman, *, tell: Tell = ignore) -> AsyncGenerator[Keep
     gc.freeze()
     try:
         async with asyncio.TaskGroup() as group:
-            runs = group.create_task(keeper.run())
+            tasks = [group.create_task(keeper.run()), group.create_task(_guard(keep))]
             try:
                 yield keeper
             finally:
-                runs.cancel()
+                for task in tasks:
+                    task.cancel()
     finally:
         gc.unfreeze()
         await notifier.close()
+        await keep.release()
+
+
+async def _guard(keep: Keep) -> None:
+    await keep.lost.wait()
+    raise superseded(keep.epoch)

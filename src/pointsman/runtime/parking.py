@@ -65,7 +65,7 @@ class Parking:
                 heapq.heappush(self._rings, (event.at, event.timer))
 
     def _next_wake(self, state: ExecutionState) -> Instant | None:
-        if self.urgent:
+        if self.urgent and not state.ended:
             return Instant(state.at)
         if state.undelivered and not (state.working and state.status == "running"):
             return Instant(state.at + TELLING_S)

@@ -122,6 +122,7 @@ class _Drawing:
         """Any block; only simple ones when deep, or when enough were drawn."""
         self.left -= 1
         simple: list[Draw] = [self.work, self.work, self.change, self.gate, self.pause, self.child, self.caught]
+        simple.append(self.tell)
         nested: list[Draw] = [self.chain, self.choice, self.split, self.fan, self.fan, self.each, self.nest]
         nested += [self.loop, self.loop, self.cycle, self.several]
         draws = simple if depth >= DEPTH_MAX or self.left <= 0 else [*simple, *nested, *nested]
@@ -144,6 +145,10 @@ class _Drawing:
 
     def change(self, depth: int) -> Block:
         name = self.node("set", "transform", {"set": {f"count.c{len(self.nodes)}": "1"}})
+        return Block(name, (name,))
+
+    def tell(self, depth: int) -> Block:
+        name = self.node("tell", "emit", {"event": "told", "data": "input.n"})
         return Block(name, (name,))
 
     def gate(self, depth: int) -> Block:

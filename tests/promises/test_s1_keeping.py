@@ -1,0 +1,100 @@
+"""What waits is kept by the store alone, and goes on by itself: across restarts, in whichever process keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.journal.faults import StoreKept
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import JsonObject
+from tests.runtime.test_keeper import flow
+
+SET: JsonObject = {"id": "note", "type": "transform", "config": {"set": {"noted": "result"}}}
+WORK: JsonObject = {
+    "id": "keep",
+    "type": "memory",
+    "config": {"scope": "execution", "operation": "set", "key": "paid", "value": "yes"},
+}
+HEARD: JsonObject = {"id": "note", "type": "transform", "config": {"set": {"noted": "nodes.hear.n"}}}
+HEARS = flow({"id": "hear", "type": "wait", "config": {"event": "paid"}}, HEARD, WORK, name="hears")
+NAPS = flow({"id": "nap", "type": "wait", "config": {"duration": "30m"}}, SET, name="naps")
+TELLS = flow({"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"n": 7}}}, name="tells")
+
+
+async def ended(app: Pointsman, execution: str) -> JsonObject:
+    """Its view once it is over; virtual time goes on meanwhile."""
+    for _ in range(500):
+        view = await app.view(execution)
+        if view["status"] not in ("running", "waiting"):
+            return view
+        await app.clock.sleep_until(app.clock.now() + 30)
+    raise AssertionError(f"{execution} never ended")
+
+
+@pytest.mark.requirement("S1-157", "S1-158")
+def test_a_timer_set_before_a_restart_rings_in_the_process_that_keeps_the_store(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = f"sqlite:///{tmp_path}/store.db"
+        async with Pointsman(store, clock=VirtualClock()) as app:
+            begun = await app.start(Workflow.of(NAPS), {})
+            name, due = begun.id, begun.state.started_at + 1800
+        async with Pointsman(store, clock=VirtualClock()) as app, app.keeping():
+            view = await ended(app, name)
+            assert (view["status"], app.clock.now() >= due) == ("completed", True)
+            assert name not in app.runtime.drivers
+
+    run_virtually(story())
+
+
+def test_an_event_emitted_by_one_process_wakes_an_execution_parked_by_another(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = f"sqlite:///{tmp_path}/store.db"
+        async with Pointsman(store, clock=VirtualClock()) as app:
+            hears = await app.start(Workflow.of(HEARS), {})
+            assert await hears.settled() == "waiting"
+        async with Pointsman(store, clock=VirtualClock()) as app:
+            tells = await app.start(Workflow.of(TELLS), {})
+            assert await tells.settled() == "completed"
+            assert (await app.view(hears.id))["status"] == "running", "it heard; nobody has gone on with it"
+        async with Pointsman(store, clock=VirtualClock()) as app, app.keeping():
+            view = await ended(app, hears.id)
+            assert (view["status"], view["state"]) == ("completed", {"noted": 7})
+
+    run_virtually(story())
+
+
+def test_a_store_has_one_keeper_and_the_next_one_stands_by(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = f"sqlite:///{tmp_path}/store.db"
+        async with Pointsman(store) as first, Pointsman(store) as second:
+            async with first.keeping():
+                with pytest.raises(StoreKept):
+                    async with second.keeping():
+                        pass
+                stands_by = asyncio.create_task(second.keeping(wait=True).__aenter__())
+                await asyncio.sleep(0.05)
+                assert not stands_by.done()
+            await stands_by
+            assert stands_by.done()
+
+    asyncio.run(story())
+
+
+def test_an_execution_in_a_callers_hands_can_be_let_go_of_and_answered(tmp_path: Path) -> None:
+    gate: JsonObject = {"id": "ask", "type": "human", "config": {"message": "Well?", "actions": ["approve"]}}
+
+    async def story() -> None:
+        store = f"sqlite:///{tmp_path}/store.db"
+        async with Pointsman(store) as app, app.keeping() as keeper:
+            held = await app.start(Workflow.of(flow(gate, SET, name="asks")), {})
+            assert await held.settled() == "waiting"
+            await keeper.let_go()
+            assert app.runtime.drivers == {}
+            await held.answer("ask", "approve")
+            assert await held.settled() == "completed"
+
+    asyncio.run(story())
