@@ -25,7 +25,7 @@ from pointsman.engine import (
     tokens,
     waiting,
 )
-from pointsman.engine.commands import Command, SetTimer
+from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import BranchSettled, ScopesClosed
@@ -63,6 +63,11 @@ class Bug(NamedTuple):
     bug: Callable[..., object]
     hunter: Callable[[], object] | None = None
     """None: the laws."""
+
+
+def without_orders(plan: Plan, state: ExecutionState) -> list[Command]:
+    """After a crash others are not told."""
+    return [command for command in outstanding(plan, state) if not isinstance(command, Publish | StopChild)]
 
 
 def always(*_: object, **__: object) -> bool:
@@ -240,6 +245,8 @@ BUGS: dict[str, Bug] = {
         nothing,
         test_parallel.test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results,
     ),
+    "what others were to be told is lost in a crash": Bug(simulation, "outstanding", without_orders),
+    "others are told for ever": Bug(telling, "delivered", nothing),
     "a failed round fails the execution": Bug(
         looping, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
     ),
