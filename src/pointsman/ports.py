@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -51,14 +51,21 @@ class Clock(Protocol):
         ...
 
 
+EffectKind: TypeAlias = Literal["model", "tool"]
+
+
 class Effects(Protocol):
     """Remembers what must not be paid twice inside one attempt of a step."""
 
-    def recorded(self, number: int) -> Json | None:
-        """What effect `number` (1, 2, …; in the order the step asks) answered before a crash; None: not done yet."""
+    def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
+        """What effect `number` (1, 2, …; in the order the step asks) answered before a crash; None: not done yet.
+
+        Raises `EffectMismatch` where something else was asked under that number: another kind, or another `request`
+        (any text that tells one request from another).
+        """
         ...
 
-    async def record(self, number: int, kind: Literal["model", "tool"], value: Json) -> None:
+    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
         """Remember the answer of effect `number`."""
         ...
 

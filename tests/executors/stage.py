@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
@@ -12,7 +10,7 @@ from pointsman.engine.steps import Scope, Step
 from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import Hear, ModelReply, ModelRequest, Run
+from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Run
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
@@ -26,10 +24,10 @@ class Remembered:
         self.values: dict[int, Json] = dict(known or {})
         self.paid: list[tuple[int, str]] = []
 
-    def recorded(self, number: int) -> Json | None:
+    def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
         return self.values.get(number)
 
-    async def record(self, number: int, kind: Literal["model", "tool"], value: Json) -> None:
+    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
         self.paid.append((number, kind))
         self.values[number] = value
 

@@ -66,11 +66,12 @@ class Ledger:
         """Ask a model. Raises `ModelFailed`; the time bound is one too (`model-timeout`)."""
         number = self._next()
         self._asked += 1
-        reply = self._recorded_reply(number)
+        asked = fingerprint(request.purpose, len(request.messages), [*request.messages[-1:]])
+        reply = self._recorded_reply(number, asked)
         if reply is None:
             hinted = msgspec.structs.replace(request, hints={**self._hints(), **request.hints})
             reply = await self._bounded_ask(hinted, on_text)
-            await self._run.effects.record(number, "model", msgspec.to_builtins(reply))
+            await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
         self.usage = added(self.usage, reply.usage)
         return reply
 
@@ -96,15 +97,18 @@ class Ledger:
         return self._number
 
     async def _call(self, number: int, call: ToolCall) -> Outcome:
-        recorded = self._run.effects.recorded(number)
+        asked = fingerprint(call.name, call.arguments)
+        recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
             return msgspec.convert(recorded, Outcome)
         decided = self._approvals.decided(number, call)
         if isinstance(decided, Failure):
             outcome = Outcome(failure=decided)
         else:
-            outcome = await self._bounded_call(number, decided)
-        await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome))
+            content = fingerprint(decided.name, decided.arguments)
+            key = f"{self._run.execution}:{self._command.step}:{number}:{content}"
+            outcome = await self._bounded_call(decided, key=key)
+        await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
         return outcome
 
     async def _bounded_ask(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
@@ -118,11 +122,13 @@ class Ledger:
             message = f"the model did not answer within {self._call_s:g} s"
             raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from why
 
-    async def _bounded_call(self, number: int, call: ToolCall) -> Outcome:
+    async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
+        # The key names no attempt: a retry must not do twice what may have been done. It names the content: in
+        # another attempt the model may want something else at the same number.
         bound = asyncio.timeout(self._call_s)
         try:
             async with bound:
-                return Outcome(result=await self._world.tools.call(call, key=self._key(number, call), run=self._run))
+                return Outcome(result=await self._world.tools.call(call, key=key, run=self._run))
         except ToolFailed as why:
             return Outcome(failure=why.failure)
         except TimeoutError:
@@ -131,14 +137,8 @@ class Ledger:
             message = f"the tool {call.name!r} did not answer within {self._call_s:g} s"
             return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True))
 
-    def _key(self, number: int, call: ToolCall) -> str:
-        # Without the attempt: a retry must not do twice what may have been done. With the content: in another
-        # attempt the model may want something else at the same number.
-        content = sha256(msgspec.json.encode([call.name, call.arguments], order="sorted")).hexdigest()[:12]
-        return f"{self._run.execution}:{self._command.step}:{number}:{content}"
-
-    def _recorded_reply(self, number: int) -> ModelReply | None:
-        recorded = self._run.effects.recorded(number)
+    def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
+        recorded = self._run.effects.recorded(number, kind="model", request=asked)
         return None if recorded is None else msgspec.convert(recorded, ModelReply)
 
     def _hints(self) -> dict[str, Json]:
@@ -158,6 +158,11 @@ class Ledger:
         if isinstance(item := self._command.input.get("item"), str | int):
             hints["item"] = str(item)
         return hints
+
+
+def fingerprint(*parts: Json) -> str:
+    """Tells one request from another."""
+    return sha256(msgspec.json.encode([*parts], order="sorted", enc_hook=str)).hexdigest()[:12]
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -54,7 +54,7 @@ class MemoryExecutor:
         if not key and operation != "search":
             message = f"the memory operation {operation!r} of {spec.node!r} has no key"
             return work_failed(command, Failure(code="memory-key-missing", message=message))
-        recorded = run.effects.recorded(1)
+        recorded = run.effects.recorded(1, kind="tool")
         if isinstance(recorded, dict):
             result = recorded.get("result")
         elif operation in _CHANGES:

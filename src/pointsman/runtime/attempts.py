@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from pointsman.engine.commands import Execute
+from pointsman.errors import CallerError
+from pointsman.ports import EffectKind
 from pointsman.runtime.feed import Delta
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}
+FIELDS: Final = ("kind", "request", "value")
+"""How an effect is recorded: a list of these."""
+
+
+class EffectMismatch(CallerError):
+    """Before a crash an attempt asked something else under the same number. Nothing was asked now."""
+
+    code = "effect-mismatch"
 
 
 class Attempt:
     """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
 
-    __slots__ = ("_command", "_known", "_world", "execution")
+    __slots__ = ("_command", "_known", "_surely", "_world", "execution")
 
     def __init__(self, execution: ExecutionId, command: Execute, world: World) -> None:
+        self._surely = True
         self.execution = execution
         self._command = command
         self._world = world
         self._known: Mapping[int, Json] = NOTHING
 
-    async def remember(self) -> None:
-        """Read what an attempt of the same name has paid for before a crash."""
+    async def remember(self, *, surely: bool) -> None:
+        """Read what an attempt of the same name has paid for before a crash. `surely`: it asked the same; else what
+        led to it may have been lost, and another answer may have led to another question."""
+        self._surely = surely
         self._known = await self._world.effects.recorded(self.execution, self.name)
 
     @property
@@ -37,13 +50,24 @@ class Attempt:
         """What the store files the effects of this attempt under; a retry is another attempt and pays again."""
         return f"{self._command.step}:{self._command.attempt}"
 
-    def recorded(self, number: int) -> Json | None:
-        """What effect `number` answered before; None: not done yet."""
-        return self._known.get(number)
+    def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
+        """What effect `number` answered before; None: not done yet. Raises `EffectMismatch`."""
+        known = self._known.get(number)
+        if not isinstance(known, list) or len(known) != len(FIELDS):
+            return known
+        was, asked, value = known
+        if (kind is None or was == kind) and request in ("", asked):
+            return value
+        if self._surely:
+            raise EffectMismatch(
+                f"effect {number} of {self.name!r} was a {was} call with another request before the crash",
+                hint="Its tools or its settings have changed. Retry it: a new attempt asks everything anew.",
+            )
+        return None
 
-    async def record(self, number: int, kind: Literal["model", "tool"], value: Json) -> None:
-        """Remember the answer of effect `number`. Durable when it returns."""
-        await self._world.effects.record(self.execution, self.name, number, value)
+    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
+        """Remember the answer of effect `number`. Durable when it returns, whatever the mode of durability."""
+        await self._world.effects.record(self.execution, self.name, number, [kind, request, value])
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
         """Show it to whoever watches."""

@@ -25,8 +25,10 @@ from pointsman.engine.plan import Plan, Work
 from pointsman.engine.reports import (
     ApprovalAsked,
     Delivered,
+    GateAnswered,
     MoveRequested,
     Report,
+    ResumeRequested,
     Start,
     TimerFired,
     WorkDone,
@@ -91,6 +93,8 @@ class Driver:
         self.told: list[str] = []
         """Orders that were carried out; the journal does not say so yet."""
         self.recovered = False
+        self.again: set[Step] = set()
+        """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
 
     # Reports -------------------------------------------------------------------------------------------------------
 
@@ -126,6 +130,8 @@ class Driver:
                 self.world.over(self.state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
+        elif type(report) is ResumeRequested or type(report) is GateAnswered:
+            self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
@@ -179,6 +185,7 @@ class Driver:
     def recover(self) -> None:
         """Ask again for everything that was asked and not answered before this process began."""
         self.recovered = True
+        self.again = {*self.state.steps}
         self._perform(tuple(outstanding(self.plan, self.state)))
 
     # Commands ------------------------------------------------------------------------------------------------------
@@ -292,8 +299,9 @@ class Driver:
                 if known is not None:
                     return known
                 self.places[step] = place
-            if self.recovered or command.verdicts:
-                await attempt.remember()
+            if command.verdicts or step in self.again or (self.recovered and self.behind_s != 0.0):
+                self.again.discard(step)
+                await attempt.remember(surely=self.behind_s == 0.0)
             self.in_a_row += 1
             if self.in_a_row % IN_A_ROW_MAX == 0:
                 await asyncio.sleep(0)

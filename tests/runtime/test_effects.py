@@ -1,0 +1,127 @@
+"""What an attempt has paid for is answered from the store when the attempt runs again, and from nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.plan import WorkSpec
+from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
+from pointsman.engine.steps import Step
+from pointsman.journal.sqlite import open_sqlite
+from pointsman.journal.store import Store
+from pointsman.ports import EffectKind, Executor, Run
+from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.feed import Feed
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import Json
+from tests.runtime.world import FIRST, Shelf, chain
+
+
+class Paying:
+    """Asks for some effects in order, and hangs in front of those that are not allowed yet."""
+
+    def __init__(self, *asks: tuple[EffectKind, str], hangs_at: int | None = None) -> None:
+        self.asks = asks
+        self.hangs_at = hangs_at
+        self.paid: list[tuple[int, str, str]] = []
+        self.hangs = asyncio.Event()
+
+    def executor_for(self, command: Execute) -> Executor:
+        return self
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+        answers: list[Json] = []
+        for number, (kind, request) in enumerate(self.asks, start=1):
+            known = run.effects.recorded(number, kind=kind, request=request)
+            if known is None:
+                if number == self.hangs_at:
+                    self.hangs.set()
+                    await asyncio.Event().wait()
+                known = f"{request}!"
+                self.paid.append((number, kind, request))
+                await run.effects.record(number, kind, known, request=request)
+            answers.append(known)
+        return WorkDone(step=command.step, attempt=command.attempt, result=answers)
+
+
+def runtime_over(store: Store, paying: Paying, durability: str = "step") -> tuple[LocalRuntime, Shelf]:
+    shelf = Shelf(one=chain("a", config={"durability": durability}))
+    return LocalRuntime(store, shelf, paying, SystemClock(), Feed()), shelf
+
+
+async def broken_off(address: str, *asks: tuple[EffectKind, str], durability: str = "step") -> None:
+    """An attempt that has done all its effects but the last when its process ends."""
+    store = await open_sqlite(address)
+    paying = Paying(*asks, hangs_at=len(asks))
+    runtime, shelf = runtime_over(store, paying, durability)
+    await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
+    await paying.hangs.wait()
+    await runtime.close()
+    await store.close()
+
+
+async def taken_up(address: str, paying: Paying, durability: str = "step") -> Driver:
+    store = await open_sqlite(address)
+    runtime, _ = runtime_over(store, paying, durability)
+    driver = await runtime.open(FIRST)
+    await driver.until(lambda: driver.state.ended)
+    await store.close()
+    return driver
+
+
+async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/store.db"
+    await broken_off(address, ("model", "one"), ("tool", "two"), ("model", "three"))
+    paying = Paying(("model", "one"), ("tool", "two"), ("model", "three"))
+    driver = await taken_up(address, paying)
+    assert paying.paid == [(3, "model", "three")]
+    assert driver.state.output == ["one!", "two!", "three!"]
+
+
+async def test_an_answer_is_never_handed_out_for_another_request(tmp_path: Path) -> None:
+    for asks in ((("tool", "one"), ("model", "two")), (("model", "other"), ("model", "two"))):
+        address = f"sqlite:///{tmp_path}/{asks[0][1]}.db"
+        await broken_off(address, ("model", "one"), ("model", "two"))
+        paying = Paying(*asks)
+        driver = await taken_up(address, paying)
+        assert driver.state.failure is not None
+        assert (driver.state.failure.code, paying.paid) == ("effect-mismatch", [])
+
+
+async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/store.db"
+    await broken_off(address, ("model", "one"), ("model", "two"), durability="async")
+    paying = Paying(("model", "other"), ("model", "two"))
+    driver = await taken_up(address, paying, durability="async")
+    assert (driver.state.status, driver.state.output) == ("completed", ["other!", "two!"])
+
+
+async def test_a_limit_in_the_middle_of_an_attempt_makes_nobody_pay_twice(tmp_path: Path) -> None:
+    store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
+    paying = Paying(("model", "one"), ("model", "two"), hangs_at=2)
+    shelf = Shelf(one=chain("a", config={"limits": {"executionTime": "50ms"}}))
+    runtime = LocalRuntime(store, shelf, paying, SystemClock(), Feed())
+    driver = await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
+    await driver.until(lambda: driver.state.status == "interrupted")
+    await driver.drained()
+    paying.hangs_at = None
+    await driver.deliver(ResumeRequested(limits={"executionTime": 60.0}))
+    await driver.until(lambda: driver.state.ended)
+    assert [number for number, _, _ in paying.paid] == [1, 2]
+    await store.close()
+
+
+async def test_the_late_result_of_a_cancelled_or_superseded_attempt_is_refused(tmp_path: Path) -> None:
+    store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
+    paying = Paying(("model", "one"), hangs_at=1)
+    runtime, shelf = runtime_over(store, paying)
+    driver = await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
+    await paying.hangs.wait()
+    for stale in (WorkDone(step=Step("a"), attempt=0, result="late"), WorkDone(step=Step("b"), attempt=1)):
+        assert await driver.deliver(stale) == ()
+    assert await runtime.journal.last(FIRST) == 1
+    await runtime.close()
+    await store.close()
