@@ -82,7 +82,8 @@ async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) ->
 
 
 async def test_an_answer_is_never_handed_out_for_another_request(tmp_path: Path) -> None:
-    for asks in ((("tool", "one"), ("model", "two")), (("model", "other"), ("model", "two"))):
+    kinds: tuple[EffectKind, EffectKind] = ("model", "tool")
+    for asks in (((kinds[1], "one"), (kinds[0], "two")), ((kinds[0], "other"), (kinds[0], "two"))):
         address = f"sqlite:///{tmp_path}/{asks[0][1]}.db"
         await broken_off(address, ("model", "one"), ("model", "two"))
         paying = Paying(*asks)
