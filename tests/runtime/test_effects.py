@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from pointsman.engine.commands import Execute
 from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
@@ -81,15 +83,16 @@ async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) ->
     assert driver.state.output == ["one!", "two!", "three!"]
 
 
-async def test_an_answer_is_never_handed_out_for_another_request(tmp_path: Path) -> None:
-    kinds: tuple[EffectKind, EffectKind] = ("model", "tool")
-    for asks in (((kinds[1], "one"), (kinds[0], "two")), ((kinds[0], "other"), (kinds[0], "two"))):
-        address = f"sqlite:///{tmp_path}/{asks[0][1]}.db"
-        await broken_off(address, ("model", "one"), ("model", "two"))
-        paying = Paying(*asks)
-        driver = await taken_up(address, paying)
-        assert driver.state.failure is not None
-        assert (driver.state.failure.code, paying.paid) == ("effect-mismatch", [])
+@pytest.mark.parametrize(("kind", "request_"), [("tool", "one"), ("model", "other")])
+async def test_an_answer_is_never_handed_out_for_another_request(
+    kind: EffectKind, request_: str, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path}/store.db"
+    await broken_off(address, ("model", "one"), ("model", "two"))
+    paying = Paying((kind, request_), ("model", "two"))
+    driver = await taken_up(address, paying)
+    assert driver.state.failure is not None
+    assert (driver.state.failure.code, paying.paid) == ("effect-mismatch", [])
 
 
 async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path: Path) -> None:
