@@ -1,8 +1,8 @@
 """Keeping: one process of a store goes on with executions by itself, as long as it lives.
 
-    async with Pointsman("sqlite:///flows.db") as app, app.keeping():
-        …                                   executions left by others go on, timers ring, schedules start,
-                                            people are notified
+async with Pointsman("sqlite:///flows.db") as app, app.keeping():
+    …                                   executions left by others go on, timers ring, schedules start,
+                                        people are notified
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from pointsman.journal.keeping import Keep, superseded
 from pointsman.app.notifications.notifier import Notifier
+from pointsman.journal.keeping import Keep, superseded
 from pointsman.runtime.keeper import Keeper, Tell, ignore
 from pointsman.values import ExecutionId
 
@@ -37,13 +37,13 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
     async def take_up(execution: ExecutionId) -> object:
         return await app.open(execution)
 
-    await app.triggers.put_all()
     notifier = Notifier(app)
     keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler, notifier], tell=tell)
     # What lives as long as the process need not be walked by the garbage collector again and again.
     gc.collect()
     gc.freeze()
     try:
+        await app.triggers.put_all()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(keeper.run()), group.create_task(_guard(keep))]
             try:

@@ -18,6 +18,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from pointsman.engine.plan import Plan
+from pointsman.engine.state import ExecutionState
 from pointsman.journal.records import Summary
 from pointsman.journal.store import Ledger
 from pointsman.ports import Row
@@ -28,6 +30,12 @@ BEHIND_ROWS_MAX: Final = 64
 """What a crash may take under `async`."""
 EXIT_ROWS_MAX: Final = 10_000
 """Rows held in memory under `exit`; then they are committed although nothing asks for it."""
+
+
+def behind_s(plan: Plan, state: ExecutionState) -> float | None:
+    """How long a row may stay behind what follows from it: not at all, so long, or (None) until somebody waits."""
+    mode = state.options.get("durability") or plan.durability
+    return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
 class Commits:

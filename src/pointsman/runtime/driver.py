@@ -40,7 +40,7 @@ from pointsman.errors import EngineBug, PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
-from pointsman.runtime.commits import BEHIND_S_MAX, Commits
+from pointsman.runtime.commits import Commits, behind_s
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
@@ -57,12 +57,6 @@ class DriverLost(EngineBug):
     """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
 
     code = "driver-lost"
-
-
-def behind_s(plan: Plan, state: ExecutionState) -> float | None:
-    """How long a row may stay behind what follows from it: not at all, so long, or (None) until somebody waits."""
-    mode = state.options.get("durability") or plan.durability
-    return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
 class Driver:
