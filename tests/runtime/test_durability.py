@@ -22,8 +22,7 @@ from pointsman.journal.records import Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import open_store
 from pointsman.ports import Row
-from pointsman.runtime.commits import BEHIND_ROWS_MAX
-from pointsman.runtime.driver import DriverLost
+from pointsman.runtime.commits import BEHIND_ROWS_MAX, DriverLost
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject

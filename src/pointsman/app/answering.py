@@ -23,7 +23,8 @@ from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.ports import Row
-from pointsman.runtime.driver import Driver, DriverLost
+from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json
 

@@ -27,7 +27,8 @@ from pointsman.journal.faults import EntryMoved, JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
-from pointsman.runtime.driver import Driver, DriverLost
+from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.driver import Driver
 from pointsman.values import ExecutionId, Json, JsonObject
 
 KIND: Final = "places"

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState
+from pointsman.errors import EngineBug
 from pointsman.journal.records import Summary
 from pointsman.journal.store import Ledger
 from pointsman.ports import Row
@@ -30,6 +31,12 @@ BEHIND_ROWS_MAX: Final = 64
 """What a crash may take under `async`."""
 EXIT_ROWS_MAX: Final = 10_000
 """Rows held in memory under `exit`; then they are committed although nothing asks for it."""
+
+
+class DriverLost(EngineBug):
+    """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
+
+    code = "driver-lost"
 
 
 def behind_s(plan: Plan, state: ExecutionState) -> float | None:

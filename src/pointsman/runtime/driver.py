@@ -36,11 +36,11 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.errors import EngineBug, PointsmanError
+from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
-from pointsman.runtime.commits import Commits, behind_s
+from pointsman.runtime.commits import Commits, DriverLost, behind_s
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
@@ -51,12 +51,6 @@ from pointsman.values import ExecutionId
 
 IN_A_ROW_MAX: Final = 64
 """Attempts before the event loop gets its turn: work that answers at once would let nobody else in."""
-
-
-class DriverLost(EngineBug):
-    """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
-
-    code = "driver-lost"
 
 
 class Driver:

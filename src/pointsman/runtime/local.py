@@ -24,7 +24,8 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
-from pointsman.runtime.driver import Driver, DriverLost
+from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.world import ExecutorsFor, Plans

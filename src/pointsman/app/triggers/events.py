@@ -25,7 +25,7 @@ from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.runtime.driver import DriverLost
+from pointsman.runtime.commits import DriverLost
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
