@@ -18,18 +18,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Final
 
 from pointsman.engine.events import StepPassed, StepStarted, StepSucceeded
+from pointsman.engine.life_events import ExecutionCompleted
 from pointsman.engine.wait_events import GateClosed
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Store, open_store
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
 from tests.reliability.findings import Finding
+from tests.reliability.servers import server
 from tests.reliability.victim import EVERYTHING
 from tests.reliability.workload import EFFECT_S, KINDS, Load
 
@@ -179,7 +182,7 @@ def wrong_in(rows: list[Row], status: str) -> list[str]:
     done = Counter(event.step for event in events if isinstance(event, StepSucceeded))
     wrong = [f"{step} began {times} times" for step, times in begun.items() if times > 1]
     wrong += [f"{step} succeeded {times} times" for step, times in done.items() if times > 1]
-    if status != "completed":
+    if status != "completed" or not any(isinstance(event, ExecutionCompleted) for event in events):
         wrong.append(f"it is {status}")
     if [row.seq for row in rows] != list(range(1, len(rows) + 1)):
         wrong.append("its rows have gaps")
@@ -198,13 +201,13 @@ async def besiege(store: str, world: Path, load: Load, kills: int, seed: int) ->
     return siege, sum(times - 1 for times in siege.happened.values())
 
 
-async def examine_store(store: str, directory: Path, kills: int, seed: int) -> Finding:
+async def examine_store(address: Callable[[Load], str], directory: Path, kills: int, seed: int) -> Finding:
     """Half of the kills hit one execution at a time, half hit many."""
     violations, figures = list[str](), list[str]()
     loads: tuple[Load, ...] = ("sequential", "parallel")
     for load in loads:
         count = max(1, kills // 2)
-        siege, repeats = await besiege(f"{store}-{load}", directory / f"{load}.log", load, count, seed)
+        siege, repeats = await besiege(address(load), directory / f"{load}.log", load, count, seed)
         violations += [f"{load}: {line}" for line in siege.violations]
         if repeats > REPEATS_PER_KILL[load] * count + CHANCE:
             violations.append(f"{load}: {repeats} effects that were not recorded were repeated in {count} kills")
@@ -216,4 +219,10 @@ async def examine_store(store: str, directory: Path, kills: int, seed: int) -> F
 def on_sqlite(size: int, seed: int) -> Finding:
     """`size` kills of processes on an SQLite file."""
     with tempfile.TemporaryDirectory() as name:
-        return asyncio.run(examine_store(f"sqlite:///{name}/store", Path(name), size, seed))
+        return asyncio.run(examine_store(lambda load: f"sqlite:///{name}/{load}.db", Path(name), size, seed))
+
+
+def on_postgres(size: int, seed: int) -> Finding:
+    """`size` kills of processes on a PostgreSQL server of this experiment's own."""
+    with server() as cluster, tempfile.TemporaryDirectory() as name:
+        return asyncio.run(examine_store(lambda load: cluster.url(schema=load), Path(name), size, seed))

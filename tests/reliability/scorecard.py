@@ -13,7 +13,9 @@ from tests.reliability import (
     killing,
     long_loop,
     odd_values,
+    old_journals,
     power_cut,
+    restarts,
     simulation,
     takeover,
 )
@@ -37,6 +39,23 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_sqlite,
+    ),
+    Row(
+        "kill-postgres",
+        "kill -9 of a process under load, on PostgreSQL: chains, fan-outs, agents, gates",
+        "nothing acknowledged lost; no step, no recorded effect repeated; unrecorded effects repeated per kill ≤ 0.1 "
+        "sequential, ≤ 0.3 parallel",
+        {"pr": 10, "long": 100},
+        "kills",
+        killing.on_postgres,
+    ),
+    Row(
+        "restart",
+        "PostgreSQL crashes under load and comes back",
+        "0 lost, doubled, left out; the same process goes on",
+        {"pr": 2, "long": 10},
+        "crashes",
+        restarts.examine,
     ),
     Row(
         "power-cut",
@@ -109,6 +128,14 @@ ROWS: Final = (
         {"pr": 20_000, "long": 1_000_000},
         "inputs",
         fuzzing.examine,
+    ),
+    Row(
+        "histories",
+        "frozen histories of every release",
+        "each folds, means what it meant, and is finished from any of its rows",
+        {"pr": 1, "long": 1},
+        "run",
+        old_journals.examine,
     ),
 )
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pointsman.app.executions import Execution
-from pointsman.engine import decide
+from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
+from pointsman.engine.events import Event
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
+from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.records import Summary
 from pointsman.journal.sqlite import SqliteStore, connection, writer
 from pointsman.journal.sqlite.rows import SqliteJournal
@@ -27,6 +31,7 @@ from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import ToolContext
 from pointsman.values import ExecutionId, Json, JsonObject
+from tests.postgres import Cluster
 from tests.reliability import (
     cancelling,
     disk_faults,
@@ -35,11 +40,15 @@ from tests.reliability import (
     gates,
     long_loop,
     odd_values,
+    old_journals,
     power_cut,
+    restarts,
     simulation,
     takeover,
 )
+from tests.reliability.findings import NotHere
 from tests.reliability.killing import Siege
+from tests.reliability.servers import server
 from tests.reliability.workload import EFFECT_S
 
 AMID_THE_AGENT = 6
@@ -60,6 +69,10 @@ async def nothing_found(_: SqliteStore) -> list[str]:
 
 def nothing_stopped(self: Driver, step: Step) -> None:
     """Let it run."""
+
+
+def nothing_folded(state: ExecutionState, event: Event) -> None:
+    """Take no notice."""
 
 
 def any_attempt(desk: Desk, report: WorkDone) -> StepState | None:
@@ -158,3 +171,25 @@ def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_loop_shows_what_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_loop, "GROWTH_MB_MAX", -1_000)
     assert any("memory grew" in line for line in long_loop.examine(100, 1).violations)
+
+
+@contextmanager
+def server_or_skip() -> Generator[Cluster, None, None]:
+    try:
+        with server() as cluster:
+            yield cluster
+    except NotHere as why:
+        pytest.skip(str(why))
+
+
+async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PostgresJournal, "append", nothing)
+    monkeypatch.setattr(PostgresJournal, "extend", nothing)
+    with server_or_skip() as cluster:
+        violations, _ = await restarts.restart(cluster, 1, 1)
+    assert any("it is" in line for line in violations)
+
+
+def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "_fold_course", nothing_folded)
+    assert not old_journals.examine(1, 1).holds

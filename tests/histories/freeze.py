@@ -1,0 +1,91 @@
+"""python -m tests.histories.freeze RELEASE: add the histories of a release. Existing ones are never touched.
+
+Random graphs are driven through everything that can happen to an execution, and those are kept that show what none
+kept before has shown.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.ports import Row
+from pointsman.testing.graphs import INPUT, perform, random_workflow
+from pointsman.testing.simulation import Outcome, Simulation
+from pointsman.values import JsonObject
+from tests.engine.laws import compiled, random_net
+from tests.histories.frozen import FOLDER, write_history
+from tests.reliability.rare_states import seen_in
+from tests.reliability.rough import rough_workflow
+from tests.reliability.storms import cancelled_at, taken_up_again
+
+SEEDS: Final = range(1, 1_200)
+ROWS_MAX: Final = 60
+WANTED: Final = 30
+Drive: TypeAlias = Callable[[Plan, int], Outcome]
+Draw: TypeAlias = Callable[[int], JsonObject]
+
+
+def calm(plan: Plan, seed: int) -> Outcome:
+    return Simulation(plan, seed, work=perform).run(INPUT)
+
+
+def cancelled(plan: Plan, seed: int) -> Outcome:
+    return cancelled_at(plan, seed, 1 + seed % 12)[0]
+
+
+def paused(plan: Plan, seed: int) -> Outcome:
+    """Paused, gone on, and ended."""
+    world = Simulation(plan, seed, work=perform)
+    world.run_rows(INPUT, 1 + seed % 7)
+    world.tell(PauseRequested(by="somebody"))
+    world.go_on()
+    world.tell(ResumeRequested(by="somebody"))
+    return world.go_on()
+
+
+DRIVES: Final[tuple[Drive, ...]] = (calm, taken_up_again, paused, cancelled)
+DRAWS: Final[tuple[Draw, ...]] = (lambda seed: random_workflow(seed, 5), rough_workflow, random_net)
+
+
+def shown_by(rows: tuple[Row, ...]) -> set[str]:
+    """What a history is kept for: kinds of events with the fields they fill, and rare states."""
+    kinds = {type(event).__name__ for row in rows for event in row.events}
+    return {*kinds, *seen_in(rows)}
+
+
+def candidates() -> Iterator[tuple[JsonObject, Outcome]]:
+    for seed in SEEDS:
+        document = DRAWS[seed % len(DRAWS)](seed)
+        plan = compiled(document)
+        if plan is None:
+            continue
+        outcome = DRIVES[seed // len(DRAWS) % len(DRIVES)](plan, seed)
+        if len(outcome.rows) <= ROWS_MAX and outcome.state.ended:
+            yield document, outcome
+
+
+def freeze(release: str) -> list[str]:
+    """Write the histories of a release; their names."""
+    folder = FOLDER / release
+    folder.mkdir()
+    seen, names = set[str](), list[str]()
+    for document, outcome in candidates():
+        new = shown_by(outcome.rows) - seen
+        if not new:
+            continue
+        seen |= new
+        name = f"{len(names) + 1:02}"
+        write_history(folder / f"{name}.jsonl", document, outcome.rows, status=outcome.status, output=outcome.output)
+        names.append(f"{name}: {', '.join(sorted(new))}")
+        if len(names) == WANTED:
+            break
+    return names
+
+
+if __name__ == "__main__":
+    for line in freeze(sys.argv[1]):
+        sys.stdout.write(f"{line}\n")

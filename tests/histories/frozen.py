@@ -1,0 +1,90 @@
+"""A frozen history: a workflow, and the rows of one execution of it as a store of that day held them.
+
+line 1   {"shape": 0, "definition": {…}, "status": "completed", "output": …}
+line n   [seq, at, [event, …]]
+
+Histories are written once (`python -m tests.histories.freeze RELEASE`) and never changed: what they hold is in the
+stores of people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from pointsman.engine.events import Event
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import ResumeRequested
+from pointsman.engine.state import ENDED
+from pointsman.journal.codec import Codec
+from pointsman.journal.lifts import LIFTS
+from pointsman.ports import Row
+from pointsman.testing.graphs import perform
+from pointsman.testing.simulation import Simulation
+from pointsman.values import Json, JsonObject
+from tests.engine.laws import compiled
+
+FOLDER: Final = Path(__file__).parent
+CODEC: Final = Codec[Event](Event, LIFTS)
+RESUMES_MAX: Final = 2
+STEPS_MORE: Final = 100.0
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The first line."""
+
+    shape: int
+    definition: JsonObject
+    status: str
+    output: Json
+
+
+class History(NamedTuple):
+    """One file."""
+
+    head: Head
+    rows: tuple[Row, ...]
+
+    @property
+    def plan(self) -> Plan:
+        plan = compiled(self.head.definition)
+        assert plan is not None, "its definition does not compile any more"
+        return plan
+
+
+def histories() -> list[Path]:
+    """All of them, release by release."""
+    return sorted(FOLDER.glob("*/*.jsonl"))
+
+
+def read_history(path: Path) -> History:
+    """Read with the codec of today, lifts and all."""
+    first, *lines = path.read_bytes().splitlines()
+    head = msgspec.json.decode(first, type=Head)
+    raw = [msgspec.json.decode(line, type=tuple[int, float, msgspec.Raw]) for line in lines]
+    return History(head, tuple(Row(seq, at, CODEC.decode(bytes(events), head.shape)) for seq, at, events in raw))
+
+
+def write_history(path: Path, definition: JsonObject, rows: Iterable[Row], *, status: str, output: Json) -> None:
+    lines = [msgspec.json.encode(Head(CODEC.shape, definition, status, output))]
+    lines += [msgspec.json.encode((row.seq, row.at, msgspec.Raw(CODEC.encode(row.events)))) for row in rows]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+
+
+def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
+    """The execution that these rows mean, driven on until it has ended, or nothing ends it."""
+    world = Simulation(plan, seed=1, work=perform)
+    world.rows = list(rows)
+    world.crash()
+    world.now = rows[-1].at
+    world.go_on()
+    for _ in range(RESUMES_MAX):
+        if world.state.status in ENDED:
+            break
+        limits = {"steps": world.state.taken + STEPS_MORE} if world.state.status == "interrupted" else {}
+        world.tell(ResumeRequested(limits=limits))
+        world.go_on()
+    return world
