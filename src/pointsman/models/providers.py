@@ -37,6 +37,11 @@ class Providers:
         self._open: dict[tuple[str, str, int], Model] = {}
         self._clients: list[httpx2.AsyncClient] = []
 
+    @property
+    def keys(self) -> list[str]:
+        """All of them: they must not be shown."""
+        return [key for provider in self._known.values() for key in provider.keys]
+
     def open_model(
         self,
         provider: str,

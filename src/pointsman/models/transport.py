@@ -17,6 +17,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
 from pointsman.models.providers import Provider, Providers
+from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
 from pointsman.ports import Hear, ModelReply, ModelRequest
@@ -57,7 +58,11 @@ class PydanticModels:
         from pointsman.models.exchange import exchange
 
         headers = _hints(request) if is_scripted(name) else None
-        return await exchange(model, request, headers=headers, on_text=on_text)
+        try:
+            return await exchange(model, request, headers=headers, on_text=on_text)
+        except ModelFailed as why:
+            # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
+            raise ModelFailed(redacted(why.failure, self._providers.keys)) from None
 
     async def close(self) -> None:
         """Hang up. The next call connects again."""

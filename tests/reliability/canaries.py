@@ -1,0 +1,129 @@
+"""Secrets that sing when they are seen: keys of providers and secrets of webhooks, looked for behind every door there is.
+
+A provider that refuses a call repeats the key it was given in its answer, as careless ones do. Afterwards nothing that
+is stored, shown, logged, exported or raised may hold a canary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import tempfile
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Final
+
+from pointsman import Pointsman, Workflow
+from pointsman.app.storage.exporting import export
+from pointsman.errors import PointsmanError
+from pointsman.settings import Loaded, NotificationSettings, ProviderSettings, Settings, shown
+from pointsman.values import JsonObject
+from tests.reliability.findings import Finding
+
+KEY: Final = "sk-canary-provider-0123456789abcdef"
+HANDED: Final = "canary-handle-0123456789abcdef"
+SIGNING: Final = "canary-webhook-0123456789abcdef"
+CANARIES: Final = (KEY, HANDED, SIGNING)
+DOCUMENT: Final[JsonObject] = {
+    "id": "careless",
+    "agents": {"clerk": {"model": "careless:model", "system": "Answer."}},
+    "nodes": [{"id": "clerk", "type": "agent", "config": {"agent": "clerk", "prompt": "Hello"}}],
+    "edges": [],
+}
+
+
+class Careless(BaseHTTPRequestHandler):
+    """Refuses every call, and repeats the key."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        message = f"Incorrect API key provided: {self.headers.get('Authorization', '')}"
+        body = json.dumps({"error": {"message": message, "type": "auth", "code": "invalid_api_key"}}).encode()
+        self.send_response(401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def careless_provider() -> Generator[str, None, None]:
+    server = HTTPServer(("127.0.0.1", 0), Careless)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Overheard(logging.Handler):
+    """Everything that any library logs, at any level."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+@contextmanager
+def overheard() -> Generator[list[str], None, None]:
+    root, ear = logging.getLogger(), Overheard()
+    level = root.level
+    root.addHandler(ear)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield ear.said
+    finally:
+        root.removeHandler(ear)
+        root.setLevel(level)
+
+
+async def doors(address: str, folder: Path) -> dict[str, str]:
+    """What is behind each door after an execution that was refused by its provider."""
+    settings = Settings(
+        store=f"sqlite:///{folder}/store.db",
+        providers={"careless": ProviderSettings(base_url=address, keys=(KEY,))},
+        secrets={"TOKEN": HANDED},
+        notifications={"desk": NotificationSettings(url="https://127.0.0.1:9/", secret=SIGNING)},
+    )
+    behind = {"repr of the settings": repr(settings), "settings shown": str(shown(Loaded(settings, {})))}
+    async with Pointsman(settings=settings) as pointsman:
+        execution = await pointsman.start(Workflow.of(DOCUMENT), {})
+        await execution.settled()
+        try:
+            await execution.output()
+        except PointsmanError as why:
+            behind["the error"] = f"{why!r} {why} {why.hint}"
+        behind["the view"] = str(await execution.view())
+        behind["the events"] = str((await pointsman.look(execution.id))[1])
+        behind["the feed"] = str(await pointsman.bulletins(execution.id))
+        behind["the export"] = plain(b"".join([line async for line in export(pointsman, execution.id)]))
+        if execution.status != "failed":
+            behind["the provider was not asked"] = KEY
+    stored = b"".join(path.read_bytes() for path in sorted(folder.glob("store.db*")))
+    return {**behind, "the store": plain(stored)}
+
+
+def plain(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def examine(size: int, seed: int) -> Finding:
+    """All doors."""
+    with careless_provider() as address, tempfile.TemporaryDirectory() as name, overheard() as said:
+        behind = asyncio.run(doors(address, Path(name)))
+    behind["the logs"] = "\n".join(said)
+    found = [f"{canary[:10]}… in {door}" for door, text in behind.items() for canary in CANARIES if canary in text]
+    return Finding(f"{len(CANARIES)} canaries, {len(behind)} doors, {len(found)} seen", tuple(found))
