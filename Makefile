@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench soak requirements lock clean
+.PHONY: help demo test check lint bench reliability soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -19,7 +19,8 @@ help:
 	@echo "make check         lint, format, types, walls between modules, house rules"
 	@echo "make lint          lint and format only"
 	@echo "make bench         what a node costs"
-	@echo "make soak          long runs: 20 000 broken documents"
+	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
+	@echo "make soak          the same for hours"
 	@echo "make requirements  docs/reference/requirements.md: which test proves which promise"
 	@echo "make lock          compile requirements/*.lock from pyproject.toml"
 	@echo "make clean         remove the virtual environment and caches"
@@ -42,8 +43,11 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
 
+reliability: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.reliability --tier pr --write $(ARGS)
+
 soak: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.soak.documents $(ARGS)
+	$(BIN)/python -m tests.reliability --tier long --write $(ARGS)
 
 requirements: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.house.requirements_table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.reliability import (
+    canaries,
     cancelling,
     disk_faults,
     flipped_bits,
@@ -17,6 +18,7 @@ from tests.reliability import (
     power_cut,
     restarts,
     simulation,
+    stopping,
     takeover,
 )
 from tests.reliability.findings import OpenRow, Row
@@ -120,6 +122,22 @@ ROWS: Final = (
         {"pr": 10_000, "long": 100_000},
         "rounds",
         long_loop.examine,
+    ),
+    Row(
+        "stop",
+        "SIGTERM to a keeper with running steps",
+        "a clean end at once; the next one finishes everything, nothing twice",
+        {"pr": 1, "long": 10},
+        "stops",
+        stopping.examine,
+    ),
+    Row(
+        "canaries",
+        "secret canaries in keys of providers, handles and webhooks; a provider that repeats the key it was given",
+        "never in what is stored, shown, logged, exported or raised",
+        {"pr": 1, "long": 1},
+        "run",
+        canaries.examine,
     ),
     Row(
         "fuzz",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import Event
+from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
@@ -23,6 +26,7 @@ from pointsman.journal.records import Summary
 from pointsman.journal.sqlite import SqliteStore, connection, writer
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.store import Ledger
+from pointsman.models import transport
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
@@ -33,6 +37,7 @@ from pointsman.tools.tool import ToolContext
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.postgres import Cluster
 from tests.reliability import (
+    canaries,
     cancelling,
     disk_faults,
     flipped_bits,
@@ -44,6 +49,7 @@ from tests.reliability import (
     power_cut,
     restarts,
     simulation,
+    stopping,
     takeover,
 )
 from tests.reliability.findings import NotHere
@@ -69,6 +75,10 @@ async def nothing_found(_: SqliteStore) -> list[str]:
 
 def nothing_stopped(self: Driver, step: Step) -> None:
     """Let it run."""
+
+
+def as_it_is(failure: Failure, keys: list[str]) -> Failure:
+    return failure
 
 
 def nothing_folded(state: ExecutionState, event: Event) -> None:
@@ -193,3 +203,17 @@ async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkey
 def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold, "_fold_course", nothing_folded)
     assert not old_journals.examine(1, 1).holds
+
+
+def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "redacted", as_it_is)
+    assert any("the store" in line for line in canaries.examine(1, 1).violations)
+
+
+async def test_a_stop_shows_a_process_that_ends_badly() -> None:
+    violations = list[str]()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    await stopping.stop(process, violations)
+    assert violations == ["it ended with -15: "]

@@ -1,4 +1,4 @@
-"""Thousands of broken documents: each gets problems with places, none a traceback. `make soak` runs 20 000 of them.
+"""Thousands of broken documents: each gets problems with places, none a traceback. The scorecard runs many more.
 
 python -m tests.soak.documents [COUNT] [SEED]
 """
