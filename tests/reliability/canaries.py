@@ -1,4 +1,4 @@
-"""Secrets that sing when they are seen: keys of providers and secrets of webhooks, looked for behind every door there is.
+"""Secrets that sing when they are seen: keys of providers and secrets of webhooks, looked for behind every door.
 
 A provider that refuses a call repeats the key it was given in its answer, as careless ones do. Afterwards nothing that
 is stored, shown, logged, exported or raised may hold a canary.
@@ -112,8 +112,7 @@ async def doors(address: str, folder: Path) -> dict[str, str]:
         behind["the export"] = plain(b"".join([line async for line in export(pointsman, execution.id)]))
         if execution.status != "failed":
             behind["the provider was not asked"] = KEY
-    stored = b"".join(path.read_bytes() for path in sorted(folder.glob("store.db*")))
-    return {**behind, "the store": plain(stored)}
+    return behind
 
 
 def plain(data: bytes) -> str:
@@ -124,6 +123,7 @@ def examine(size: int, seed: int) -> Finding:
     """All doors."""
     with careless_provider() as address, tempfile.TemporaryDirectory() as name, overheard() as said:
         behind = asyncio.run(doors(address, Path(name)))
+        behind["the store"] = plain(b"".join(path.read_bytes() for path in sorted(Path(name).glob("store.db*"))))
     behind["the logs"] = "\n".join(said)
     found = [f"{canary[:10]}… in {door}" for door, text in behind.items() for canary in CANARIES if canary in text]
     return Finding(f"{len(CANARIES)} canaries, {len(behind)} doors, {len(found)} seen", tuple(found))

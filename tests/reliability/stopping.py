@@ -70,9 +70,11 @@ def done_in(rows: dict[ExecutionId, list[Row]]) -> int:
 async def until_done(store: str, names: list[ExecutionId], steps: int) -> int:
     """Return when so many steps are recorded; how many are."""
     deadline = time.monotonic() + PATIENCE_S
-    while (done := done_in(await rows_of(store, names))) < steps and time.monotonic() < deadline:
+    while True:
+        done = done_in(await rows_of(store, names))
+        if done >= steps or time.monotonic() > deadline:
+            return done
         await asyncio.sleep(0.05)
-    return done
 
 
 async def stop(process: subprocess.Popen[str], violations: list[str]) -> float:

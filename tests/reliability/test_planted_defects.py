@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -210,10 +211,10 @@ def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) ->
     assert any("the store" in line for line in canaries.examine(1, 1).violations)
 
 
-async def test_a_stop_shows_a_process_that_ends_badly() -> None:
+def test_a_stop_shows_a_process_that_ends_badly() -> None:
     violations = list[str]()
     process = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    await stopping.stop(process, violations)
+    asyncio.run(stopping.stop(process, violations))
     assert violations == ["it ended with -15: "]
