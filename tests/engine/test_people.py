@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.answers import AnswerInvalid
-from pointsman.engine.asking import AnswerDiffers
+from pointsman.engine.asking import AnswerDiffers, GateClosedAlready
+from pointsman.engine.calls import ProposedCall
 from pointsman.engine.decide import Decision, decide
-from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired
+from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, TimerFired
 from pointsman.engine.voting import NotAnApprover, NotDelegable, VotesDiffer
 from pointsman.engine.wait_events import GateClosed, GateEscalated, GateVoted
 from pointsman.values import Json
@@ -240,3 +241,19 @@ def test_what_a_person_changed_is_recorded_with_what_was_there() -> None:
         (("text",), "old", "new"),
         (("note",), None, "n"),
     ]
+
+
+def test_an_answer_to_one_gate_of_a_step_is_none_to_the_next() -> None:
+    """Who lets a step begin has not agreed to the calls it makes."""
+    world = started("start -> tool1", nodes={"tool1": {"requiresApproval": True}})
+    step, _ = world.at("tool1")
+    begin = GateAnswered(step=step, action="approve", gate="gate-tool1")
+    world.simulation.asked.gates.clear()
+    world.tell(begin)
+    assert world.working == ["tool1"]
+    world.simulation.asked.work.clear()
+    call = ProposedCall(number=1, name="pay", arguments={})
+    world.tell(ApprovalAsked(step=step, attempt=1, calls=(call,)))
+    with pytest.raises(GateClosedAlready):
+        decide(world.simulation.plan, world.state, begin, world.now)
+    assert (world.working, world.gates) == ([], ["tool1"])

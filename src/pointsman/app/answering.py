@@ -78,6 +78,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
             by=answer.by,
             groups=answer.groups,
             key=answer.key,
+            gate=gate.id,
         )
         await gate.driver.deliver(said)
 
@@ -95,8 +96,8 @@ async def delegate_gate(
     """Pass the right of `by` to answer on to another person. Raises as `answer_gate`, and `NotDelegable`."""
 
     async def deliver(gate: OpenGate) -> None:
-        step = gate.at.step
-        await gate.driver.deliver(DelegationRequested(step=step, to=to, by=by, groups=groups, comment=comment))
+        said = DelegationRequested(step=gate.at.step, to=to, by=by, groups=groups, comment=comment, gate=gate.id)
+        await gate.driver.deliver(said)
 
     try:
         await _told(runtime, driver, name, deliver)

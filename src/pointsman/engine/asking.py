@@ -27,7 +27,6 @@ from pointsman.engine.plan import Ask
 from pointsman.engine.questions import put, set_deadline, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.state import StepState
-from pointsman.engine.steps import Step
 from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.wait_events import (
     Edited,
@@ -76,10 +75,11 @@ def open_gate(entry: Entry, does: Ask) -> None:
     )
 
 
-def open_step(desk: Desk, step: Step) -> StepState:
-    """The step whose gate is open. Raises `GateClosedAlready`."""
+def open_step(desk: Desk, report: GateAnswered | DelegationRequested) -> StepState:
+    """The step whose gate is open, and is the one that was meant. Raises `GateClosedAlready`."""
+    step = report.step
     at = desk.state.steps.get(step)
-    if at is None or at.gate is None or desk.state.ended:
+    if at is None or at.gate is None or desk.state.ended or report.gate not in ("", at.gate.id):
         raise GateClosedAlready(
             f"the gate of {str(step)!r} is not open", hint="It was answered, timed out, or never opened."
         )
@@ -88,7 +88,7 @@ def open_step(desk: Desk, step: Step) -> StepState:
 
 def answered(desk: Desk, report: GateAnswered) -> None:
     """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
-    at = open_step(desk, report.step)
+    at = open_step(desk, report)
     gate = gate_of(at)
     if _said_before(at, report):
         return
@@ -142,7 +142,7 @@ def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Jso
 
 def delegated(desk: Desk, report: DelegationRequested) -> None:
     """An approver passes the right on."""
-    at = open_step(desk, report.step)
+    at = open_step(desk, report)
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
     must_pass_on(gate, report.by, report.to)

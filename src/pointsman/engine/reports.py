@@ -100,6 +100,8 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     """The groups they are in, likewise."""
     key: str = ""
     """Idempotency key: the same answer with the same key again decides nothing."""
+    gate: str = ""
+    """The id of the gate it is about: a step may ask again, about something else. Empty: whichever is open there."""
 
 
 class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True):
@@ -110,6 +112,7 @@ class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_req
     by: str
     groups: tuple[str, ...] = ()
     comment: str = ""
+    gate: str = ""
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True, tag="approval_asked"):

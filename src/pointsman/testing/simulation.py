@@ -145,7 +145,8 @@ def echo(command: Execute) -> WorkDone:
 
 def first_option(step: Step, gate: Gate) -> GateAnswered:
     """People who always take the first option, one after the other."""
-    return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=f"person{len(gate.votes) + 1}")
+    person = f"person{len(gate.votes) + 1}"
+    return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=person, gate=gate.id)
 
 
 def mirror(command: StartChild) -> ChildEnded:
