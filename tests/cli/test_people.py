@@ -168,3 +168,28 @@ def test_a_gate_whose_time_is_up_says_so(prompt: Prompt) -> None:
     prompt("resume", execution)
     late = prompt("answer", execution, "ask", '{"action": "approve", "data": {"amount": 2}}')
     assert "its time was up" in late.err
+
+
+STEERED = """\
+pointsman: 1
+id: steered
+entry: ask
+config: {humanInLoop: real_time}
+output: {n: n}
+nodes:
+  - {id: ask, type: human, config: {message: Wait}}
+  - {id: other, type: transform, config: {set: {n: n + 1}}}
+edges:
+  - {source: ask, target: other, condition: {type: label, label: approve}}
+"""
+
+
+def test_a_person_takes_a_hand_in_an_execution_of_another_process(prompt: Prompt) -> None:
+    execution = waiting(prompt, STEERED, "-i", "n=1")
+    assert refused(prompt, "steer", execution, "--goto", "nowhere") == "not-steerable"
+    line = ("steer", execution, "--set", "n=41", "--goto", "other", "--as", "ada", "--reason", "stuck")
+    assert prompt(*line, "--json").json["output"] == {"n": 42}
+    assert inbox_of(prompt) == []
+    assert refused(prompt, *line) == "wrong-status"
+    plain = waiting(prompt, FORM)
+    assert refused(prompt, "steer", plain, "--goto", "done") == "not-steerable"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
+from pointsman.app.edits import edits_of
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
 from pointsman.app.inputs import check_event
 from pointsman.app.views import event_view, waiting_view
@@ -16,6 +17,7 @@ from pointsman.engine.reports import (
     EventReceived,
     ResumeRequested,
     RetryRequested,
+    SteerRequested,
 )
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ExecutionState
@@ -223,6 +225,27 @@ class Execution:
         What its workflow knows to undo is undone first: it goes on until then. `now`: nothing (more) is undone.
         """
         await (await self._alive()).deliver(CancelRequested(reason=reason, by=by, now=now))
+
+    async def steer(
+        self,
+        messages: Sequence[Json] = (),
+        *,
+        set: Mapping[str, Json] | None = None,
+        goto: str | None = None,
+        reason: str = "",
+        by: str = "",
+    ) -> None:
+        """Take a hand between steps: say something in the conversation (a text is the user's), put values into the
+        data (`a.b`, or `each[1.0]/a.b` in an open branch), send control to a node, and nowhere else.
+
+        All of it or nothing. Raises `NotSteerable`, `WrongStatus`, `EditRefused`.
+        """
+        said: tuple[Json, ...] = tuple(
+            {"role": "user", "content": one} if isinstance(one, str) else one for one in messages
+        )
+        edits = edits_of(self._driver.state, set or {})
+        report = SteerRequested(edits=edits, messages=said, goto=goto, reason=reason, by=by)
+        await self._driver.deliver(report)
 
     async def drained(self) -> None:
         """Return when nothing of it is under way here any more: its last commands are carried out."""

@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "events": Place("looking", "events", "The journal of an execution."),
     "timeline": Place("looking", "timeline", "What ran when, as bars."),
     "answer": Place("running", "answer", "Answer a gate, and go on."),
+    "steer": Place("people", "steer", "Take a hand in an execution, and go on."),
     "inbox": Place("people", "inbox", "Open gates that wait for people."),
     "delegate": Place("people", "delegate", "Pass your right to answer a gate on to another person."),
     "resume": Place("running", "resume", "Go on after a crash, a pause or a limit."),

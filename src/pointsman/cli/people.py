@@ -1,17 +1,19 @@
-"""Commands of people at gates: what waits for them, and passing a right on. Nothing of an execution runs here."""
+"""Commands of people at gates: what waits for them, passing a right on, taking a hand."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Unpack, cast
 
 import click
 
+from pointsman.app import Execution, Pointsman
 from pointsman.app.inbox import inbox as inbox_of
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import json_option, store_option, who_options
+from pointsman.cli.options import Pair, json_option, lenient_value, os_user, store_option, who_options
 from pointsman.cli.outcomes import print_outcome
 from pointsman.cli.printing import print_json, shown
+from pointsman.cli.running import Driving, driving_options, take_up
 from pointsman.values import Json, JsonObject
 
 
@@ -77,3 +79,34 @@ def inbox(
         click.echo("nothing waits", err=True)
     for one in found:
         click.echo(f"{one['executionId']}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--say", "messages", multiple=True, metavar="TEXT", help="Said into the conversation. Repeatable.")
+@click.option(
+    "--set", "edits", type=Pair(), multiple=True, metavar="PATH=JSON", help="Put a value into the data. Repeatable."
+)
+@click.option("--goto", metavar="NODE", help="Send control to this node, and nowhere else.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the journal.")
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@driving_options
+def steer(
+    execution: str,
+    *,
+    messages: tuple[str, ...],
+    edits: tuple[tuple[str, str], ...],
+    goto: str | None,
+    reason: str,
+    by: str,
+    **options: Unpack[Driving],
+) -> int:
+    """Take a hand in an execution, and go on. Its workflow must say `humanInLoop: real_time`."""
+    values = {path: lenient_value(text) for path, text in edits}
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        await taken.steer(messages, set=values, goto=goto, reason=reason, by=by)
+        return taken
+
+    return take_up(begin, options)

@@ -34,6 +34,7 @@ from pointsman.engine.life_events import (
     ExecutionStarted,
     Forked,
     LimitsRaised,
+    Steered,
     UndoEnded,
 )
 from pointsman.engine.reports import (
@@ -52,6 +53,7 @@ from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
     Start,
+    SteerRequested,
     TimerFired,
     WorkDone,
     WorkFailed,
@@ -188,6 +190,8 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
             return RetryRequested(by=by)
         case Forked():
             return _fork(first, events)
+        case Steered(edits=edits, messages=messages, goto=goto, reason=reason, by=by):
+            return SteerRequested(edits=edits, messages=messages, goto=goto, reason=reason, by=by)
         case ExecutionMoved():
             return _move(first)
         case (

@@ -25,6 +25,7 @@ from pointsman.engine import (
     moving,
     requests,
     sizing,
+    steering,
     telling,
     waiting,
 )
@@ -53,6 +54,7 @@ from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
     Start,
+    SteerRequested,
     TimerFired,
     WorkDone,
     WorkFailed,
@@ -156,6 +158,8 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             requests.resume(desk, report)
         case RetryRequested():
             requests.retry(desk, report)
+        case SteerRequested():
+            steering.steer(desk, report)
         case ForkRequested():
             forking.fork(desk, report)
         case MoveRequested():

@@ -78,6 +78,23 @@ class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
     by: str = ""
 
 
+class Steered(Fact, frozen=True, kw_only=True, tag="steered"):
+    """A person took a hand, between steps. With `goto` a redirection follows."""
+
+    edits: tuple[Edit, ...] = ()
+    messages: tuple[Json, ...] = ()
+    goto: str | None = None
+    reason: str = ""
+    by: str = ""
+
+
+class Redirected(Fact, frozen=True, kw_only=True, tag="redirected"):
+    """Control is on its way to this node, with this value, and nowhere else."""
+
+    node: str
+    value: Json = None
+
+
 class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
     """A failed execution takes up its failed steps again, and what was on its way when they failed."""
 
@@ -148,6 +165,8 @@ LifeEvent: TypeAlias = (
     | ExecutionFailed
     | ExecutionCancelled
     | ExecutionRetried
+    | Steered
+    | Redirected
     | Forked
     | ExecutionMoved
     | CompensationBegan

@@ -7,12 +7,15 @@ from typing import TypeAlias, assert_never
 from pointsman.engine import life_events, tokens
 from pointsman.engine.arrivals import NOBODY, held_step, take_up
 from pointsman.engine.data import Data
+from pointsman.engine.facts import Write
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.scopes import edit
+from pointsman.engine.settling import MESSAGES
 from pointsman.engine.state import Compensation, ExecutionState, Left, ScopeState, StepState
 from pointsman.values import Json
 
+Steering: TypeAlias = life_events.Steered | life_events.Redirected
 Compensating: TypeAlias = life_events.CompensationBegan | life_events.UndoBegan | life_events.UndoEnded
 
 
@@ -53,7 +56,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
 
 def _live_again(
     state: ExecutionState,
-    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved | Compensating,
+    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved | Compensating | Steering,
 ) -> None:
     match event:
         case life_events.ExecutionRetried():
@@ -63,8 +66,21 @@ def _live_again(
         case life_events.ExecutionMoved():
             state.workflow, state.version = event.workflow, event.version
             state.definition, state.options = event.definition, event.options
+        case life_events.Steered():
+            _steered(state, event)
+        case life_events.Redirected():
+            state.left[NOBODY] = Left(event.value)
+            _forget_tokens(state)
         case _:
             _compensating(state, event)
+
+
+def _steered(state: ExecutionState, event: life_events.Steered) -> None:
+    for one in event.edits:
+        edit(state, one)
+    for message in event.messages:
+        state.root.data.write(Write(MESSAGES, "append", message), message)
+    state.messages += len(event.messages)
 
 
 def _compensating(state: ExecutionState, event: Compensating) -> None:

@@ -362,6 +362,8 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     output_fields: tuple[str, ...] = ()
     """Without `output`: the first of these fields that is written is the output (graph: final, drafts, latest)."""
     conversational: bool = False
+    steerable: bool = False
+    """People may steer it at any step boundary."""
     messages: bool = False
     """The workflow has the `messages` field."""
     strict: bool = False

@@ -178,6 +178,16 @@ class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested",
     by: str = ""
 
 
+class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True):
+    """Someone takes a hand: values into the data, messages into the conversation, control to another node."""
+
+    edits: tuple[Edit, ...] = ()
+    messages: tuple[Json, ...] = ()
+    goto: str | None = None
+    reason: str = ""
+    by: str = ""
+
+
 class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True):
     """Try the finally failed steps of a failed execution again."""
 
@@ -225,6 +235,7 @@ Report: TypeAlias = (
     | PauseRequested
     | ResumeRequested
     | RetryRequested
+    | SteerRequested
     | ForkRequested
     | MoveRequested
 )

@@ -54,6 +54,7 @@ def compile_workflow(
         output=formulas.output(workflow.output),
         output_fields=OUTPUT_FIELDS.get(workflow.dialect or "", ()),
         conversational=compiler.conversational,
+        steerable=workflow.config is not None and workflow.config.human_in_loop == "real_time",
         messages=compiler.messages,
         strict=bool(workflow.strict),
         durability=_durability(workflow),
