@@ -124,3 +124,20 @@ def test_a_process_that_keeps_the_store_starts_what_is_due_until_it_is_stopped(p
     assert said.endswith("stopped\n")
     executions = prompt("list", "--json", *store).json["executions"]
     assert {one["status"] for one in executions} == {"completed"}
+
+
+def test_a_store_that_vanishes_ends_its_keeper_with_the_reason(prompt: Prompt) -> None:
+    store = ["--store", "sqlite:///kept.db"]
+    prompt("workflows", "save", "report.yaml", *store)
+    prompt("schedules", "add", "report", "--every", "1s", *store)
+    with started("keep", *store) as keeper:
+        try:
+            while not prompt("list", "--json", *store).json["executions"]:
+                assert keeper.poll() is None, keeper.communicate()
+            for file in Path().glob("kept.db*"):
+                file.rename(f"gone-{file.name}")
+            _, said = keeper.communicate(timeout=30)
+        finally:
+            keeper.kill()
+    assert keeper.returncode == 1
+    assert "[store-missing]" in said

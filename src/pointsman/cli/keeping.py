@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from pointsman.app import Pointsman
 from pointsman.app.keeping import keeping
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import model_option, script_option, store_option
 from pointsman.cli.printing import say
+from pointsman.errors import PointsmanError
 from pointsman.values import ExecutionId
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -29,18 +31,35 @@ def keep(*, model: str | None, script: Path | None, store: str | None) -> None:
 
 async def _keep(store: str | None, model: str | None, script: Path | None) -> None:
     async with installation(store, model=model, script=script) as app:
-        stopped = asyncio.Event()
+        stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for one in STOPS:
-            loop.add_signal_handler(one, stopped.set)
+            loop.add_signal_handler(one, stop.set)
+        keeps, stopped = asyncio.create_task(_keeps(app)), asyncio.create_task(stop.wait())
         try:
-            async with keeping(app, tell=_cannot_be_taken_up):
-                say(f"keeping {app.settings.store_url}")
-                await stopped.wait()
+            await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if keeps.done():
+                keeps.result()
         finally:
+            for task in (keeps, stopped):
+                task.cancel()
+            await asyncio.gather(keeps, stopped, return_exceptions=True)
             for one in STOPS:
                 loop.remove_signal_handler(one)
     say("stopped")
+
+
+async def _keeps(app: Pointsman) -> None:
+    """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
+    try:
+        async with keeping(app, tell=_cannot_be_taken_up):
+            say(f"keeping {app.settings.store_url}")
+            await asyncio.Event().wait()
+    except BaseExceptionGroup as several:
+        known, _ = several.split(PointsmanError)
+        while isinstance(known, BaseExceptionGroup):
+            known = known.exceptions[0]
+        raise (known if known is not None else several) from None
 
 
 def _cannot_be_taken_up(execution: ExecutionId, why: BaseException) -> None:

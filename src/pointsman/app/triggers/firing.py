@@ -20,8 +20,8 @@ from pointsman.app.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome,
 from pointsman.app.triggers.starts import CausedStarts, id_for
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ENDED
-from pointsman.errors import AuthorError, CallerError
-from pointsman.journal.faults import EntryMoved
+from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.journal.faults import EntryMoved, StoreFailed
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
@@ -154,11 +154,13 @@ class Scheduler:
         look.open = ()
 
     async def _start(self, id: str, schedule: Schedule, due: float, now: float, *more: str) -> Fired:
-        """Start it for this time. What its author or its caller must mend is an outcome, not an error."""
+        """Start it for this time. What somebody must mend is an outcome; what is wrong with the store is raised."""
         cause = _cause(id, due, *more)
         try:
             started = await self._starts.start(schedule.workflow, schedule.input, *cause)
-        except (AuthorError, CallerError) as why:
+        except StoreFailed:
+            raise
+        except (AuthorError, CallerError, OperatorError) as why:
             return Fired(due=due, at=now, outcome="failed", code=why.code, message=str(why))
         return Fired(due=due, at=now, outcome="started", execution=started.execution)
 
