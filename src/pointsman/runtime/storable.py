@@ -6,7 +6,7 @@ it cannot use. In what people and programs say it is refused, and they are told 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
@@ -21,6 +21,8 @@ def storable(report: Report) -> Report:
     """The report; a failure instead of a result that cannot be kept. Raises `UnstorableValue` where one can be told."""
     match report:
         case WorkDone():
+            if is_plain(report.result) and report.text is None and not report.messages:
+                return report
             try:
                 prove(report.result)
                 for message in report.messages:
@@ -48,8 +50,15 @@ def storable(report: Report) -> Report:
 
 def prove(value: Json) -> None:
     """Raise `UnstorableValue` unless it comes back from a journal as it is. Plain values cost next to nothing."""
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and value.isascii()):
-        return
-    if isinstance(value, int) and -INTEGER_MAX < value < INTEGER_MAX:
-        return
-    encode_json(value)
+    if not is_plain(value):
+        encode_json(value)
+
+
+def is_plain(value: Json) -> bool:
+    """Nothing can be wrong with it."""
+    kind = type(value)
+    if kind is str:
+        return cast(str, value).isascii()
+    if kind is int:
+        return -INTEGER_MAX < cast(int, value) < INTEGER_MAX
+    return value is None or kind is bool

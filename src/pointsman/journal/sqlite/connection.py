@@ -27,6 +27,8 @@ OLDEST: Final = (3, 37, 0)
 """STRICT tables."""
 WAL_RESET_FIXED: Final = (3, 51, 3)
 
+DAMAGED: Final = "Restore a backup; `pointsman verify` tells what is damaged."
+
 Identity: TypeAlias = tuple[int, int]
 """Device and number of a file: a file moved away and another put in its place has another one."""
 
@@ -97,6 +99,8 @@ def explained(path: Path) -> Generator[None, None, None]:
         yield
     except sqlite3.Error as why:
         raise fault(why, path) from why
+    except UnicodeDecodeError as why:  # The binding decodes names of a damaged schema, also in messages of errors.
+        raise StoreDamaged(f"{path.name}: {why}", hint=DAMAGED) from why
 
 
 def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
@@ -116,7 +120,7 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
         case sqlite3.SQLITE_NOTADB:
             return StoreForeign(message, hint="Give the store a file of its own.")
         case sqlite3.SQLITE_CORRUPT:
-            return StoreDamaged(message, hint="Restore a backup; `pointsman verify` tells what is damaged.")
+            return StoreDamaged(message, hint=DAMAGED)
         case sqlite3.SQLITE_IOERR:
             return StoreFailed(message, hint="The disk refuses to work: look at the system's log.")
         case _:
