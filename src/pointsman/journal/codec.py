@@ -92,7 +92,7 @@ def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
     except (UnicodeEncodeError, ValueError, RecursionError, TypeError, OverflowError) as why:
         raise unstorable(value, why) from why
     # The encoder writes NaN and infinity as null without a word; and nesting costs the reader stack.
-    if b"null" in data or data.count(b"[") + data.count(b"{") > SPARE_LEVELS:
+    if b"null" in data or (len(data) > SPARE_LEVELS and data.count(b"[") + data.count(b"{") > SPARE_LEVELS):
         prove(value, data, decode)
     return data
 

@@ -19,6 +19,7 @@ from pointsman.journal.faults import (
     StoreMissing,
     StoreReadOnly,
 )
+from pointsman.journal.sqlite.schema import is_empty, refuse_foreign
 from pointsman.journal.sqlite.seals import bring_seal
 
 READ_WAIT_MS: Final = 5000
@@ -60,8 +61,10 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         )
     connection = connect(f"file://{quote(str(path))}?mode=rwc")
     try:
-        # Of a new file only: an older one keeps its free pages for later.
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        refuse_foreign(connection)
+        if is_empty(connection):
+            # An older file keeps its free pages for later.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # What was deleted is overwritten.
         connection.execute("PRAGMA secure_delete = ON").fetchone()
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -115,6 +118,8 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
             return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreLocked(message, hint="End the other process that holds it, or give each a store of its own.")
+        case sqlite3.SQLITE_CANTOPEN if path.is_file() and not os.access(path.parent, os.W_OK):
+            return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
         case sqlite3.SQLITE_CANTOPEN:
             return StoreMissing(message, hint=f"Does the directory {path.parent} exist, and may it be written?")
         case sqlite3.SQLITE_NOTADB:

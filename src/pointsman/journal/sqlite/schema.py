@@ -202,9 +202,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], .
 
 def apply(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...]) -> None:
     version = pragma(connection, "user_version")
-    empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
-    if not is_ours(connection) and not (empty and version == 0):
-        raise StoreForeign("the file is a database of something else", hint="Give the store a file of its own.")
+    refuse_foreign(connection)
     if version > len(migrations):
         raise StoreNewer(
             f"the store has version {version}, this Pointsman knows {len(migrations)}",
@@ -215,6 +213,17 @@ def apply(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def refuse_foreign(connection: sqlite3.Connection) -> None:
+    """Raise `StoreForeign` for a database of something else, before anything in it is touched."""
+    if is_ours(connection) or (pragma(connection, "user_version") == 0 and is_empty(connection)):
+        return
+    raise StoreForeign("the file is a database of something else", hint="Give the store a file of its own.")
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
