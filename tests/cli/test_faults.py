@@ -132,7 +132,7 @@ def cut_short(path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_the_store_is_told_and_left_as_it_is(
-    prompt: Prompt, change: object, codes: tuple[str, ...]
+    prompt: Prompt, change: Callable[[Path], None], codes: tuple[str, ...]
 ) -> None:
     path = Path("desk.db")
     store = ("--store", "sqlite:///desk.db")
