@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ def mount(*arguments: str) -> bool:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Generator[Path, None, None]:
     """A disk of two megabytes, half of which is taken."""
     place = tmp_path / "disk"
     place.mkdir()
