@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -11,6 +11,7 @@ from pointsman.app.bulletins import bulletins, observability_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
+from pointsman.app.forking import rows_of
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.places import Places, group_in
@@ -33,7 +34,7 @@ from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.local import LocalRuntime
+from pointsman.runtime.local import LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
@@ -41,6 +42,8 @@ from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
+    from pointsman.app.driving import Answer
+    from pointsman.app.dry import DryRun
     from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
     from pointsman.app.triggers.events import Published
@@ -309,6 +312,19 @@ class Pointsman:
         """Let an execution that stands still go on with another definition. See `Lives.move`."""
         return await self.lives.move(execution, to, check_only=check_only, by=by)
 
+    async def dry_run(self, workflow: Workflow | str, input: Json = None, *, answers: Sequence[Answer] = ()) -> DryRun:
+        """The way an execution would go, what it would call and cost; nothing is called or kept. See `app.dry`."""
+        from pointsman.app.dry import Quiet, play  # Most processes run for real.
+
+        found = await self.source(workflow) if isinstance(workflow, str) else workflow
+        quiet = Quiet(self.tools, self.script, self.settings.model_in_effect)
+        async with Pointsman("memory:", model=self.model, settings=self.settings, clock=quiet.clock) as app:
+            app.tools = self.tools
+            if found.calls:
+                await self.library.copy_into(app.store)
+            app.runtime.executors = quiet.executors(app.runtime, app.store.memory)
+            return await play(app.runtime, await app.start(found, input), quiet, answers)
+
     async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
         """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
         return await self.lives.replay(execution, against=against)
@@ -345,19 +361,14 @@ class Pointsman:
 
     async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
         """The state of an execution and its events, without taking it up."""
-        state = await self.runtime.load(ExecutionId(execution))
-        seen = [
-            event_view(row, number, event)
-            async for row in self.store.journal.read(ExecutionId(execution))
-            for number, event in enumerate(row.events)
-        ]
-        return state, seen
+        rows = await rows_of(self.store, ExecutionId(execution))
+        seen = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
+        return folded(execution, rows), seen
 
     async def view(self, execution: str) -> JsonObject:
         """An execution as JSON, without taking it up."""
-        state = await self.runtime.load(ExecutionId(execution))
-        rows = [row async for row in self.store.journal.read(ExecutionId(execution))]
-        return await family_view(self.runtime, state, rows)
+        rows = await rows_of(self.store, ExecutionId(execution))
+        return await family_view(self.runtime, folded(execution, rows), rows)
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""

@@ -148,6 +148,14 @@ class Library:
             waiting += _called(found)
         return pinned
 
+    async def copy_into(self, other: Store) -> None:
+        """Save every revision of every workflow in another store too, under the same numbers."""
+        for latest in await self._store.workflows.list():
+            for entry in reversed(await self._store.workflows.list(latest.id)):
+                found = await self._store.workflows.find(f"{entry.id}@{entry.revision}")
+                if found is not None:
+                    await other.workflows.save(found.draft)
+
     async def options(self, workflow: Workflow, revision: int) -> JsonObject:
         """The options of an execution that its definition gives: its revision, its pins, what its feed shows."""
         options: JsonObject = {"revision": revision} if revision else {}

@@ -80,6 +80,7 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option("--session", metavar="ID", help="The conversation this is a turn of.")
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
 @click.option("--key", metavar="TEXT", help="Start once: the same key again is the same execution.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
 @dialect_option
 @lenient_option
 def run(
@@ -95,6 +96,7 @@ def run(
     session: str | None,
     durability: str | None,
     key: str | None,
+    dry: bool,
     dialect: str | None,
     lenient: bool,
     as_json: bool,
@@ -108,6 +110,11 @@ def run(
     data = input_of(given, fields)
     found = named(workflow, dialect=dialect)
     app = installation(store, model=model, script=script, variables=variables)
+
+    if dry:
+        from pointsman.cli.dry import dry_run
+
+        return go(dry_run(app, found, data, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:
         return await app.start(

@@ -1,0 +1,98 @@
+"""A dry run shows the way and the cost, and does nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+
+LOOP = """\
+pointsman: 1
+id: polish
+entry: again
+input: {type: object}
+nodes:
+  - {id: again, type: loop, config: {maxIterations: 4, while: "(score ?? 0) < 8"}}
+  - id: rate
+    type: agent
+    config: {prompt: "Rate it", outputSchema: {type: integer, maximum: 10}}
+    outputs: {score: result}
+  - {id: mail, type: tool, config: {tool: send_mail, parameters: {to: "'a'"}}, outputs: {sent: result}}
+edges:
+  - {source: again, target: rate, mark: body}
+  - {source: rate, target: again}
+  - {source: again, target: mail}
+"""
+
+PAUSE = """\
+pointsman: 1
+id: later
+input: {type: object}
+nodes:
+  - {id: sleep, type: wait, config: {duration: 30d}}
+  - {id: knock, type: wait, config: {event: {name: door}}}
+edges: [{source: sleep, target: knock}]
+"""
+
+OUTER = """\
+pointsman: 1
+id: outer
+nodes: [{id: call, type: workflow, config: {workflow: letter, input: {goal: "'x'"}}}]
+edges: []
+"""
+
+
+def test_the_way_the_calls_and_a_range_of_cost_are_told(prompt: Prompt) -> None:
+    script = written("s.yaml", "tools: {send_mail: {result: sent}}")
+    printed = prompt(
+        "run", written("p.yaml", LOOP), "--dry-run", "--model", "openai:gpt-4o", "--script", script, "--json"
+    )
+    found = printed.json
+    assert (printed.code, found["dryRun"], found["status"]) == (0, True, "completed"), found
+    assert found["path"] == ["again", "rate", "again", "mail"]
+    rate, mail = found["calls"]
+    assert (rate["kind"], rate["name"], rate["calls"], rate["callsMax"]) == ("model", "openai:gpt-4o", 1, 4)
+    assert (mail["kind"], mail["name"], mail["calls"]) == ("tool", "send_mail", 1)
+    assert rate["inputTokens"] > 0
+    assert 0 < found["cost"]["lowUsd"] < found["cost"]["highUsd"]
+    assert found["cost"]["highUsd"] == pytest.approx(4 * found["cost"]["lowUsd"])
+
+
+def test_an_unknown_price_is_unknown_not_zero(prompt: Prompt) -> None:
+    chain = written("chain.yaml", flows.CHAIN)
+    printed = prompt("run", chain, "--dry-run", "--model", "openai:never-heard-of", "--json").json
+    assert printed["cost"] == {"lowUsd": None, "highUsd": None, "unpriced": ["openai:never-heard-of"]}
+
+
+def test_nothing_is_kept(prompt: Prompt) -> None:
+    prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--dry-run")
+    assert prompt("list", "--json").json["executions"] == []
+
+
+def test_gates_take_their_first_option_or_the_answer_given(prompt: Prompt) -> None:
+    file = written("letter.yaml", flows.APPROVAL)
+    first = prompt("run", file, "-i", "goal=x", "--dry-run", "--json").json
+    assert (first["path"], first["waits"][0]["answered"]) == (["write", "review", "send"], "approve")
+    other = prompt("run", file, "-i", "goal=x", "--dry-run", "--answer", "review=again", "--json").json
+    assert other["path"] == ["write", "review", "write", "review", "send"]
+
+
+def test_waits_take_no_time_and_events_are_taken_to_come(prompt: Prompt) -> None:
+    found = prompt("run", written("later.yaml", PAUSE), "--dry-run", "--json").json
+    assert (found["status"], found["path"]) == ("completed", ["sleep", "knock"])
+    assert {one["kind"] for one in found["waits"]} == {"timer", "event"}
+
+
+def test_sub_workflows_are_run_dry_too(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
+    found = prompt("run", written("outer.yaml", OUTER), "--dry-run", "--json").json
+    assert (found["status"], [one["nodeId"] for one in found["calls"]]) == ("completed", ["write"])
+
+
+def test_people_read_it_in_lines(prompt: Prompt) -> None:
+    out = prompt("run", written("chain.yaml", flows.CHAIN), "--dry-run", "--model", "openai:gpt-4o").out
+    assert "path: first → second → third" in out
+    assert "first: 1× model openai:gpt-4o" in out
+    assert "nothing was called; cost: $" in out
