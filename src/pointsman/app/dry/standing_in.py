@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.plan import Plan, WorkSpec
-from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.memory import AppendingMemory
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
@@ -143,7 +143,7 @@ class _Noting:
         self._notes = notes
         self._runtime = runtime
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
         _here.set((run.execution, command.step.node))
         self._notes.plans[run.execution] = self._runtime.drivers[run.execution].plan
         return await self._inner.execute(command, spec, run)
