@@ -14,6 +14,7 @@ from pointsman.cli.opening import go, installation
 from pointsman.cli.options import model_option, script_option, store_option
 from pointsman.cli.printing import say
 from pointsman.errors import PointsmanError
+from pointsman.settings import store_shown
 from pointsman.values import ExecutionId
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -53,7 +54,7 @@ async def _keeps(app: Pointsman) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
         async with keeping(app, tell=_cannot_be_taken_up):
-            say(f"keeping {app.settings.store_url}")
+            say(f"keeping {store_shown(app.settings.store_url)}")
             await asyncio.Event().wait()
     except BaseExceptionGroup as several:
         known, _ = several.split(PointsmanError)

@@ -54,7 +54,8 @@ def _prepared(address: Address) -> str:
             )
         schema, version = found_in(connection)
         if version != VERSION:
-            # Held until this connection is closed.
+            # Held until this connection is closed; who waits too long for it is told so.
+            connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
             schema = bring_up(connection, address)
     return address.within(schema)
