@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -15,13 +16,18 @@ from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.places import OPTION as PLACE_OPTION
 from pointsman.app.places import Places
+from pointsman.app.turns import save_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import Start
 from pointsman.errors import CallerError
-from pointsman.journal.faults import JournalMoved
+from pointsman.journal.faults import JournalMoved, SessionClosed, SessionMoved
+from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
+
+TURNS_LOOKED_AT: Final = 50
+"""Sub-workflows are of the session too; the last turn is among so many executions."""
 
 Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
 
@@ -80,6 +86,7 @@ class Starts:
         history: tuple[Json, ...] = ()
         options = dict(wish.options)
         if wish.session is not None:
+            await self._finish_last_turn(wish.session)
             history = (await self._runtime.store.sessions.load(wish.session)).messages
         if is_conversational(definition):
             options["history"] = len(history)
@@ -94,6 +101,18 @@ class Starts:
             options=options,
             seed=int.from_bytes(os.urandom(4), "big"),
         )
+
+    async def _finish_last_turn(self, session: str) -> None:
+        """Its process may have died between its end and what was said in it joining the session."""
+        ended = ExecutionQuery(session=session, statuses=frozenset({"completed"}), limit=TURNS_LOOKED_AT)
+        turns = [one for one in await self._runtime.store.executions.list(ended) if one.parent is None]
+        if not turns:
+            return
+        state = await self._runtime.load(turns[0].execution)
+        said, before = await self._runtime.store.sessions.load(session), state.options.get("history")
+        if isinstance(before, int) and len(said.messages) <= before:
+            with suppress(SessionMoved, SessionClosed):  # another turn was faster
+                await save_turn(self._runtime.store, state)
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """The execution that was started under a key, if it was given the same."""

@@ -1,0 +1,52 @@
+"""A turn whose process died at its end is not lost to its conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow, installation
+from pointsman.engine.state import ExecutionState
+from pointsman.journal.store import Store
+from pointsman.values import JsonObject
+
+TALK: JsonObject = {
+    "id": "talk",
+    "config": {"conversational": True},
+    "nodes": [{"id": "say", "type": "agent", "config": {"prompt": "Answer."}}],
+    "edges": [],
+}
+
+
+async def turn(app: Pointsman, text: str) -> None:
+    execution = await app.start(Workflow.of(TALK), text, session="s")
+    assert await execution.settled() == "completed"
+
+
+async def test_what_was_said_in_a_turn_that_broke_off_at_its_end_is_there_in_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+
+    async def died(store: Store, state: ExecutionState) -> None:
+        return
+
+    with monkeypatch.context() as patch:
+        patch.setattr(installation, "save_turn", died)
+        async with Pointsman(store, model="scripted") as app:
+            await turn(app, "one")
+    async with Pointsman(store, model="scripted") as app:
+        assert (await app.store.sessions.load("s")).messages == ()
+        await turn(app, "two")
+        said = [m for m in (await app.store.sessions.load("s")).messages if isinstance(m, dict)]
+        assert [message["content"] for message in said if message["role"] == "user"] == ["one", "two"]
+
+
+async def test_a_session_that_was_closed_and_opened_again_stays_open(tmp_path: Path) -> None:
+    async with Pointsman(f"sqlite:///{tmp_path}/store.db", model="scripted") as app:
+        await turn(app, "one")
+        await app.store.sessions.close("s")
+        await app.store.sessions.close("s", closed=False)
+        await turn(app, "two")
+        assert not (await app.store.sessions.load("s")).closed
