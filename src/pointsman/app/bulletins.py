@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from pointsman.app.views import HIDDEN, failure_view
+from pointsman.app.views import HIDDEN, approvers_view, failure_view
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
@@ -91,8 +91,18 @@ def _said(event: events.Event) -> Iterator[Said]:
         case events.LeavingFailed():
             yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
         case wait_events.GateOpened():
-            asked: JsonObject = {"gateId": event.gate, "message": event.message, "options": [*event.options]}
+            asked: JsonObject = {
+                "gateId": event.gate,
+                "message": event.message,
+                "options": [*event.options],
+                "about": event.about,
+                "approvers": approvers_view(event.approvers),
+                "deadline": event.deadline,
+            }
             yield "workflow.human.required", asked, {"shown": event.shown}
+        case wait_events.GateEscalated():
+            now: JsonObject = {"approvers": approvers_view(event.approvers), "deadline": event.deadline}
+            yield "workflow.human.required", {"level": event.level, **now}, {}
         case wait_events.GateClosed():
             yield "workflow.human.answered", {"action": event.action, "by": event.by}, {"data": event.data}
         case _:

@@ -52,8 +52,8 @@ def test_nothing_can_wait_for_people_without_persistence() -> None:
     drawing = "start -> ask; ask -#approve-> end"
     assert codes(drawn(drawing, config={"persistence": "none"})) == ["gate-without-persistence"]
     assert codes(drawn(drawing, config={"humanInLoop": "none"})) == ["gate-without-people"]
-    approval: Configs = {"a": {"requiresApproval": True}}
-    assert codes(drawn("start -> a; a -> end", configs=approval, config={"persistence": "none"})) == [
+    approval: Configs = {"tool": {"requiresApproval": True}}
+    assert codes(drawn("start -> tool; tool -> end", configs=approval, config={"persistence": "none"})) == [
         "gate-without-persistence"
     ]
     assert codes(drawn("start -> a; a -> end", config={"persistence": "none", "conversational": True})) == [
@@ -89,6 +89,25 @@ def test_answers_on_time_out_must_be_possible() -> None:
     assert codes(drawn(drawing, configs={"ask": {"onTimeout": "approve"}})) == ["timeout-missing"]
     for answer in ("fail", "reject", "end"):
         assert codes(drawn(drawing, configs={"ask": {"timeout": "1h", "onTimeout": answer}})) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({"approvers": {"groups": []}}, ["approvers-nobody"]),
+        ({"approvers": {"users": ["ann", "ann"], "quorum": 2}}, ["quorum-unmet"]),
+        ({"approvers": {"users": ["ann"], "rejectQuorum": 2}}, ["quorum-unmet"]),
+        ({"approvers": {"users": ["ann"], "groups": ["all"], "quorum": 2}}, []),
+        ({"timeout": "1h", "escalation": [{"approvers": {"users": ["ann"], "quorum": 2}}]}, ["quorum-unmet"]),
+        ({"escalation": [{"approvers": {"users": ["ann"]}}]}, ["escalation-idle"]),
+        (
+            {"approvers": {"users": ["b"]}, "timeout": "1h", "escalation": [{"approvers": {"users": ["b"]}}]},
+            ["escalation-idle"],
+        ),
+    ],
+)
+def test_those_who_are_asked_can_answer(config: dict[str, Json], found: list[str]) -> None:
+    assert codes(drawn("start -> ask; ask -#approve-> end", configs={"ask": config})) == found
 
 
 def test_a_quorum_can_be_met_and_actions_differ() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import chain
 
 from pointsman.definition.check.agents import check_agents
+from pointsman.definition.check.approvers import check_approvers
 from pointsman.definition.check.compensation import check_compensation
 from pointsman.definition.check.conflicts import check_conflicts
 from pointsman.definition.check.dataflow import check_dataflow
@@ -43,6 +44,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_routing(subject),
             check_agents(subject),
             check_settings(subject),
+            check_approvers(subject),
             check_triggers(subject),
             check_effects(subject),
             check_compensation(subject),

@@ -89,12 +89,6 @@ def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Prob
     if chosen is not None and config.timeout is None:
         message = f"{subject.node(position)} says what happens on time-out, and has no `timeout`"
         yield warning("timeout-missing", f"{at}/onTimeout", message, hint="Set `timeout`.")
-    quorum = config.approvers.quorum if config.approvers is not None else None
-    users = config.approvers.users if config.approvers is not None else None
-    groups = config.approvers.groups if config.approvers is not None else None
-    if quorum is not None and users is not None and not groups and quorum > len(users):
-        message = f"{quorum} answers are needed, and only {len(users)} may answer"
-        yield error("quorum-unmet", f"{at}/approvers/quorum", message, hint="Lower the quorum, or add people.")
 
 
 def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
