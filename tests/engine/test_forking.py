@@ -1,0 +1,101 @@
+"""Forks with edits: where they go, what they cover, and what refuses them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.engine.editing import EditRefused
+from pointsman.engine.facts import Edit
+from pointsman.engine.reports import ForkRequested, WorkDone
+from pointsman.engine.steps import Branch
+from tests.engine.replays import forked
+from tests.engine.world import World, started
+
+
+def fork(world: World, *edits: Edit) -> World:
+    """A world that goes on from everything that happened in another one."""
+    plan = world.simulation.plan
+    rows = tuple(world.simulation.rows)
+    copy = World(plan)
+    copy.simulation = forked(plan, rows, ForkRequested(origin="simulated", row=len(rows), edits=edits), seed=2)
+    return copy
+
+
+def test_what_was_open_is_asked_again_and_nothing_else() -> None:
+    world = started("tool1 -> tool2; tool2 -> tool3").done("tool1", "one")
+    copy = fork(world)
+    assert (copy.working, copy.data) == (["tool2"], world.data)
+    copy.done("tool2").done("tool3")
+    assert (copy.status, world.status) == ("completed", "running")
+
+
+def test_an_edit_covers_what_a_step_wrote_and_later_steps_see_it() -> None:
+    world = started("tool1 -> tool2", nodes={"tool1": {"outputs": {"a.b": "result"}}}).done("tool1", "old")
+    copy = fork(world, Edit(("a", "b"), "new"))
+    assert (copy.data, world.data) == ({"a": {"b": "new"}}, {"a": {"b": "old"}})
+    copy.crash()
+    assert copy.data == {"a": {"b": "new"}}
+
+
+def test_an_edit_in_a_branch_reaches_the_data_around_it_at_the_join() -> None:
+    world = started(
+        "fork1 -> tool1; tool1 -> tool2; tool2 -> join1",
+        nodes={
+            "fork1": {"type": "parallel", "config": {"items": "['x', 'y']"}},
+            "join1": {"type": "join"},
+            "tool1": {"outputs": {"seen.current_fanout_item": "result"}},
+        },
+    )
+    world.done("fork1[1.0]/tool1", 1).done("fork1[1.1]/tool1", 2)
+    copy = fork(world, Edit(("seen", "x"), 7, (Branch("fork1", 1, 0),)))
+    copy.done("fork1[1.0]/tool2").done("fork1[1.1]/tool2")
+    assert copy.status == "completed"
+    assert copy.data["seen"] == {"x": 7, "y": 2}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Edit(("text", "x"), 1),
+        Edit(("x",), 1, (Branch("nowhere", 1, 0),)),
+        Edit(("x",), "y" * 2_000),
+    ],
+)
+def test_an_edit_without_a_place_or_over_the_limit_is_refused_before_anything_is_written(edit: Edit) -> None:
+    world = started(
+        "tool1 -> tool2", nodes={"tool1": {"outputs": {"text": "result"}}}, config={"limits": {"stateSize": "1KB"}}
+    ).done("tool1", "text")
+    copy = fork(world)
+    rows = len(copy.simulation.rows)
+    with pytest.raises(EditRefused):
+        _decide(copy, ForkRequested(origin="simulated", row=2, edits=(edit,)))
+    assert len(copy.simulation.rows) == rows
+
+
+def _decide(world: World, report: ForkRequested) -> None:
+    from pointsman.engine.decide import decide
+
+    decide(world.simulation.plan, world.state, report, world.now)
+
+
+def test_a_failed_execution_forked_tries_its_step_again() -> None:
+    world = started("tool1 -> tool2").fails("tool1")
+    assert world.status == "failed"
+    copy = fork(world)
+    assert (copy.status, copy.working) == ("running", ["tool1"])
+    copy.done("tool1").done("tool2")
+    assert (copy.status, world.status) == ("completed", "failed")
+
+
+def test_a_paused_one_forked_goes_on_and_a_late_result_of_the_origin_is_not_its_own() -> None:
+    world = started("tool1 -> tool2").pause()
+    copy = fork(world)
+    assert copy.status == "running"
+    step, attempt = copy.at("tool1")
+    copy.tell(WorkDone(step=step, attempt=attempt - 1, result="late"))
+    assert copy.working == ["tool1"]
+
+
+def test_timers_keep_their_times() -> None:
+    world = started("wait1 -> tool1", nodes={"wait1": {"config": {"duration": "1h"}}}).later(600)
+    assert fork(world).timers == [3600.0]
