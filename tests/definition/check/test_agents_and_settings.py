@@ -148,3 +148,8 @@ def test_triggers_say_when() -> None:
         ("cron-invalid", "/triggers/1/cron"),
         ("weak-secret", "/triggers/2/secret"),
     ]
+
+
+def test_persistence_none_alone_says_that_it_changes_nothing() -> None:
+    problem = the(drawn("start -> a; a -> end", config={"persistence": "none"}), "setting-without-effect")
+    assert (problem.severity, problem.pointer) == ("warning", "/config/persistence")

@@ -61,6 +61,10 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
     if subject.conversational and config.persistence == "none":
         message = "a conversation needs its earlier messages, and `persistence: none` keeps none"
         yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
+    elif config.persistence == "none" and not gates:
+        message = "`persistence: none` changes nothing by itself: its executions are in the store like all others"
+        hint = "Run it with `--store memory:`, or let retention delete its executions."
+        yield warning("setting-without-effect", "/config/persistence", message, hint=hint)
     for position, node in enumerate(subject.nodes):
         match node.config:
             case HumanConfig():
