@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.events import Event
+from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -67,6 +68,10 @@ class Effects(Protocol):
 
     async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
         """Remember the answer of effect `number`."""
+        ...
+
+    def refusal(self, kind: Literal["model", "tool"], spent: Usage, *, calls: int = 1) -> Failure | None:
+        """Why no further calls may be made by an attempt that has spent so much; it reports that. None: they may."""
         ...
 
 

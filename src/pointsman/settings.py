@@ -17,6 +17,7 @@ from typing import ClassVar, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.policies import Limits
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import Duration
 from pointsman.errors import OperatorError
@@ -124,6 +125,8 @@ class Settings(BaseModel):
     """What handles (`secret.NAME`) stand for; `POINTSMAN_SECRET_NAME` in the environment wins."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
     """Addresses that are told what happens, by name."""
+    limits: Limits = Field(default_factory=Limits)
+    """What no execution may exceed, whatever its workflow says and whoever raises a limit."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()

@@ -69,3 +69,62 @@ def test_people_are_told_what_could_not_be_undone(prompt: Prompt) -> None:
     printed = prompt("answer", execution, "sure", "approve")
     assert "could not be undone: 'hotel'" in printed.err
     assert undone(prompt, execution) == ["hotel", "flight"]
+
+
+TALKS = """\
+pointsman: 1
+id: talks
+input: {type: object}
+config: {limits: {modelCalls: 2}, budget: {policy: POLICY}}
+nodes:
+  - {id: one, type: agent, config: {prompt: one}}
+  - {id: two, type: agent, config: {prompt: two, tools: [look]}}
+  - {id: three, type: agent, config: {prompt: three}}
+edges:
+  - {source: one, target: two}
+  - {source: two, target: three}
+"""
+
+TOOLS = """\
+tools: {look: {result: found}}
+rules:
+  - {node: two, call: 1, toolCalls: [{name: look, arguments: {}}]}
+  - {node: two, call: 2, text: done}
+"""
+
+
+def test_a_budget_stops_an_agent_between_two_questions_and_what_was_paid_is_not_paid_again(prompt: Prompt) -> None:
+    flow = written("talks.yaml", TALKS.replace("POLICY", "stop"))
+    stopped = prompt("run", flow, "--script", written("s.yaml", TOOLS), "--json")
+    execution = stopped.json["executionId"]
+    assert (stopped.code, stopped.json["status"]) == (4, "interrupted")
+    assert (
+        stopped.json["errors"][0]["message"]
+        == "the budget of 2 calls of models is spent (`modelCalls`, set by the workflow)"
+    )
+    assert "--limit modelCalls=NUMBER" in stopped.json["errors"][0]["hint"]
+    again = prompt("resume", execution, "--json")
+    assert again.json["status"] == "interrupted", "nothing was raised"
+    done = prompt("resume", execution, "--limit", "modelCalls=9", "--json").json
+    assert (done["status"], done["usage"]["modelCalls"], done["usage"]["toolCalls"]) == ("completed", 4, 1)
+
+
+def test_a_budget_that_pauses_is_raised_in_another_process(prompt: Prompt) -> None:
+    flow = written("talks.yaml", TALKS.replace("POLICY", "pause"))
+    paused = prompt("run", flow, "--script", written("s.yaml", TOOLS))
+    assert (paused.code, "the budget of 2 calls of models is spent" in paused.err) == (3, True)
+    execution = prompt("list", "--json").json["executions"][0]["executionId"]
+    done = prompt("resume", execution, "--limit", "modelCalls=9", "--json").json
+    assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 4)
+
+
+def test_limits_that_do_not_exist_and_limits_of_the_operator_are_refused(prompt: Prompt) -> None:
+    written("pointsman.toml", "[limits]\nmodelCalls = 3\n")
+    flow = written("talks.yaml", TALKS.replace("POLICY", "stop"))
+    execution = prompt("run", flow, "--script", written("s.yaml", TOOLS), "--json").json["executionId"]
+    unknown = prompt("resume", execution, "--limit", "calls=9")
+    assert (unknown.code, "unknown-limit" in unknown.err) == (2, True)
+    capped = prompt("resume", execution, "--limit", "modelCalls=9")
+    assert (capped.code, "the operator allows 3" in capped.err) == (2, True)
+    last = prompt("resume", execution, "--limit", "modelCalls=3", "--json").json
+    assert (last["status"], last["path"]) == ("interrupted", ["one", "two"])

@@ -22,6 +22,7 @@ KNOWN: Final = Known(
 )
 WITHOUT_EXAMPLE: Final = {
     "alias-bomb": "an example is a page long",
+    "cost-unknown": "depends on the list of prices",
     "expression-too-long": "an example is a page long",
     "expression-too-many-tokens": "an example is a page long",
     "fenced": "an example would end the fence around it",

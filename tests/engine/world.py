@@ -22,6 +22,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
+    ChildSpent,
     EventReceived,
     GateAnswered,
     PauseRequested,
@@ -88,11 +89,12 @@ class World:
         pending: tuple[ToolCall, ...] = (),
         messages: tuple[Json, ...] = (),
         cost: float | None = None,
+        usage: Usage | None = None,
         attempt: int | None = None,
     ) -> World:
         """The work of a step succeeded; without a result it is the step's name."""
         step, current = self.at(name)
-        usage = Usage(cost_usd=cost) if cost is not None else None
+        usage = Usage(cost_usd=cost) if cost is not None else usage
         if attempt is None:
             self.simulation.asked.work.pop(step, None)
         self.tell(
@@ -122,10 +124,12 @@ class World:
         self.tell(GateAnswered(step=step, action=action, data=data, by=by))
         return self
 
-    def child_ended(self, name: str, output: Json = None, *, failure: Failure | None = None) -> World:
+    def child_ended(
+        self, name: str, output: Json = None, *, failure: Failure | None = None, usage: Usage | None = None
+    ) -> World:
         step, attempt = self.at(name)
         self.simulation.asked.children.pop(step, None)
-        self.tell(ChildEnded(step=step, attempt=attempt, output=output, failure=failure))
+        self.tell(ChildEnded(step=step, attempt=attempt, output=output, failure=failure, usage=usage))
         return self
 
     def ring(self) -> World:
@@ -156,8 +160,8 @@ class World:
         self.tell(ResumeRequested(limits=limits))
         return self
 
-    def retry(self) -> World:
-        self.tell(RetryRequested())
+    def retry(self, **limits: float) -> World:
+        self.tell(RetryRequested(limits=limits))
         return self
 
     def cancel(self) -> World:
@@ -173,9 +177,26 @@ class World:
         self.tell(WorkDone(step=step, attempt=attempt, result="late"))
         return self
 
+    def refused_resume(self, **limits: float) -> None:
+        """A resumption as its caller sees it: raises what refuses it."""
+        decide(self.simulation.plan, self.state, ResumeRequested(limits=limits), self.now)
+
     def refused_retry(self) -> None:
         """A retry as its caller sees it: raises what refuses it."""
         decide(self.simulation.plan, self.state, RetryRequested(), self.now)
+
+    def refused(self, name: str, limit: str) -> World:
+        """The attempt may not go on: a budget is spent."""
+        step, attempt = self.at(name)
+        self.simulation.asked.work.pop(step, None)
+        failure = Failure(code="budget-spent", message=f"the budget of {limit} is spent", details={"limit": limit})
+        self.tell(WorkFailed(step=step, attempt=attempt, failure=failure))
+        return self
+
+    def child_spends(self, name: str, usage: Usage) -> World:
+        step, attempt = self.at(name)
+        self.tell(ChildSpent(step=step, attempt=attempt, usage=usage))
+        return self
 
     def crash(self) -> World:
         self.simulation.crash()

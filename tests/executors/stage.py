@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
-from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.reports import ApprovalAsked, Usage, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
@@ -23,6 +23,13 @@ class Remembered:
     def __init__(self, known: dict[int, Json] | None = None) -> None:
         self.values: dict[int, Json] = dict(known or {})
         self.paid: list[tuple[int, str]] = []
+        self.calls_max: int | None = None
+        """How many calls of models the budget has room for."""
+
+    def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
+        if self.calls_max is None or spent.model_calls < self.calls_max:
+            return None
+        return Failure(code="budget-spent", message="the budget is spent", details={"limit": "modelCalls"})
 
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
         return self.values.get(number)

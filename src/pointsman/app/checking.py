@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,6 +65,7 @@ def check_workflow(
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
+    found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
 
@@ -116,6 +117,33 @@ def _variables(workflow: Definition, settings: Settings) -> list[Problem]:
         for pointer, name in variables_in(workflow.to_document())
         if name not in granted
     ]
+
+
+def _unpriced(workflow: Definition, settings: Settings, model: str | None) -> Iterator[Problem]:
+    """A budget of money that cannot see what some models cost."""
+    config = workflow.config
+    limits = config.limits if config is not None else None
+    if config is None or limits is None or limits.cost_usd is None:
+        return
+    from pointsman.models.prices import cost_usd  # Only who has a budget of money waits for the list of prices.
+
+    agents = [node.config for node in workflow.nodes if isinstance(node.config, AgentConfig)]
+    agents += [*(workflow.agents or {}).values()]
+    named = {model} if model else {agent.model or config.default_model or settings.model for agent in agents}
+    for name in sorted(one for one in named if one and "{" not in one and not is_scripted(one)):
+        provider, _, rest = name.partition(":")
+        if rest and cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
+            message = f"nobody knows what {name!r} costs: `costUsd` cannot see it"
+            hint = "Limit `tokens` or `modelCalls` as well."
+            yield warning("cost-unknown", "/config/limits/costUsd", message, hint=hint)
+
+
+def _too_many_nodes(workflow: Definition, settings: Settings) -> Iterator[Problem]:
+    most = settings.limits.nodes
+    count = sum(node.type != "note" for node in workflow.nodes)
+    if most is not None and count > most:
+        message = f"the workflow has {count} nodes, and the operator allows {most}"
+        yield error("too-many-nodes", "/nodes", message, hint="Move parts of it into sub-workflows.")
 
 
 def _granted_agents(workflow: Definition, settings: Settings) -> list[Problem]:

@@ -263,9 +263,9 @@ class Execution:
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 
-    async def retry(self, *, by: str = "") -> None:
-        """Try the step again that failed the execution."""
-        await (await self._alive()).deliver(RetryRequested(by=by))
+    async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
+        """Try the step again that failed the execution, with higher limits if need be."""
+        await (await self._alive()).deliver(RetryRequested(limits=limits or {}, by=by))
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
         """Send it an event: to the steps that wait for it, else to the first that will. Under one key it comes once.

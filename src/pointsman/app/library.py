@@ -102,6 +102,7 @@ class Library:
             settings=_values(self._settings),
             language=self._settings.language,
             model=model if isinstance(model, str) else None,
+            caps=self._settings.limits,
         )
         self._plans[key] = plan
         if len(self._plans) > PLANS_MAX:

@@ -132,8 +132,10 @@ def errors_of(rows: Iterable[Row]) -> list[Json]:
                     found.append(failure_view(event.failure, event.step.node))
                 case life_events.ExecutionFailed() if event.step is None or _left_undone(event.failure):
                     found.append(failure_view(event.failure, None))
-                case life_events.ExecutionInterrupted():
-                    found.append({"code": f"limit-{event.limit}", "message": event.message, "nodeId": None})
+                case life_events.ExecutionInterrupted() | wait_events.LimitHit():
+                    hint = f"Raise it: --limit {event.limit}=NUMBER."
+                    code = f"limit-{event.limit}"
+                    found.append({"code": code, "message": event.message, "nodeId": None, "hint": hint})
                 case _:
                     pass
     return found

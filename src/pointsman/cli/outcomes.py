@@ -53,7 +53,7 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     """What happened and what to do next, line by line."""
     execution, status = str(view["executionId"]), str(view["status"])
     at_store = f" --store {store_shown(store)}" if store is not None else ""
-    lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted")]
+    lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted", "paused")]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
     answer = f"pointsman answer {execution}" if lasting else "--answer"
     lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, answer, at_store)]

@@ -40,6 +40,21 @@ class Limits(Shape):
     """Largest state, as JSON in UTF-8."""
     cost_usd: Annotated[float, Field(ge=0)] | None = None
     """Most money for models, in US dollars."""
+    tokens: Count | None = None
+    """Most tokens that models may read and write, together."""
+    model_calls: Annotated[int, Field(ge=0)] | None = None
+    """Most calls of models."""
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    """Most calls of tools."""
+
+
+class Budget(Shape):
+    """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
+
+    policy: Literal["warn", "pause", "stop"] | None = None
+    """It is only told; nothing further starts until people resume it; or it is interrupted, which absence means."""
+    warn_at: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The share that is spent when a warning is due; absent: 0.8."""
 
 
 class Config(Shape):
@@ -63,6 +78,8 @@ class Config(Shape):
     """The model of agents that name none."""
     limits: Limits | None = None
     """Guardrails."""
+    budget: Budget | None = None
+    """What happens when money, tokens or calls run out."""
     on_limit: NodeRef | None = None
     """The node to route to when a limit trips; absent: the execution is interrupted and can be resumed."""
     on_cancel: Literal["compensate", "stop"] | None = None

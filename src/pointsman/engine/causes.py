@@ -41,6 +41,7 @@ from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,
     ChildEnded,
+    ChildSpent,
     DelegationRequested,
     Delivered,
     EventReceived,
@@ -68,6 +69,7 @@ from pointsman.engine.wait_events import (
     GateOpened,
     GateVoted,
     OrdersDelivered,
+    SpentBelow,
     TimerRang,
     Warned,
 )
@@ -169,6 +171,8 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return TimerFired(timer=timer)
         case EventTaken(name=name, data=data, by=by, key=key, kept=kept):
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
+        case SpentBelow(step=step, usage=usage):
+            return ChildSpent(step=step, attempt=state.steps[step].attempt, usage=usage)
         case OrdersDelivered(orders=orders):
             return Delivered(orders=orders)
         case _:
@@ -183,7 +187,9 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
         case ExecutionPaused(by=by):
             return PauseRequested(by=by)
         case LimitsRaised(limits=limits):
-            return ResumeRequested(limits=limits, by=next(e.by for e in events if isinstance(e, ExecutionResumed)))
+            again = next(e for e in events if isinstance(e, ExecutionResumed | ExecutionRetried))
+            wanted = ResumeRequested if isinstance(again, ExecutionResumed) else RetryRequested
+            return wanted(limits=limits, by=again.by)
         case ExecutionResumed(by=by):
             return ResumeRequested(by=by)
         case ExecutionRetried(by=by):

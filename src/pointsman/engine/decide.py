@@ -14,6 +14,7 @@ from typing import assert_never
 from pointsman.engine import (
     approving,
     asking,
+    budgets,
     ending,
     entering,
     failing,
@@ -42,6 +43,7 @@ from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,
     ChildEnded,
+    ChildSpent,
     DelegationRequested,
     Delivered,
     EventReceived,
@@ -86,6 +88,8 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     if not desk.events and not desk.queue:
         state.seq, state.at = seq, since
         return Decision((), ())
+    if plan.limits.budgets and desk.events:
+        budgets.note(desk)
     _run(desk)
     return Decision(tuple(desk.events), tuple(desk.commands))
 
@@ -146,6 +150,8 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             telling.delivered(desk, report)
         case ChildEnded():
             _child_ended(desk, report)
+        case ChildSpent():
+            _child_spent(desk, report)
         case CancelRequested():
             if desk.state.status != "cancelled":
                 requests.must(desk, not desk.state.ended, "cancelled")
@@ -168,15 +174,18 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             assert_never(report)
 
 
-def _open(desk: Desk, report: WorkDone | WorkFailed | ChildEnded | ApprovalAsked) -> StepState | None:
+def _open(desk: Desk, report: ChildSpent | WorkDone | WorkFailed | ChildEnded | ApprovalAsked) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
     if at is None or desk.state.ended or at.attempt != report.attempt:
         return None
-    return at if (at.child if isinstance(report, ChildEnded) else at.runs) else None
+    return at if (at.child if isinstance(report, ChildEnded | ChildSpent) else at.runs) else None
 
 
 def _work_failed(desk: Desk, at: StepState, report: WorkFailed) -> None:
+    if report.failure.code == budgets.SPENT:
+        budgets.wait_for_more(desk, at, report.failure)
+        return
     if at.phase == "recover":
         failing.attempt_failed(desk, at, at.failure or report.failure, report.usage)
     else:
@@ -254,6 +263,14 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
     if report.next is not None:
         said["branch" if decides else "next"] = report.next
     return said
+
+
+def _child_spent(desk: Desk, report: ChildSpent) -> None:
+    at = _open(desk, report)
+    if at is not None and at.spent != report.usage:
+        tripped = budgets.spent_below(desk, at, report)
+        if tripped is not None:
+            limits.trip(desk, tripped)
 
 
 def _child_ended(desk: Desk, report: ChildEnded) -> None:

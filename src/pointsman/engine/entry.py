@@ -137,9 +137,16 @@ def execution_of(desk: Desk, step: Step) -> Execute:
         input=(at.advised if at.phase == "recover" else at.input) or {},
         messages=messages,
         phase=at.phase,
-        timeout_s=does.timeout_s,
+        timeout_s=does.timeout_s if not desk.state.limits else _timeout(desk, does),
         verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
+
+
+def _timeout(desk: Desk, does: Work) -> float | None:
+    """The time of an attempt; where the node says none of its own, `nodeTime` may have been raised."""
+    if does.timeout_s is None or does.own_time:
+        return does.timeout_s
+    return limits.allowed(desk, "nodeTime", does.timeout_s)
 
 
 def set_timer(desk: Desk, step: Step, purpose: str, at: float) -> None:

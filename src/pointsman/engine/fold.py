@@ -97,10 +97,22 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             settling.child_asked(state, event)
         case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
             orders.owe(state, event)
-        case wait_events.Warned() | wait_events.LimitHit():
-            pass
+        case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():
+            _notice(state, event)
         case _:
             lifetime.live(state, event)
+
+
+def _notice(state: ExecutionState, event: wait_events.Warned | wait_events.LimitHit | wait_events.SpentBelow) -> None:
+    match event:
+        case wait_events.Warned(code=code, about=about) if about:
+            state.warned.add(f"{code}:{about}")
+        case wait_events.LimitHit(step=step) if step is not None:
+            state.refused.append(step)
+        case wait_events.SpentBelow():
+            settling.spent_below(state, event)
+        case _:
+            pass
 
 
 def _loop_round(state: ExecutionState, event: events.LoopRound) -> None:

@@ -36,7 +36,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
         case life_events.ExecutionResumed():
             if state.status == "interrupted":
                 state.interruption, state.handed_at = None, None
-            state.status = "running"
+            state.status, state.refused = "running", []
             take_up(state)
         case life_events.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pointsman.engine import cancelling, ending
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.events import Held
-from pointsman.engine.life_events import ExecutionInterrupted
-from pointsman.engine.plan import PlanNode
+from pointsman.engine.life_events import ExecutionInterrupted, ExecutionPaused
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import LimitHit, TimerSet
+from pointsman.errors import CallerError
 
 WORKED: Final = "executionTime"
 CLOCK: Final = "deadline"
@@ -30,28 +32,84 @@ class Tripped(NamedTuple):
     step: Step | None = None
 
 
+SOURCES: Final = {"definition": "set by the workflow", "operator": "set by the operator", "": "the default"}
+
+
 def allowed(desk: Desk, name: str, planned: float | None) -> float | None:
     """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
-    return desk.state.limits.get(name, planned)
+    return allowed_in(desk.plan, desk.state, name, planned)
+
+
+def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
+    """The same without a desk. An operator who allows less than before is heeded."""
+    raised = state.limits.get(name)
+    if raised is None:
+        return planned
+    most = plan.limits.caps.get(name)
+    return raised if most is None else min(raised, most)
+
+
+def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
+    """What was reached, and who set it."""
+    source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
+    return f"{what} (`{name}`, {source})"
+
+
+RAISABLE: Final = (
+    "steps",
+    "visits",
+    "executionTime",
+    "deadline",
+    "nodeTime",
+    "stateSize",
+    "tokens",
+    "modelCalls",
+    "toolCalls",
+    "costUsd",
+    "no-progress",
+)
+
+
+class UnknownLimit(CallerError):
+    """A limit is to be raised that does not exist."""
+
+    code = "unknown-limit"
+
+
+class LimitCapped(CallerError):
+    """A limit is to be raised above what the operator allows."""
+
+    code = "limit-capped"
+
+
+def may_raise(plan: Plan, wanted: Mapping[str, float]) -> None:
+    """Raises `UnknownLimit`, `LimitCapped`; nothing is raised then."""
+    for name, number in wanted.items():
+        if name not in RAISABLE and not name.startswith("visits:"):
+            raise UnknownLimit(f"there is no limit {name!r}", hint=f"Limits: {', '.join(RAISABLE)}, visits:NODE.")
+        most = plan.limits.caps.get(name.partition(":")[0])
+        if most is not None and number > most:
+            raise LimitCapped(
+                f"{name!r} cannot be raised to {number:g}: the operator allows {most:g}",
+                hint="The operator's limits are under [limits] in pointsman.toml.",
+            )
 
 
 def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> Tripped | None:
     """A limit that forbids to start this node now."""
     state, limits = desk.state, desk.plan.limits
     raised = state.limits
-    steps = raised.get("steps", limits.steps)
+    steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
     if steps is not None and state.taken - (state.handed_at or 0) >= steps:
-        return Tripped("steps", f"the limit of {int(steps)} steps is reached")
+        return Tripped("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
     if state.handed_off:
         return None
     visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
     if visits is not None:
         done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
         if done >= visits:
-            return Tripped("visits", f"{node.id!r} was visited {done} times, its limit")
-    cost = raised.get("costUsd", limits.cost_usd)
-    if cost is not None and state.usage.cost_usd is not None and state.usage.cost_usd >= cost:
-        return Tripped("costUsd", f"the budget of {cost} US dollars is spent")
+            said = f"{node.id!r} was visited {done} times, its limit"
+            return Tripped("visits", told(desk.plan, state, "visits", said))
     return None
 
 
@@ -66,6 +124,10 @@ def hold(desk: Desk, move: Arrive) -> None:
 def trip(desk: Desk, tripped: Tripped) -> None:
     """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
     if desk.state.ended or desk.state.stands_still or desk.fatal or desk.state.compensation is not None:
+        return
+    if tripped.limit in dict(desk.plan.limits.budgets) and desk.plan.limits.budget_policy == "pause":
+        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
+        desk.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
         return
     handler = desk.plan.limits.on_limit
     if handler is not None and not desk.state.handed_off:
@@ -115,6 +177,6 @@ def rang(desk: Desk, timer: str) -> None:
     if most is None or state.handed_off or state.compensation is not None:
         return
     if spent + TOLERANCE_S >= most:
-        trip(desk, Tripped(timer, f"{what} {most:g} seconds, the limit"))
+        trip(desk, Tripped(timer, told(desk.plan, state, timer, f"{what} {most:g} seconds, the limit")))
     else:
         watch(desk)

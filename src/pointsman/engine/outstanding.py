@@ -25,7 +25,7 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
             asked.append(start_child(plan, state, at))
-        elif at.runs:
+        elif at.runs and at.step not in state.refused:
             asked.append(execution_of(desk, at.step))
         elif at.gate is not None:
             asked.append(OpenGate(step=at.step))

@@ -106,6 +106,8 @@ class Work(Struct, frozen=True, kw_only=True, gc=False):
     spec: WorkSpec
     input: Value | None = None
     timeout_s: float | None = None
+    own_time: bool = False
+    """The node itself says `timeout`: `limits.nodeTime` does not matter."""
     retry: Retry = NO_RETRY
     on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
     delay_s: float = 0.0
@@ -334,7 +336,7 @@ Durability: TypeAlias = Literal["step", "async", "exit"]
 
 
 class Limits(Struct, frozen=True, kw_only=True, gc=False):
-    """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON, cost in US dollars."""
+    """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON."""
 
     steps: int | None = 10_000
     parallel: int = 8
@@ -342,7 +344,15 @@ class Limits(Struct, frozen=True, kw_only=True, gc=False):
     deadline_s: float | None = None
     """On the wall clock, waits included."""
     state_bytes: int | None = 50_000_000
-    cost_usd: float | None = None
+    budgets: tuple[tuple[str, float], ...] = ()
+    """`tokens`, `modelCalls`, `toolCalls`, `costUsd`, where there is one: how much may be spent."""
+    budget_policy: Literal["warn", "pause", "stop"] = "stop"
+    budget_warn_at: float = 0.8
+    """The share of a budget that is spent when a warning is due."""
+    sources: Mapping[str, str] = {}
+    """Who said a limit, by its name in documents: `definition` or `operator`; absent: it is the default."""
+    caps: Mapping[str, float] = {}
+    """What the operator allows at most, by name: no limit can be raised above it."""
     on_limit: str | None = None
     """The node to route to when one trips; None: interrupted, resumable."""
 

@@ -157,6 +157,14 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
     usage: Usage | None = None
 
 
+class ChildSpent(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
+    """A sub-workflow that still runs has consumed so much until now, in all."""
+
+    step: Step
+    attempt: int
+    usage: Usage
+
+
 class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):
     """Someone wants the execution to stop for good. `now`: nothing is undone first, or no more of it."""
 
@@ -189,9 +197,10 @@ class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", o
 
 
 class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True):
-    """Try the finally failed steps of a failed execution again."""
+    """Try the finally failed steps of a failed execution again. `limits` raises limits, as for a resumption."""
 
     by: str = ""
+    limits: dict[str, float] = {}
 
 
 class MoveRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
@@ -231,6 +240,7 @@ Report: TypeAlias = (
     | EventReceived
     | Delivered
     | ChildEnded
+    | ChildSpent
     | CancelRequested
     | PauseRequested
     | ResumeRequested

@@ -79,14 +79,19 @@ def _begin(desk: Desk) -> None:
 def resume(desk: Desk, report: ResumeRequested) -> None:
     state = desk.state
     must(desk, state.stands_still, "resumed")
+    limits.may_raise(desk.plan, report.limits)
     if report.limits:
         desk.emit(LimitsRaised(limits=report.limits))
-    held = tuple(state.held)
+    held, refused = tuple(state.held), tuple(state.refused)
     interrupted = state.status == "interrupted"
     desk.emit(ExecutionResumed(by=report.by))
     if interrupted:  # what ran was stopped, and no timer was heard
         desk.commands += outstanding(desk.plan, state)
         limits.watch(desk)
+    else:
+        for step in refused:
+            if step in state.steps and state.steps[step].runs:
+                execute(desk, step)
     _take_up(desk, held)
 
 
@@ -110,6 +115,9 @@ def retry(desk: Desk, report: RetryRequested) -> None:
             hint="Start it again, or fork it from before the failure.",
         )
     must(desk, state.status == "failed" and bool(state.failed), "retried")
+    limits.may_raise(desk.plan, report.limits)
+    if report.limits:
+        desk.emit(LimitsRaised(limits=report.limits))
     held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
     reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
     desk.emit(ExecutionRetried(by=report.by, reenter=reenter))

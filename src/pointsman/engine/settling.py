@@ -79,7 +79,8 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
         if not step.scope:
             state.messages += len(event.messages)
     if event.usage is not None:
-        spend(state, event.usage)
+        spend(state, event.usage if at.spent is None else _beyond(event.usage, at.spent))
+        at.spent = None
     if event.undone_by is not None:
         state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
@@ -99,6 +100,29 @@ def spend(state: ExecutionState, usage: Usage) -> None:
     total.tool_calls += usage.tool_calls
     if usage.cost_usd is not None:
         total.cost_usd = (total.cost_usd or 0.0) + usage.cost_usd
+    else:
+        total.unpriced_calls += usage.model_calls
+
+
+def spent_below(state: ExecutionState, event: wait_events.SpentBelow) -> None:
+    """Fold: a child that still runs has consumed more."""
+    at = state.steps[event.step]
+    spend(state, _beyond(event.usage, at.spent))
+    at.spent = event.usage
+
+
+def _beyond(usage: Usage, counted: Usage | None) -> Usage:
+    """What a usage is more than what was counted of it."""
+    if counted is None:
+        return usage
+    known = counted.cost_usd or 0.0
+    return Usage(
+        input_tokens=usage.input_tokens - counted.input_tokens,
+        output_tokens=usage.output_tokens - counted.output_tokens,
+        model_calls=usage.model_calls - counted.model_calls,
+        tool_calls=usage.tool_calls - counted.tool_calls,
+        cost_usd=None if usage.cost_usd is None else usage.cost_usd - known,
+    )
 
 
 def failed(state: ExecutionState, event: events.StepFailed) -> None:
@@ -106,7 +130,8 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
     at.failures += 1
     at.failure = event.failure
     if event.usage is not None:
-        spend(state, event.usage)
+        spend(state, event.usage if at.spent is None else _beyond(event.usage, at.spent))
+        at.spent = None
     if at.runs:
         tokens.works(state, -1)
         at.runs = False

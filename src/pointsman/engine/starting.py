@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pointsman.engine import approving, asking, branching, ending, gathering, limits, looping, telling, waiting
+from pointsman.engine import approving, asking, branching, budgets, ending, gathering, limits, looping, telling, waiting
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
@@ -43,6 +43,8 @@ from pointsman.values import Json, JsonObject
 def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...] = ()) -> None:
     """Start a node. Limits come first: what they stop is held, not lost."""
     tripped = limits.before_step(desk, node, scope, move)
+    if tripped is None and desk.plan.limits.budgets and not desk.state.handed_off:
+        tripped = budgets.used_up(desk, node.does)
     if tripped is not None and desk.state.compensation is None:
         if not merged:
             limits.hold(desk, move)

@@ -22,7 +22,7 @@ from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers, GateAbout, Vote
-from pointsman.engine.reports import ToolCall
+from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Branch, Scope, Step, Thread
 from pointsman.engine.threads import Ways
 from pointsman.engine.trails import Trails
@@ -113,6 +113,8 @@ class StepState(Struct, eq=False):
     gate: Gate | None = None
     event: str | None = None
     child: bool = False
+    spent: Usage | None = None
+    """What its child has consumed so far; it is counted."""
     unapproved: bool = False
     """It waits, or waited in vain, for the approval that it needs to begin."""
     verdicts: dict[int, CallVerdict] = {}
@@ -219,6 +221,8 @@ class UsageTotal(Struct, eq=False):
     model_calls: int = 0
     tool_calls: int = 0
     cost_usd: float | None = None
+    unpriced_calls: int = 0
+    """Calls of models whose price nobody knows."""
 
 
 class Undo(Struct, frozen=True, gc=False):
@@ -318,6 +322,10 @@ class ExecutionState(Struct, eq=False):
     undo: list[Undo] = []
     """What can be undone, in the order in which it was done."""
     compensation: Compensation | None = None
+    warned: set[str] = set()
+    """What was said once and is not said again."""
+    refused: list[Step] = []
+    """Attempts that a budget stopped half-way: they are performed again when the execution goes on."""
     size_bound: int | None = None
     """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.facts import Fact
 from pointsman.engine.people import Approvers, GateAbout
+from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
 
@@ -165,6 +166,15 @@ class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
     code: str
     message: str
     step: Step | None = None
+    about: str = ""
+    """What it is said of only once; empty: each time."""
+
+
+class SpentBelow(Fact, frozen=True, kw_only=True, tag="spent_below"):
+    """What the sub-workflow of a step has consumed so far, in all."""
+
+    step: Step
+    usage: Usage
 
 
 class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
@@ -191,5 +201,6 @@ WaitEvent: TypeAlias = (
     | OrdersDelivered
     | Warned
     | LimitHit
+    | SpentBelow
 )
 """What the world owes, gave, or was told."""

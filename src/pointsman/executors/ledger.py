@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import Literal
 
 import msgspec
 
@@ -20,6 +21,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.executors.approvals import Approvals
+from pointsman.executors.failures import WorkRefused
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
 from pointsman.tools.failures import ToolFailed
@@ -69,6 +71,7 @@ class Ledger:
         asked = fingerprint(request.purpose, len(request.messages), [*request.messages[-1:]])
         reply = self._recorded_reply(number, asked)
         if reply is None:
+            self._may("model")
             hinted = msgspec.structs.replace(request, hints={**self._hints(), **request.hints})
             reply = await self._bounded_ask(hinted, on_text)
             await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
@@ -78,10 +81,13 @@ class Ledger:
     async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
         """Call tools, one after another or `at_once`; outcomes come in the order of the calls.
 
-        Raises `CallsNeedApproval` before any of them is made, where people must agree to some first.
+        Raises `CallsNeedApproval` before any of them is made, where people must agree to some first; `WorkRefused`
+        where a budget forbids them.
         """
         numbered = [(self._next(), call) for call in calls]
         self._approvals.must_cover(numbered)
+        if any(self._run.effects.recorded(number) is None for number, _ in numbered):
+            self._may("tool", calls=len(numbered))
         self.usage = added(self.usage, Usage(tool_calls=len(numbered)))
         if not at_once:
             return [await self._call(number, call) for number, call in numbered]
@@ -91,6 +97,11 @@ class Ledger:
         except ExceptionGroup as why:
             raise why.exceptions[0] from why  # what the record says (someone else appended) is for the runtime
         return [task.result() for task in tasks]
+
+    def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
+        refusal = self._run.effects.refusal(kind, self.usage, calls=calls)
+        if refusal is not None:
+            raise WorkRefused(refusal)
 
     def _next(self) -> int:
         self._number += 1

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import Usage
 from pointsman.errors import CallerError
 from pointsman.ports import EffectKind
 from pointsman.runtime.feed import Delta
+from pointsman.runtime.purse import Purse
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -26,10 +29,12 @@ class EffectMismatch(CallerError):
 class Attempt:
     """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
 
-    __slots__ = ("_command", "_known", "_surely", "_world", "execution")
+    __slots__ = ("_command", "_known", "_purse", "_surely", "_world", "execution")
 
-    def __init__(self, execution: ExecutionId, command: Execute, world: World) -> None:
+    def __init__(self, execution: ExecutionId, command: Execute, world: World, purse: Purse | None = None) -> None:
+        """`purse`: what may be spent, where there is a budget."""
         self._surely = True
+        self._purse = purse
         self.execution = execution
         self._command = command
         self._world = world
@@ -68,6 +73,10 @@ class Attempt:
     async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
         """Remember the answer of effect `number`. Durable when it returns, whatever the mode of durability."""
         await self._world.effects.record(self.execution, self.name, number, [kind, request, value])
+
+    def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
+        """Why no further calls may be made; None: they may."""
+        return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
         """Show it to whoever watches."""

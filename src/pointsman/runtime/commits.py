@@ -15,10 +15,12 @@ they are durable, and everything before them with them. What was not durable is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from pointsman.engine.commands import Command, DropTimer, Execute, Stop
 from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Report, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import EngineBug
 from pointsman.journal.records import Summary
@@ -143,3 +145,13 @@ class Commits:
             self._timer.cancel()
             self._timer = None
         return taken
+
+
+def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) -> bool:
+    """Nobody was promised the row, nobody else hears of it, and work goes on behind it."""
+    return (
+        isinstance(report, WorkDone | WorkFailed)
+        and state.working > 0
+        and state.status == "running"
+        and all(isinstance(command, Execute | Stop | DropTimer) for command in asked)
+    )

@@ -40,10 +40,11 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
-from pointsman.runtime.commits import Commits, DriverLost, behind_s
+from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
+from pointsman.runtime.purse import Purse
 from pointsman.runtime.storable import storable
 from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
@@ -83,6 +84,7 @@ class Driver:
         self.recovered = False
         self.again: set[Step] = set()
         """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
+        self.purse = Purse(plan, state)
 
     # Reports -------------------------------------------------------------------------------------------------------
 
@@ -106,9 +108,10 @@ class Driver:
             return (), ()
         row = Row(self.state.seq, self.state.at, decision.events)
         summary = self.parking.changed(self.execution, self.state, decision.events)
-        if self.behind_s != 0.0 and self._can_wait(report, decision.commands):
+        if self.behind_s != 0.0 and can_wait(self.state, report, decision.commands):
             ledger, within_s = self.world.journal, self.behind_s
             await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self.spawn)
+            self.purse.tell()
             return decision.events, decision.commands
         await self.commits.now(self.world.journal, row, summary)
         if self.state.ended:
@@ -120,18 +123,10 @@ class Driver:
             self.behind_s = behind_s(self.plan, self.state)
         elif type(report) is ResumeRequested or type(report) is GateAnswered:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
+        self.purse.tell()
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
-
-    def _can_wait(self, report: Report, asked: Sequence[Command]) -> bool:
-        """Nobody was promised this row, nobody else hears of it, and work goes on behind it."""
-        return (
-            isinstance(report, WorkDone | WorkFailed)
-            and self.state.working > 0
-            and self.state.status == "running"
-            and all(isinstance(command, Execute | commands.Stop | commands.DropTimer) for command in asked)
-        )
 
     def _committed(self, row: Row) -> None:
         if self.world.feed.watched:
@@ -279,7 +274,7 @@ class Driver:
         self.lanes[step] = task
         if command.timeout_s is not None and task is not None:
             self.deadlines.set(step, task, command.timeout_s)
-        attempt = Attempt(self.execution, command, self.world)
+        attempt = Attempt(self.execution, command, self.world, self.purse)
         try:
             place = cache.place_of(self.state, command, does)
             if place is not None:
@@ -301,6 +296,7 @@ class Driver:
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
         finally:
             del self.lanes[step]
+            self.purse.over(step)
             if command.timeout_s is not None:
                 self.deadlines.drop(step)
 

@@ -20,13 +20,14 @@ from msgspec.structs import replace
 from pointsman.engine.commands import StartChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, ChildEnded, PauseRequested, Start, Usage
+from pointsman.engine.reports import CancelRequested, ChildEnded, ChildSpent, PauseRequested, Start, Usage
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
+from pointsman.runtime.status import usage_of
 from pointsman.runtime.world import Plans
 from pointsman.values import ExecutionId, Instant, JsonObject
 
@@ -98,10 +99,22 @@ class Families:
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
             return
         self._parents[child.execution] = Awaiting(parent, command)
+        self._count(parent, command, child)
         self._stir(parent)
         if child.state.ended and not child.committing:
             self._tell_parent(child.state)
             self._runtime.over(child.state)
+
+    def _count(self, parent: ExecutionId, command: StartChild, child: Driver) -> None:
+        """Tell the parent what its child spends, where it or anyone above has a budget."""
+        above = self._runtime.drivers.get(parent)
+        if above is None or not above.purse.matters:
+            return
+
+        def hears(usage: Usage) -> None:
+            above.spawn(self._report(parent, ChildSpent(step=command.step, attempt=command.attempt, usage=usage)))
+
+        child.purse.hears = hears
 
     def _stir(self, execution: ExecutionId | None) -> None:
         """A sub-workflow is here, maybe without a word: whoever waits for those above to stand still looks again."""
@@ -196,20 +209,14 @@ class Families:
                 found += rest(driver) or ()
         return found
 
-    async def _report(self, parent: ExecutionId, report: ChildEnded) -> None:
+    async def _report(self, parent: ExecutionId, report: ChildEnded | ChildSpent) -> None:
         driver = self._runtime.drivers.get(parent)
         if driver is not None and driver.failure is None:
             await driver.deliver(report)
 
 
 def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
-    usage = Usage(
-        input_tokens=state.usage.input_tokens,
-        output_tokens=state.usage.output_tokens,
-        model_calls=state.usage.model_calls,
-        tool_calls=state.usage.tool_calls,
-        cost_usd=state.usage.cost_usd,
-    )
+    usage = usage_of(state)
     if state.status == "completed":
         return ChildEnded(step=command.step, attempt=command.attempt, output=state.output, usage=usage)
     failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, Status
 from pointsman.journal.records import Summary
 from pointsman.runtime.inbox import gates_in
@@ -16,6 +17,18 @@ def status_of(state: ExecutionState) -> Status:
         if at.child or at.runs:
             return "running"
     return "waiting"
+
+
+def usage_of(state: ExecutionState) -> Usage:
+    """What it has consumed in all, its sub-workflows included."""
+    total = state.usage
+    return Usage(
+        input_tokens=total.input_tokens,
+        output_tokens=total.output_tokens,
+        model_calls=total.model_calls,
+        tool_calls=total.tool_calls,
+        cost_usd=total.cost_usd,
+    )
 
 
 def revision_of(version: str) -> int:

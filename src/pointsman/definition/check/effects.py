@@ -46,7 +46,19 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
             )
             hint = "Put it at the node that does the work."
             yield warning("setting-without-effect", at, message, hint=hint, fix=remove(at))
+    yield from _of_workflow(subject)
+
+
+def _of_workflow(subject: Subject) -> Iterator[Problem]:
     config = subject.workflow.config
+    limits = config.limits if config is not None else None
+    spent = (
+        limits is not None and (limits.tokens, limits.model_calls, limits.tool_calls, limits.cost_usd) != (None,) * 4
+    )
+    if config is not None and config.budget is not None and not spent:
+        message = "`budget` changes nothing: the workflow has no limit of money, tokens or calls"
+        hint = "Set `limits.tokens`, `limits.modelCalls`, `limits.toolCalls` or `limits.costUsd`."
+        yield warning("setting-without-effect", "/config/budget", message, hint=hint, fix=remove("/config/budget"))
     if config is not None and config.on_cancel is not None and all(n.compensate is None for n in subject.nodes):
         message = "`onCancel` changes nothing: no node says how it is undone"
         at = "/config/onCancel"

@@ -7,18 +7,20 @@ from typing import Final, Literal
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.graph import Graph, analyse
-from pointsman.definition.policies import DEFAULTS
+from pointsman.definition.policies import Limits as Said
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
+from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.compile.ways import leads_in, meets_in, reaches_in
-from pointsman.engine.plan import Durability, Limits, Plan, PlanEdge, PlanNode
+from pointsman.engine.plan import Durability, Plan, PlanEdge, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
 OUTPUT_FIELDS: Final = {"graph": ("final", "drafts", "latest")}
 ENGINE_NAMES: Final = ("_currentStep", "_totalNodes", "_currentNodeIteration")
+NO_CAPS: Final = Said()
 UNCOUNTED: Final = ("start", "end", "note")
 
 
@@ -29,11 +31,13 @@ def compile_workflow(
     settings: Mapping[str, Json] | None = None,
     language: str = "en",
     model: str | None = None,
+    caps: Said = NO_CAPS,
 ) -> Plan:
     """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names.
 
-    `model` answers every agent, whatever the definition names.
+    `model` answers every agent, whatever the definition names. No limit is above `caps`, the operator's.
     """
+    original, workflow = workflow, capped(workflow, caps)
     graph = analyse(workflow)
     if graph.entry is None:
         raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
@@ -49,7 +53,7 @@ def compile_workflow(
         dialect=workflow.dialect or "native",
         entry=graph.ids[graph.entry],
         nodes=nodes,
-        limits=_limits(workflow),
+        limits=limits_of(workflow, original, caps),
         reducers=formulas.reducers,
         output=formulas.output(workflow.output),
         output_fields=OUTPUT_FIELDS.get(workflow.dialect or "", ()),
@@ -101,27 +105,6 @@ def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, Pl
         if made is not None:
             found[ref.number] = made
     return found
-
-
-def _limits(workflow: Workflow) -> Limits:
-    config = workflow.config
-    said = config.limits if config is not None else None
-    on_limit = config.on_limit if config is not None else None
-    if said is None:
-        return Limits(
-            steps=DEFAULTS.steps, parallel=DEFAULTS.parallel, state_bytes=DEFAULTS.state_size, on_limit=on_limit
-        )
-    steps = said.steps if said.steps is not None else DEFAULTS.steps
-    time = said.execution_time.seconds if said.execution_time is not None else DEFAULTS.execution_time
-    return Limits(
-        steps=steps,
-        parallel=said.parallel or DEFAULTS.parallel,
-        execution_time_s=time,
-        deadline_s=said.deadline.seconds if said.deadline is not None else None,
-        state_bytes=said.state_size.bytes if said.state_size is not None else DEFAULTS.state_size,
-        cost_usd=said.cost_usd if said.cost_usd is not None else DEFAULTS.cost_usd,
-        on_limit=on_limit,
-    )
 
 
 def _on_cancel(workflow: Workflow) -> Literal["compensate", "stop"]:

@@ -188,6 +188,7 @@ def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *
         spec=spec,
         input=resolve,
         timeout_s=timeout,
+        own_time=execution is not None and execution.timeout is not None,
         retry=retry_of(execution, config),
         on_failure=on_failure_of(execution, config),  # pyright: ignore[reportArgumentType] - the model's own words
         delay_s=delay,

@@ -1,0 +1,79 @@
+"""Limits: what the workflow says, else the defaults, never more than the operator allows; and who said each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pointsman.definition.policies import DEFAULTS, Budget, Config
+from pointsman.definition.policies import Limits as Said
+from pointsman.definition.quantities import Duration, Size
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.plan import Limits
+
+DEFAULT_OF: Final[Mapping[str, float | None]] = {
+    "steps": DEFAULTS.steps,
+    "visits": DEFAULTS.visits,
+    "parallel": DEFAULTS.parallel,
+    "executionTime": DEFAULTS.execution_time,
+    "nodeTime": DEFAULTS.node_time,
+    "stateSize": DEFAULTS.state_size,
+    "costUsd": DEFAULTS.cost_usd,
+}
+BUDGETS: Final = ("tokens", "modelCalls", "toolCalls", "costUsd")
+
+
+def capped(workflow: Workflow, operator: Said) -> Workflow:
+    """The workflow, none of its limits above what the operator allows."""
+    config = workflow.config or Config()
+    said = config.limits or Said()
+    change: dict[str, object] = {}
+    for name, field in Said.model_fields.items():
+        most, own = getattr(operator, name), getattr(said, name)
+        allowed = amount(own) if own is not None else DEFAULT_OF.get(field.alias or name)
+        if most is not None and (allowed is None or allowed > (amount(most) or 0)):
+            change[name] = most
+    if not change:
+        return workflow
+    return workflow.model_copy(update={"config": config.model_copy(update={"limits": said.model_copy(update=change)})})
+
+
+def amount(value: object) -> float | None:
+    """A limit as the engine counts it: seconds, bytes, or the number itself."""
+    match value:
+        case Duration():
+            return value.seconds
+        case Size():
+            return value.bytes
+        case int() | float():
+            return value
+        case _:
+            return None
+
+
+def amounts(said: Said | None) -> dict[str, float]:
+    """The limits that are said, by their names in documents."""
+    found = {field.alias or name: amount(getattr(said, name, None)) for name, field in Said.model_fields.items()}
+    return {name: most for name, most in found.items() if most is not None}
+
+
+def limits_of(workflow: Workflow, original: Workflow, operator: Said) -> Limits:
+    """The limits of a workflow that is `capped`; `original` is what its author wrote."""
+    config = workflow.config or Config()
+    now = amounts(config.limits)
+    own = amounts(original.config.limits if original.config is not None else None)
+    budget = config.budget or Budget()
+    steps = now.get("steps", DEFAULTS.steps)
+    return Limits(
+        steps=None if steps is None else int(steps),
+        parallel=int(now.get("parallel", DEFAULTS.parallel)),
+        execution_time_s=now.get("executionTime", DEFAULTS.execution_time),
+        deadline_s=now.get("deadline"),
+        state_bytes=int(now.get("stateSize", DEFAULTS.state_size)),
+        budgets=tuple((name, now[name]) for name in BUDGETS if name in now),
+        budget_policy=budget.policy or "stop",
+        budget_warn_at=0.8 if budget.warn_at is None else budget.warn_at,
+        on_limit=config.on_limit,
+        sources={name: "definition" if own.get(name) == most else "operator" for name, most in now.items()},
+        caps=amounts(operator),
+    )

@@ -1,0 +1,189 @@
+"""Budgets: what may be spent on models and tools, with sub-workflows, and who is asked when it is spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.definition.policies import Limits
+from pointsman.definition.quantities import Duration
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.budgets import refused
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.limits import LimitCapped, UnknownLimit
+from pointsman.engine.plan import Work
+from pointsman.engine.reports import Usage
+from pointsman.engine.wait_events import LimitHit
+from pointsman.values import Json, JsonObject, Seconds
+from tests.engine.world import World, plan_of, started
+
+CHAIN = "start -> agent1; agent1 -> agent2; agent2 -> set1; set1 -> agent3"
+CHILD = {"child1": {"type": "workflow", "config": {"workflow": "other"}}}
+TALK = Usage(input_tokens=60, output_tokens=40, model_calls=1, cost_usd=0.05)
+
+
+def budget(policy: str | None = None, warn_at: float | None = None, **said: Json) -> dict[str, object]:
+    about: JsonObject = {}
+    if policy is not None:
+        about["policy"] = policy
+    if warn_at is not None:
+        about["warnAt"] = warn_at
+    return {"limits": dict(said), **({"budget": about} if about else {})}
+
+
+def talked(config: dict[str, object]) -> World:
+    """Two agents have spent what `TALK` says, each."""
+    return started(CHAIN, config=config).done("agent1", usage=TALK).done("agent2", usage=TALK)
+
+
+@pytest.mark.parametrize(("name", "most"), [("tokens", 200), ("modelCalls", 2), ("costUsd", 0.1)])
+def test_what_would_spend_more_is_stopped_and_goes_on_with_more(name: str, most: float) -> None:
+    world = talked({"limits": {name: most}})
+    assert (world.status, world.state.interruption) == ("interrupted", name)
+    assert "set1" in world.path, "what spends nothing goes on"
+    assert world.crash().resume(**{name: most * 2}).working == ["agent3"]
+
+
+def test_a_budget_that_is_spent_exactly_stops_nothing_that_needs_none() -> None:
+    world = started("start -> agent1; agent1 -> set1", config=budget(modelCalls=1)).done("agent1", usage=TALK)
+    assert world.status == "completed"
+
+
+def test_calls_of_tools_are_counted_apart() -> None:
+    world = started("start -> tool1; tool1 -> agent1; agent1 -> tool2", config=budget(toolCalls=1))
+    world.done("tool1", usage=Usage(tool_calls=1))
+    assert world.working == ["agent1"]
+    world.done("agent1", usage=TALK)
+    assert (world.status, world.state.interruption) == ("interrupted", "toolCalls")
+
+
+def test_near_its_end_a_budget_warns_once() -> None:
+    world = talked(budget(tokens=240))
+    assert world.warnings == ["budget-low"]
+    assert world.done("agent3").warnings == ["budget-low"]
+    assert talked(budget(tokens=250)).warnings == ["budget-low"], "80 %"
+    assert talked(budget(tokens=251)).warnings == []
+    assert talked(budget(tokens=1000, warn_at=0.2)).warnings == ["budget-low"]
+
+
+def test_a_budget_that_only_warns_stops_nothing() -> None:
+    world = talked(budget("warn", tokens=150))
+    assert (world.working, world.warnings) == (["agent3"], ["budget-spent"])
+    assert refused(world.simulation.plan, world.state, "model", 1, []) is None
+
+
+def test_a_budget_that_pauses_lets_running_work_finish_and_waits_for_people() -> None:
+    world = started("start -> agent1, tool1; agent1 -> agent2", config=budget("pause", tokens=100))
+    world.done("agent1", usage=TALK)
+    assert (world.status, world.working) == ("paused", ["tool1"])
+    assert [event.limit for event in world.events(LimitHit)] == ["tokens"]
+    assert world.done("tool1").resume().status == "paused", "there is no more of it than before"
+    assert world.crash().resume(tokens=500).working == ["agent2"]
+
+
+def test_a_cost_that_nobody_knows_is_told_and_is_not_zero() -> None:
+    unpriced = Usage(input_tokens=5, model_calls=1)
+    world = started(CHAIN, config=budget(costUsd=1)).done("agent1", usage=unpriced).done("agent2", usage=unpriced)
+    assert world.warnings == ["cost-unknown"]
+    assert "cost-unknown" not in talked(budget(costUsd=1)).warnings
+
+
+def test_an_attempt_that_is_refused_half_way_has_not_failed_and_is_performed_again() -> None:
+    world = started(CHAIN, config=budget(tokens=100)).refused("agent1", "tokens")
+    assert (world.status, world.state.interruption, world.state.usage.model_calls) == ("interrupted", "tokens", 0)
+    world.resume(tokens=500)
+    assert (world.working, world.at("agent1")[1]) == (["agent1"], 1), "the same attempt: its record is paid for"
+
+
+def test_several_attempts_refused_while_it_is_paused_are_all_performed_again() -> None:
+    world = started("start -> agent1, agent2, agent3", config=budget("pause", tokens=100))
+    world.refused("agent1", "tokens").refused("agent2", "tokens")
+    assert (world.status, world.working) == ("paused", ["agent3"])
+    assert world.resume(tokens=500).working == ["agent1", "agent2", "agent3"]
+
+
+def test_open_attempts_count_together() -> None:
+    plan = plan_of(CHAIN, config=budget(modelCalls=3, toolCalls=2, tokens=1000))
+    state = World(plan).begin().state
+    one = Usage(model_calls=1, tool_calls=1, input_tokens=10)
+    assert refused(plan, state, "model", 1, [one, one]) is None
+    tripped = refused(plan, state, "model", 1, [one, one, one])
+    assert tripped is not None
+    assert tripped.limit == "modelCalls"
+    assert tripped.message == "the budget of 3 calls of models is spent (`modelCalls`, set by the workflow)"
+    assert refused(plan, state, "tool", 1, [one]) is None
+    assert refused(plan, state, "tool", 2, [one]) is not None
+    assert refused(plan, state, "tool", 1, [Usage(input_tokens=1000)]) is not None
+
+
+def test_a_sub_workflow_counts_while_it_runs_and_is_not_counted_twice() -> None:
+    world = started("start -> child1; child1 -> agent1", nodes=CHILD, config=budget(tokens=250))
+    world.child_spends("child1", TALK).child_spends("child1", Usage(input_tokens=200, model_calls=2, cost_usd=0.07))
+    assert (world.state.usage.model_calls, world.state.usage.input_tokens) == (2, 200)
+    world.crash().child_ended("child1", usage=Usage(input_tokens=210, model_calls=3, cost_usd=0.09))
+    usage = world.state.usage
+    assert (usage.model_calls, usage.input_tokens, usage.cost_usd) == (3, 210, pytest.approx(0.09))
+    assert world.working == ["agent1"]
+
+
+def test_a_sub_workflow_that_overspends_stops_its_parent_at_its_next_step() -> None:
+    world = started("start -> child1", nodes=CHILD, config=budget(tokens=90)).child_spends("child1", TALK)
+    assert (world.status, world.state.interruption) == ("interrupted", "tokens")
+    world.resume(tokens=500)
+    assert world.child_ended("child1", "fine").status == "completed"
+
+
+def test_the_node_of_last_resort_takes_over_and_may_spend() -> None:
+    config = {**budget(tokens=100), "onLimit": "agent9"}
+    world = started("start -> agent1; agent1 -> agent2; agent9", config=config).done("agent1", usage=TALK)
+    assert world.working == ["agent9"]
+    assert refused(world.simulation.plan, world.state, "model", 1, []) is None
+
+
+def capped(config: JsonObject, caps: Limits) -> World:
+    document: JsonObject = {
+        "id": "w",
+        "nodes": [{"id": "a", "type": "tool", "config": {"tool": "t"}}],
+        "edges": [{"source": "a", "target": "a", "condition": {"type": "expression", "expression": "true"}}],
+        "entry": "a",
+        "config": config,
+    }
+    workflow, problems = Workflow.from_document(document)
+    assert workflow is not None, problems
+    return World(compile_workflow(workflow, caps=caps)).begin()
+
+
+def test_the_operator_caps_what_the_workflow_says_and_what_is_raised() -> None:
+    world = capped({"limits": {"steps": 50}}, Limits(steps=2)).done("a").done("a")
+    (_, message) = (world.status, world.simulation.outcome.events[-1])
+    assert world.status == "interrupted"
+    assert "`steps`, set by the operator" in str(message)
+    with pytest.raises(LimitCapped, match="the operator allows 2"):
+        world.refused_resume(steps=3)
+    assert "`steps`, the default" not in str(message)
+
+
+@pytest.mark.parametrize(
+    ("config", "caps", "found"),
+    [
+        ({}, Limits(tokens=7), (("tokens", 7.0),)),
+        ({"limits": {"tokens": 5}}, Limits(tokens=7), (("tokens", 5.0),)),
+        ({"limits": {"tokens": 9}}, Limits(tokens=7, cost_usd=1), (("tokens", 7.0), ("costUsd", 1.0))),
+    ],
+)
+def test_the_lower_of_both_counts(config: JsonObject, caps: Limits, found: tuple[tuple[str, float], ...]) -> None:
+    assert capped(config, caps).simulation.plan.limits.budgets == found
+
+
+def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
+    caps = Limits(execution_time=Duration(Seconds(60)), parallel=2, node_time=Duration(Seconds(5)))
+    plan = capped({"limits": {"executionTime": "10m", "parallel": 4}}, caps).simulation.plan
+    assert (plan.limits.execution_time_s, plan.limits.parallel) == (60.0, 2)
+    does = plan.nodes["a"].does
+    assert isinstance(does, Work)
+    assert does.timeout_s == 5.0
+
+
+def test_a_limit_that_does_not_exist_is_not_raised() -> None:
+    world = talked(budget(tokens=200))
+    with pytest.raises(UnknownLimit, match="no limit 'token'"):
+        world.refused_resume(token=3)
