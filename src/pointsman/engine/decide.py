@@ -126,9 +126,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case WorkDone():
             _work_done(desk, report)
         case WorkFailed():
-            at = _open(desk, report)
-            if at is not None:
-                _work_failed(desk, at, report)
+            _work_failed(desk, report)
         case Start():
             requests.start(desk, report)
         case PlaceFreed():
@@ -182,7 +180,10 @@ def _open(desk: Desk, report: ChildSpent | WorkDone | WorkFailed | ChildEnded | 
     return at if (at.child if isinstance(report, ChildEnded | ChildSpent) else at.runs) else None
 
 
-def _work_failed(desk: Desk, at: StepState, report: WorkFailed) -> None:
+def _work_failed(desk: Desk, report: WorkFailed) -> None:
+    at = _open(desk, report)
+    if at is None:
+        return
     if report.failure.code == budgets.SPENT:
         budgets.wait_for_more(desk, at, report.failure)
         return
