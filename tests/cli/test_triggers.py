@@ -141,3 +141,23 @@ def test_a_store_that_vanishes_ends_its_keeper_with_the_reason(prompt: Prompt) -
             keeper.kill()
     assert keeper.returncode == 1
     assert "[store-missing]" in said
+
+
+def test_one_process_keeps_a_store_and_another_may_stand_by(prompt: Prompt) -> None:
+    store = ["--store", "sqlite:///kept.db"]
+    prompt("workflows", "save", "report.yaml", *store)
+    with started("keep", *store) as first:
+        assert first.stderr is not None
+        assert first.stderr.readline().startswith("keeping")
+        refused = prompt("keep", *store)
+        assert (refused.code, "[store-kept]" in refused.err) == (1, True)
+        with started("keep", "--wait", *store) as second:
+            try:
+                first.kill()
+                assert second.stderr is not None
+                assert second.stderr.readline().startswith("keeping")
+                second.send_signal(signal.SIGTERM)
+                assert second.wait(timeout=30) == 0
+            finally:
+                second.kill()
+                first.kill()

@@ -21,22 +21,23 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 @click.command()
+@click.option("--wait", is_flag=True, help="Where another process keeps the store: stand by, and take over from it.")
 @model_option
 @script_option
 @store_option
-def keep(*, model: str | None, script: Path | None, store: str | None) -> None:
+def keep(*, wait: bool, model: str | None, script: Path | None, store: str | None) -> None:
     """Keep a store until stopped (Ctrl-C, SIGTERM): take up what ran when its process ended, ring timers, start what is
     due, send notifications. What runs when it stops goes on with the next one."""
-    go(_keep(store, model, script))
+    go(_keep(store, model, script, wait=wait))
 
 
-async def _keep(store: str | None, model: str | None, script: Path | None) -> None:
+async def _keep(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> None:
     async with installation(store, model=model, script=script) as app:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for one in STOPS:
             loop.add_signal_handler(one, stop.set)
-        keeps, stopped = asyncio.create_task(_keeps(app)), asyncio.create_task(stop.wait())
+        keeps, stopped = asyncio.create_task(_keeps(app, wait=wait)), asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if keeps.done():
@@ -50,10 +51,10 @@ async def _keep(store: str | None, model: str | None, script: Path | None) -> No
     say("stopped")
 
 
-async def _keeps(app: Pointsman) -> None:
+async def _keeps(app: Pointsman, *, wait: bool) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
-        async with keeping(app, tell=_cannot_be_taken_up):
+        async with keeping(app, wait=wait, tell=_cannot_be_taken_up):
             say(f"keeping {store_shown(app.settings.store_url)}")
             await asyncio.Event().wait()
     except BaseExceptionGroup as several:
