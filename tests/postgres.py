@@ -23,6 +23,7 @@ import pytest
 CONFIGURED: Final = "POINTSMAN_TEST_POSTGRES"
 CLUSTER: Final = "POINTSMAN_TEST_CLUSTER"
 """The directory of this run's server: set before the workers are started, so that they share it."""
+PREFIX: Final = "pointsman-pg-"
 DEBIAN: Final = Path("/usr/lib/postgresql")
 OWNER: Final = "tester"
 PASSWORD: Final = "not-so-secret"
@@ -139,18 +140,37 @@ class Cluster:
 def announce() -> None:
     """Before the workers start: where their server will be, if anyone needs one."""
     if CLUSTER not in os.environ:
-        os.environ[CLUSTER] = tempfile.mkdtemp(prefix="pointsman-pg-")
+        clear_away()
+        os.environ[CLUSTER] = str(own_folder())
     # Tests change the environment.
     FOUND.folder, FOUND.configured = Path(os.environ[CLUSTER]), os.environ.get(CONFIGURED, "")
 
 
 def take_down() -> None:
     """After the last test of the run."""
-    if (FOUND.folder / "data").exists():
-        cluster = Cluster(FOUND.folder)
+    take_away(FOUND.folder)
+
+
+def take_away(folder: Path) -> None:
+    """Stop the server in a folder, if there is one, and delete both."""
+    if (folder / "data").exists():
+        cluster = Cluster(folder)
         if cluster.running:
             cluster.stop()
-    shutil.rmtree(FOUND.folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def own_folder() -> Path:
+    """A folder whose name tells which process made it."""
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+
+
+def clear_away() -> None:
+    """Take away what a run left that was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdecimal() and not Path("/proc", pid).exists() and Path("/proc/self").exists():
+            take_away(folder)
 
 
 def shared_cluster() -> Cluster:
@@ -168,7 +188,7 @@ def own_cluster() -> Iterator[Cluster]:
     """One for a test that stops and starts it."""
     need_binaries()
     # Below the system's own directory: the path of a socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="pointsman-pg-"))
+    folder = own_folder()
     cluster = Cluster(folder)
     try:
         cluster.make()
