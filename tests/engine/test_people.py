@@ -11,6 +11,7 @@ from pointsman.engine.calls import ProposedCall
 from pointsman.engine.decide import Decision, decide
 from pointsman.engine.editing import EditRefused
 from pointsman.engine.life_events import Steered
+from pointsman.engine.replaying import Difference, replay
 from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, SteerRequested, TimerFired
 from pointsman.engine.steering import NotSteerable
 from pointsman.engine.voting import NotAnApprover, NotDelegable, VotesDiffer
@@ -331,3 +332,33 @@ def test_control_is_not_sent_into_loops_and_parallels() -> None:
             steer(world, goto=inside)
     steer(world, goto="tool2")
     assert world.working == ["tool2"]
+
+
+def replayed(world: World) -> tuple[list[Difference], list[int]]:
+    again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
+    return again.differences, again.untold
+
+
+def test_what_people_did_is_decided_again_on_replay() -> None:
+    world = gated(approvers={"users": ["ada"], "groups": ["editors"], "quorum": 2})
+    said(world, "approve", "ada", key="k")
+    passed_on(world, "ada", "dan")
+    said(world, "approve", "dan")
+    said(world, "approve", "eve", groups=("readers", "editors"))
+    assert (world.working, replayed(world)) == (["tool1"], ([], []))
+    steered = started(LINE, input={"n": 1}, config=REAL_TIME)
+    steer(steered, edits=[[["n"], 2, []]], goto="tool3", by="ada")
+    assert (steered.working, replayed(steered)) == (["tool3"], ([], []))
+
+
+def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
+    """Where a limit hands over to people, they see why, and what they answer decides how it goes on."""
+    config = {"limits": {"steps": 2}, "onLimit": "ask9"}
+    drawing = "start -> tool1; tool1 -> tool2; tool2 -> tool3; ask9 -#approve-> tool4"
+    world = started(drawing, nodes={"ask9": {"config": {"message": "Go on? {result}"}}}, config=config)
+    world.done("tool1")
+    step, _ = world.at("ask9")
+    gate = world.state.steps[step].gate
+    assert gate is not None
+    assert gate.message == "Go on? the limit of 2 steps is reached"
+    assert world.crash().answer("ask9", "approve").working == ["tool4"]
