@@ -1,0 +1,70 @@
+"""Bugs planted in the engine, beyond those of `tests/engine/test_planted_bugs.py`: the simulation finds each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+
+from pointsman.engine import decide, entering, lifetime
+from pointsman.engine.commands import Command, OpenGate, StartChild
+from pointsman.engine.outstanding import outstanding
+from pointsman.engine.plan import Plan
+from pointsman.engine.state import ExecutionState
+from pointsman.testing import simulation as worlds
+from tests.reliability.simulation import Tally, examine_seed
+
+SEEDS: Final = range(1, 101)
+
+
+def without(kind: type[Command]) -> Callable[[Plan, ExecutionState], list[Command]]:
+    def some(plan: Plan, state: ExecutionState) -> list[Command]:
+        return [command for command in outstanding(plan, state) if not isinstance(command, kind)]
+
+    return some
+
+
+def takes_up_nothing(state: ExecutionState) -> int:
+    state.held.clear()
+    return 0
+
+
+def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bool:
+    return before[node] == set()
+
+
+def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
+    state.seq, state.at, state.left, state.fallen = seq + 1, at, {}, {}
+
+
+BUGS: Final[dict[str, tuple[object, str, object]]] = {
+    "a crash forgets gates": (worlds, "outstanding", without(OpenGate)),
+    "a crash forgets sub-workflows": (worlds, "outstanding", without(StartChild)),
+    "what was held is forgotten": (lifetime, "take_up", takes_up_nothing),
+    "nodes that wait for each other wait for ever": (entering, "_is_ready", waits_for_nobody_at_all),
+    "rows are numbered by two": (decide, "begin_row", counts_by_two),
+}
+
+
+def is_noticed(seed: int) -> bool:
+    try:
+        examine_seed(seed, Tally())
+    except Exception:
+        return True  # A bug may break anything.
+    return False
+
+
+@pytest.fixture(autouse=True)
+def short() -> Iterator[None]:
+    """A bug that never ends is found sooner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "DECISIONS_MAX", 3_000)
+        yield
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_the_simulation_finds_a_bug_within_a_hundred_seeds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, attribute, bug = BUGS[name]
+    monkeypatch.setattr(place, attribute, bug)
+    assert any(is_noticed(seed) for seed in SEEDS)
