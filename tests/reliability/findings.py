@@ -38,6 +38,8 @@ class Row(NamedTuple):
     unit: str
     """What `sizes` counts."""
     examine: Callable[[int, int], Finding]
+    test_size: int | None = None
+    """The size in which `make test` runs it, where the whole tier would take too long."""
 
 
 class OpenRow(NamedTuple):

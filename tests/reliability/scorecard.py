@@ -32,6 +32,7 @@ ROWS: Final = (
         {"pr": 500, "long": 20_000},
         "seeds",
         simulation.examine,
+        test_size=200,
     ),
     Row(
         "kill",
@@ -41,6 +42,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_sqlite,
+        test_size=4,
     ),
     Row(
         "kill-postgres",
@@ -50,6 +52,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_postgres,
+        test_size=4,
     ),
     Row(
         "restart",
@@ -98,6 +101,7 @@ ROWS: Final = (
         {"pr": 100, "long": 1_000},
         "gates",
         gates.examine,
+        test_size=40,
     ),
     Row(
         "cancel",
@@ -122,6 +126,7 @@ ROWS: Final = (
         {"pr": 10_000, "long": 100_000},
         "rounds",
         long_loop.examine,
+        test_size=3_000,
     ),
     Row(
         "stop",
@@ -146,6 +151,7 @@ ROWS: Final = (
         {"pr": 20_000, "long": 1_000_000},
         "inputs",
         fuzzing.examine,
+        test_size=6_000,
     ),
     Row(
         "histories",
