@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from pointsman.app.notifications.notices import notices_since, wants
 from pointsman.app.notifications.outbox import Kept, Letter, Outbox
-from pointsman.app.notifications.outgoing import AddressRefused, NotReached, post
+from pointsman.app.notifications.outgoing import post
 from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.errors import OperatorError
 from pointsman.journal.faults import EntryMoved
 from pointsman.settings import NotificationSettings
+from pointsman.tools.outgoing.failures import AddressRefused, NotReached
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
