@@ -193,3 +193,75 @@ def test_a_person_takes_a_hand_in_an_execution_of_another_process(prompt: Prompt
     assert refused(prompt, *line) == "wrong-status"
     plain = waiting(prompt, FORM)
     assert refused(prompt, "steer", plain, "--goto", "done") == "not-steerable"
+
+
+EACH = """\
+pointsman: 1
+id: many
+input: {type: object}
+nodes:
+  - {id: each, type: parallel, config: {items: input.texts}}
+  - {id: call, type: workflow, config: {workflow: publish, input: {text: item}}}
+  - {id: together, type: join}
+edges: [{source: each, target: call}, {source: call, target: together}]
+"""
+
+
+def test_gates_of_one_name_in_sub_workflows_are_answered_there_and_the_whole_goes_on(prompt: Prompt) -> None:
+    plain = TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]")
+    prompt("workflows", "save", written("publish.yaml", plain))
+    started = prompt("run", written("each.yaml", EACH), "--input", '{"texts": ["a", "b"]}', "--json")
+    root, gates = started.json["executionId"], started.json["waiting"]
+    inside = [gate["executionId"] for gate in gates]
+    unclear = prompt("answer", root, "gate-review", "approve")
+    assert "[gate-unclear]" in unclear.err
+    assert all(child in unclear.err for child in inside)
+    assert [line.split()[0] for line in prompt("inbox").out.splitlines()] == inside
+    assert all(
+        f"pointsman answer {child} gate-review approve|edit|reject" in prompt("show", root).out for child in inside
+    )
+    first = prompt("answer", inside[0], "gate-review", "approve", "--json")
+    assert (first.code, first.json["executionId"]) == (3, root)
+    last = prompt("answer", inside[1], "gate-review", "approve", "--json")
+    assert (last.code, last.json["executionId"], last.json["output"]) == (0, root, [{"text": "a"}, {"text": "b"}])
+
+
+def test_answers_given_beforehand_reach_the_gates_of_every_sub_workflow(prompt: Prompt) -> None:
+    plain = TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]")
+    prompt("workflows", "save", written("publish.yaml", plain))
+    ran = prompt(
+        "run", written("each.yaml", EACH), "--input", '{"texts": ["a", "b"]}', "--json",
+        *("--answer", "review=approve", "--answer", "review=approve"),
+    )  # fmt: skip
+    assert (ran.code, ran.json["output"]) == (0, [{"text": "a"}, {"text": "b"}])
+
+
+def test_a_deadline_that_no_process_minded_counts_before_the_answer(prompt: Prompt) -> None:
+    flow = FORM.replace("options:", "timeout: 1ms\n      onTimeout: approve\n      options:")
+    execution = waiting(prompt, flow)
+    late = prompt("answer", execution, "ask", '{"action": "later", "data": {"amount": 2}}')
+    assert "[gate-closed]" in late.err
+    assert "its time was up" in late.err
+    assert [one["cause"] for one in prompt("show", execution, "--json").json["answers"]] == ["timeout"]
+
+
+def test_who_votes_and_what_an_edit_changed_is_shown(prompt: Prompt) -> None:
+    execution = waiting(prompt, TWO_OF_THREE, "-i", "text=old")
+    edit = '{"action": "edit", "data": {"text": "new"}, "comment": "shorter"}'
+    prompt("answer", execution, "review", edit, "--as", "ada")
+    shown = prompt("show", execution).out
+    assert "asked: ada, ben, cleo; votes needed: 2" in shown
+    assert "voted: ada edit" in shown
+    prompt("answer", execution, "review", edit, "--as", "ben")
+    shown = prompt("show", execution).out
+    assert "review: edit: shorter (ben, " in shown
+    assert "text: old → new" in shown
+
+
+def test_an_edit_carries_fields_that_fit_the_form(prompt: Prompt) -> None:
+    form = "form: {properties: {text: {type: string, minLength: 2}}}\n      approvers:"
+    execution = waiting(prompt, TWO_OF_THREE.replace("approvers:", form), "-i", "text=old")
+    for data in ('"junk"', "[1]", '{"text": "x"}', '{"text": 5}'):
+        line = f'{{"action": "edit", "data": {data}}}'
+        assert refused(prompt, "answer", execution, "review", line, "--as", "ada") == "answer-invalid"
+    assert prompt("show", execution, "--json").json["waiting"][0]["votes"] == []

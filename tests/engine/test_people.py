@@ -360,5 +360,5 @@ def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
     step, _ = world.at("ask9")
     gate = world.state.steps[step].gate
     assert gate is not None
-    assert gate.message == "Go on? the limit of 2 steps is reached"
+    assert gate.message == "Go on? the limit of 2 steps is reached (`steps`, set by the workflow)"
     assert world.crash().answer("ask9", "approve").working == ["tool4"]

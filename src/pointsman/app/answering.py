@@ -17,7 +17,7 @@ from pointsman.app.families import OpenGate, gates_of
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.asking import GateClosedAlready, same_answer
 from pointsman.engine.instants import instant_text
-from pointsman.engine.reports import DelegationRequested, GateAnswered
+from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired
 from pointsman.engine.steps import NoSuchStep, Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -112,6 +112,7 @@ async def _told(
     for left in reversed(range(RACES_MAX)):
         gate = gate_named([*gates_of(runtime, driver)], name)
         try:
+            await _ring(gate, runtime.clock.now())
             await deliver(gate)
             return
         except (JournalMoved, DriverLost):
@@ -121,15 +122,30 @@ async def _told(
             driver = again if gate.driver is driver else driver
 
 
+async def _ring(gate: OpenGate, now: float) -> None:
+    """A gate whose time was up while no process minded it is closed, or put to others, before anybody answers."""
+    for timer in gate.at.timers:
+        set_ = gate.driver.state.timers.get(timer)
+        if set_ is not None and set_.at <= now:
+            await gate.driver.deliver(TimerFired(timer=timer))
+
+
 def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
     """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
     found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(sorted(gate.id for gate in gates)) or "none"
     if found:
-        raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=f"Name one: {names}.")
-    raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {names}.")
+        hint = f"Name one: {', '.join(_names(found))}."
+        if len({gate.id for gate in found}) < len(found):
+            asking = ", ".join(sorted(gate.driver.execution for gate in found))
+            hint = f"Sub-workflows ask. Answer at one of them: {asking}."
+        raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
+    raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {', '.join(_names(gates)) or 'none'}.")
+
+
+def _names(gates: list[OpenGate]) -> list[str]:
+    return sorted({gate.id for gate in gates})
 
 
 async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: Answer) -> bool:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pointsman.app.executions import Execution
-from pointsman.values import Json
+from pointsman.runtime.families import child_id
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,17 @@ class Answer:
     groups: tuple[str, ...] = ()
 
 
+async def outermost(app: Pointsman, execution: Execution) -> Execution:
+    """The execution that waits for this sub-workflow, and the one that waits for that; itself where none does."""
+    while (parent := execution.state.parent) is not None:
+        above = await app.runtime.load(ExecutionId(parent))
+        waits = (child_id(ExecutionId(parent), at.step, at.attempt) for at in above.steps.values() if at.child)
+        if above.ended or execution.id not in waits:
+            break
+        execution = await app.open(parent)
+    return execution
+
+
 async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[Answer, ...]:
     """Go on to the end, or to where only people and events can go on. The answers for which no gate opened."""
     left = list(answers)
@@ -33,5 +49,6 @@ async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[A
         if said is None or gate is None:
             break
         left.remove(said)
-        await execution.answer(gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups)
+        asking = execution.asking(gate)  # two sub-workflows may have gates of one name
+        await asking.answer(gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups)
     return tuple(left)

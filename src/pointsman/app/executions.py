@@ -215,6 +215,10 @@ class Execution:
             self._known = await self._runtime.open(self.id)
         return self._known
 
+    def asking(self, gate: OpenGate) -> Execution:
+        """Whose gate it is: this execution, or a sub-workflow of it."""
+        return Execution(self._runtime, gate.driver)
+
     def gate(self, name: str) -> OpenGate:
         """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
         return gate_named(self.gates, name)

@@ -79,10 +79,23 @@ def show(execution: str, *, as_json: bool, store: str | None) -> None:
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
+    for answer in cast("list[JsonObject]", view["answers"]):
+        click.echo("\n".join(_answer(answer)))
     if view["output"] is not None:
         click.echo(f"output:\n{output_text(view['output'])}")
     for line in story(view, stopped=False, store=store, lasting=True):
         click.echo(line)
+
+
+def _answer(answer: JsonObject) -> list[str]:
+    """How a gate was closed, and what that changed."""
+    who = "nobody in time" if answer["cause"] == "timeout" else answer["by"] or "somebody"
+    said = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
+    changes = cast("list[JsonObject]", answer["changes"])
+    return [
+        f"{shown(answer['nodeId'])}: {shown(said)} ({shown(who)}, {when(answer['at'])})",
+        *(f"  {shown(one['path'])}: {shown(one['before'])} → {shown(one['after'])}" for one in changes),
+    ]
 
 
 async def _view(store: str | None, execution: str) -> JsonObject:

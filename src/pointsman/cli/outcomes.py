@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Final, cast
 
 import click
@@ -53,10 +54,18 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     """What happened and what to do next, line by line."""
     execution, status = str(view["executionId"]), str(view["status"])
     at_store = f" --store {store_shown(store)}" if store is not None else ""
-    lines = [_failure(one) for one in _objects(view["errors"]) if status in ("failed", "interrupted", "paused")]
+    failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
+    lines = [*dict.fromkeys(_failure(one) for one in failures)]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
-    answer = f"pointsman answer {execution}" if lasting else "--answer"
-    lines += [line for gate in _objects(view["waiting"]) for line in _gate(gate, answer, at_store)]
+    gates = _objects(view["waiting"])
+    for gate in gates:
+        lines += _gate(gate)
+        target, name = address(gate, gates, execution)
+        choice = "|".join(_options(gate)) or "ACTION"
+        if lasting:
+            lines.append(f"  → pointsman answer {target} {name} {choice}{at_store}")
+        else:
+            lines.append(f"  → --answer {name}={choice}")
     for one in _objects(view["awaiting"]):
         lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
         if lasting:
@@ -117,18 +126,36 @@ def _failure(failure: JsonObject) -> str:
     return f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}"
 
 
-def _gate(gate: JsonObject, answer: str, at_store: str) -> list[str]:
-    node = shown(gate["nodeId"])
-    lines = [f"{WAITING_WORD} at {node!r}: {shown(gate['message'])}"]
+def _gate(gate: JsonObject) -> list[str]:
+    """What a person is asked, and who is."""
+    lines = [f"{WAITING_WORD} at {shown(gate['nodeId'])!r}: {shown(gate['message'])}"]
     if gate["shown"] is not None:
         lines.append(f"  {shown(gate['shown'], chars_max=600)}")
-    options = [str(option.get("value", option.get("action"))) for option in _objects(gate["options"])]
     if gate["form"] is not None:
         lines.append(f"  data by this schema: {shown(gate['form'], chars_max=600)}")
-    choice = "|".join(harmless(option) for option in options) or "ACTION"
-    between = "=" if answer == "--answer" else " "
-    lines.append(f"  → {answer} {node}{between}{choice}{'' if between == '=' else at_store}")
+    approvers = cast("JsonObject | None", gate["approvers"])
+    if approvers is not None:
+        users, groups = (cast("list[str]", approvers.get(key, [])) for key in ("users", "groups"))
+        asked = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
+        lines.append(f"  asked: {shown(asked)}; votes needed: {approvers['quorum']}")
+    if votes := _objects(gate["votes"]):
+        voted = ", ".join(f"{vote['by']} {vote['action']}" for vote in votes)
+        lines.append(f"  voted: {shown(voted)}")
     return lines
+
+
+def _options(gate: JsonObject) -> list[str]:
+    return [harmless(str(option.get("value", option.get("action")))) for option in _objects(gate["options"])]
+
+
+def address(gate: JsonObject, gates: list[JsonObject], execution: str) -> tuple[str, str]:
+    """The execution and the name under which a gate can be answered while these are open: its node's where it is the
+    only one, else its own id, and where sub-workflows have the same one, at the sub-workflow."""
+    if sum(one["nodeId"] == gate["nodeId"] for one in gates) == 1:
+        return execution, shown(gate["nodeId"])
+    if sum(one["gateId"] == gate["gateId"] for one in gates) > 1:
+        execution = str(gate.get("executionId", execution))
+    return execution, shlex.quote(shown(gate["gateId"]))
 
 
 def _objects(value: Json) -> list[JsonObject]:

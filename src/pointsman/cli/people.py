@@ -78,7 +78,8 @@ def inbox(
     if not found:
         click.echo("nothing waits", err=True)
     for one in found:
-        click.echo(f"{one['executionId']}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")
+        asks = one["inside"] or one["executionId"]  # two sub-workflows may have gates of one name
+        click.echo(f"{asks}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypedDict, Unpack
 import click
 
 from pointsman.app import Execution, Pointsman
-from pointsman.app.driving import Answer, drive
+from pointsman.app.driving import Answer, drive, outermost
 from pointsman.app.executions import TakenOver
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.guard import MISUSED, face, tell
@@ -131,7 +131,7 @@ async def follow(
     seen = face()
     async with app:
         with watched(app, quiet=quiet) as board:
-            execution = await begin(app)
+            execution = await outermost(app, await begin(app))
             board.names.update(execution.names)
             stopped, refused = False, False
             unused: tuple[Answer, ...] = ()

@@ -12,6 +12,8 @@ from pointsman.values import Json, JsonObject
 
 EDIT: Final = "edit"
 REJECT: Final = "reject"
+FIELDS: Final = ("properties", "$defs", "definitions")
+"""What of a form holds for a field that is edited by itself."""
 ERRORS_SHOWN: Final = 5
 
 
@@ -42,7 +44,10 @@ def check_answer(gate: Gate, action: str, data: Json) -> None:
         if action == EDIT:
             _check_calls(gate, data)
     elif action == EDIT and gate.editable:
-        edits_of(gate, action, data)
+        edits = edits_of(gate, action, data)
+        if gate.form is not None:
+            fields = {key: gate.form[key] for key in FIELDS if key in gate.form}
+            _check_form(fields, {dotted(write.path): write.value for write in edits})
     elif gate.form is not None and not (action == REJECT and data is None):
         _check_form(gate.form, data)
 
@@ -81,9 +86,14 @@ def edits_of(gate: Gate, action: str, data: Json) -> tuple[Write, ...]:
         return ()
     given = data if isinstance(data, dict) else None
     if given is None or (len(by_name) == 1 and not set(given) & set(by_name)):
-        if len(by_name) == 1 and data is not None:
+        if data is None:
+            return ()
+        if len(by_name) == 1:
             return (Write(next(iter(by_name.values())), "last", data),)
-        return ()
+        raise AnswerInvalid(
+            "the data of an edit are the fields that change, in an object",
+            hint=f"Editable: {', '.join(sorted(by_name))}.",
+        )
     unknown = sorted(set(given) - set(by_name))
     if unknown:
         raise FieldNotEditable(
