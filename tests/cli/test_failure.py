@@ -128,3 +128,42 @@ def test_limits_that_do_not_exist_and_limits_of_the_operator_are_refused(prompt:
     assert (capped.code, "the operator allows 3" in capped.err) == (2, True)
     last = prompt("resume", execution, "--limit", "modelCalls=3", "--json").json
     assert (last["status"], last["path"]) == ("interrupted", ["one", "two"])
+
+
+WATCHED = """\
+pointsman: 1
+id: watched
+entry: count
+input: {type: object}
+config: {limits: {steps: 4}, onLimit: ask}
+nodes:
+  - {id: count, type: agent, config: {prompt: "{{n}}"}, outputs: {n: "(n ?? 0) + 1"}}
+  - id: ask
+    type: human
+    config: {message: "{{result}}. Go on?", options: [{value: continue, more: {steps: 4}}, {value: stop}]}
+  - {id: last, type: agent, config: {prompt: sum up}}
+edges:
+  - {source: count, target: count, condition: {type: expression, expression: "n < 6"}}
+  - {source: count, target: last, condition: {type: default}}
+"""
+
+
+def test_people_who_are_asked_at_a_limit_let_it_go_on_in_another_process(prompt: Prompt) -> None:
+    asked = prompt("run", written("watched.yaml", WATCHED), "--json")
+    execution = asked.json["executionId"]
+    assert (asked.code, asked.json["status"]) == (3, "waiting")
+    (gate,) = asked.json["waiting"]
+    assert gate["message"] == "the limit of 4 steps is reached (`steps`, set by the workflow). Go on?"
+    assert [one["gateId"] for one in prompt("inbox", "--json").json["gates"]] == [gate["gateId"]]
+    done = prompt("answer", execution, "ask", "continue", "--json").json
+    assert (done["status"], done["path"].count("count"), done["state"]["n"]) == ("completed", 6, 6)
+    again = prompt("replay", execution)
+    assert again.code == 0, again.out
+
+
+def test_people_who_are_asked_at_a_limit_may_also_be_passed_over(prompt: Prompt) -> None:
+    execution = prompt("run", written("watched.yaml", WATCHED), "--json").json["executionId"]
+    done = prompt("resume", execution, "--limit", "steps=50", "--json").json
+    assert (done["status"], done["waiting"], done["path"].count("count")) == ("completed", [], 6)
+    stopped = prompt("run", "watched.yaml", "--answer", "ask=stop", "--json").json
+    assert (stopped["status"], stopped["path"].count("count")) == ("completed", 4)

@@ -23,12 +23,16 @@ from pointsman.engine.life_events import UndoBegan, UndoEnded
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, PauseRequested, ResumeRequested
 from pointsman.testing.descriptions import describe
-from pointsman.testing.graphs import INPUT, perform, random_workflow
+from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
 from pointsman.values import Json, JsonObject
 
 BROKEN_SHAPES = ("scope-mismatch", "scope-leak", "several-joins", "loop-body-ambiguous", "loop-entered-sideways")
 """Documents the checker refuses: no laws hold for them."""
+
+
+ASKED_STEPS_MAX = 150
+"""Longer ones only take longer."""
 
 
 class Told(NamedTuple):
@@ -166,6 +170,21 @@ def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
     hold(told(calm) == told(other), f"another schedule: {told(calm)} ≠ {told(other)}")
 
 
+def must_go_on_as_it_was(seed: int, size: int = 6) -> None:
+    """Stopped by a limit anywhere, with crashes: people let it go on, nothing is lost and nothing done twice."""
+    document = random_workflow(seed, size)
+    free, asked = compiled(document), compiled(asked_on(document, 3 + seed % 5))
+    if free is None or asked is None:
+        return
+    calm = told(run(free, 0, wild=False, checked=False))
+    if calm.status == "interrupted" or len(calm.steps) > ASKED_STEPS_MAX:
+        return
+    stopped = run(asked, seed, wild=True, checked=seed % 3 == 0)
+    must_settle_once(stopped)
+    steps = tuple(sorted(str(step) for step in stopped.steps if step.node != ONWARD))
+    hold(told(stopped)._replace(steps=steps) == calm, f"asked on the way: {told(stopped)} ≠ {calm}")
+
+
 def must_survive_a_pause(plan: Plan, seed: int) -> None:
     calm = run(plan, 0, wild=False, checked=False)
     simulation = Simulation(plan, seed, work=perform)
@@ -199,6 +218,7 @@ def hunt(graphs: range) -> None:
             must_settle_once(outcome)
             must_not_depend_on_the_schedule(tame, number)
             must_survive_a_pause(tame, number)
+            must_go_on_as_it_was(number)
         undone = plan_for(number, 5, undone=True)
         if undone is not None:
             must_undo(run(undone, number, wild=True, checked=True))

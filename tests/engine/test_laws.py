@@ -13,6 +13,7 @@ from pointsman.testing.descriptions import describe
 from pointsman.testing.simulation import refolded, stored
 from tests.engine.laws import (
     must_end,
+    must_go_on_as_it_was,
     must_not_depend_on_the_schedule,
     must_settle_once,
     must_survive_a_pause,
@@ -66,6 +67,12 @@ def test_it_does_not_in_graphs_without_any_structure_either(graph: int, schedule
     plan = some(net_for(graph))
     assume(run(plan, 0, wild=False, checked=False).status == "completed")
     must_not_depend_on_the_schedule(plan, schedule)
+
+
+@law
+@given(graphs)
+def test_what_people_let_go_on_after_a_limit_ends_as_if_there_had_been_none(graph: int) -> None:
+    must_go_on_as_it_was(graph)
 
 
 @law

@@ -42,7 +42,8 @@ async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[A
     left = list(answers)
     while True:
         await execution.settled()
-        if execution.state.ended or execution.state.stands_still:
+        state = execution.state
+        if state.ended or (state.stands_still and not state.asks_on):
             break
         fits = ((one, gate) for one in left for gate in execution.gates if one.node in (gate.id, gate.node))
         said, gate = next(fits, (None, None))

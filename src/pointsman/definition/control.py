@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic_core import CoreSchema
 
 from pointsman.definition.people import Approvers, Escalation
+from pointsman.definition.policies import More
 from pointsman.definition.quantities import Duration
 from pointsman.definition.shape import (
     AnyJson,
@@ -216,6 +217,8 @@ class HumanOption(Shape):
     value: Name
     label: Text | None = None
     style: Literal["primary", "secondary", "danger"] | None = None
+    more: More | None = None
+    """At the gate that `onLimit` names: all goes on as it was, with so much more of each limit."""
 
 
 class HumanConfig(Shape):

@@ -48,6 +48,27 @@ class Limits(Shape):
     """Most calls of tools."""
 
 
+class More(Shape):
+    """How much more of each limit an execution gets that was stopped by one."""
+
+    steps: Count | None = None
+    """So many more steps."""
+    visits: Count | None = None
+    """So many more visits of each node."""
+    execution_time: Duration | None = None
+    """So much more time of work."""
+    deadline: Duration | None = None
+    """So much more time on the wall clock, from the answer on."""
+    cost_usd: Annotated[float, Field(ge=0)] | None = None
+    """So much more money, in US dollars."""
+    tokens: Count | None = None
+    """So many more tokens."""
+    model_calls: Annotated[int, Field(ge=0)] | None = None
+    """So many more calls of models."""
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    """So many more calls of tools."""
+
+
 class Budget(Shape):
     """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import approving
+from pointsman.engine import approving, handing
 from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
@@ -57,6 +57,8 @@ def open_gate(entry: Entry, does: Ask) -> None:
     desk, scope = entry.desk, entry.scope
     env = entry.environment()
     message = str(desk.value(scope, does.message, env) or "")
+    if not message and entry.step == desk.state.handoff:
+        message = str(entry.left.value)  # which limit was reached
     shown = None if does.shown is None else desk.value(scope, does.shown, env)
     editable = tuple(path.resolve(env) for path in does.editable)
     entry.began()
@@ -95,6 +97,7 @@ def answered(desk: Desk, report: GateAnswered) -> None:
     check_answer(gate, report.action, report.data)
     must_approve(gate, report.by, report.groups)
     report = replace(report, groups=rightful(gate, report.groups))
+    handing.must_be_allowed(desk, at, report.action)
     approvers = gate.approvers
     if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
         close(desk, at, report)

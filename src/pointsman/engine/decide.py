@@ -305,8 +305,10 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
 def _timer_fired(desk: Desk, report: TimerFired) -> None:
     state = desk.state
     timer = state.timers.get(report.timer)
-    if timer is None or state.ended or state.status == "interrupted":  # it is set again on resumption
+    if timer is None or state.ended:
         return
+    if state.status == "interrupted" and (timer.step is None or timer.step != state.handoff):
+        return  # it is set again on resumption
     desk.emit(TimerRang(timer=report.timer))
     at = state.steps.get(timer.step) if timer.step is not None else None
     if at is None:

@@ -17,6 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.engine import branching, limits, looping, starting
+from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk, in_order
 from pointsman.engine.events import Parked
 from pointsman.engine.gathering import closes, was_fired
@@ -34,7 +35,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
     scope = desk.state.scopes.get(move.scope)
     if scope is None:
         return  # the branch was settled while this was on its way
-    if desk.state.stands_still or desk.fatal:
+    if (desk.state.stands_still or desk.fatal) and not _asks_on(desk, scope, move):
         limits.hold(desk, move)
         return
     if move.node == END:
@@ -53,6 +54,12 @@ def arrive(desk: Desk, move: Arrive) -> None:
         starting.start(desk, node, scope, move if thread == move.thread else replace(move, thread=thread))
     else:
         park(desk, scope, move)
+
+
+def _asks_on(desk: Desk, scope: ScopeState, move: Arrive) -> bool:
+    """Control comes to the gate that asks whether an interrupted execution may go on."""
+    gate = desk.state.handoff
+    return gate is not None and move.after == NOBODY and desk.visit(scope, desk.plan.nodes[move.node], ()) == gate
 
 
 def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:

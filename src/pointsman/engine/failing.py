@@ -155,6 +155,9 @@ def fall(desk: Desk, move: Fall) -> None:
     if desk.state.compensation is not None:
         compensating.ended(desk, move.failure)
         return
+    if desk.state.handoff == move.step and desk.state.status == "interrupted":
+        desk.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
+        return
     if looping.skip_round(desk, move.step, move.failure):
         return
     if scope.opening is None or _is_fatal(desk, move.step):

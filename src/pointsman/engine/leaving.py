@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from pointsman.engine import compensating, ending, looping
+from pointsman.engine import compensating, ending, handing, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching
 from pointsman.engine.events import LeavingFailed, LoopLeft
@@ -32,6 +32,8 @@ def leave(desk: Desk, move: Leave) -> None:
     if step.scope not in desk.state.scopes:
         return  # the branch was settled while this was on its way
     desk.touched[step.scope] = None
+    if desk.state.handoff == step and not handing.over(desk, move):
+        return
     if move.failed is not None:
         _leave_failed(desk, node, step, left, move.failed)
         return

@@ -40,6 +40,8 @@ class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
 
     node: str
     value: Json = None
+    gate: Step | None = None
+    """People are asked first, at this gate: what was on its way is kept until they have answered."""
 
 
 class LimitsRaised(Fact, frozen=True, kw_only=True, tag="limits_raised"):

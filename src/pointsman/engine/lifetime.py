@@ -35,7 +35,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
             state.status = "paused"
         case life_events.ExecutionResumed():
             if state.status == "interrupted":
-                state.interruption, state.handed_at = None, None
+                state.interruption, state.handed_at, state.handoff = None, None, None
             state.status, state.refused = "running", []
             take_up(state)
         case life_events.ExecutionInterrupted():
@@ -86,7 +86,7 @@ def _steered(state: ExecutionState, event: life_events.Steered) -> None:
 def _compensating(state: ExecutionState, event: Compensating) -> None:
     match event:
         case life_events.CompensationBegan():
-            state.status, state.interruption = "running", None
+            state.status, state.interruption, state.handoff = "running", None, None
             state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
             _forget_tokens(state)
         case life_events.UndoBegan():
@@ -137,9 +137,14 @@ def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None
 
 
 def _handed_over(state: ExecutionState, event: life_events.HandedOver) -> None:
-    """Nothing of what was on its way is left; the data stay."""
-    state.handed_at = state.taken
+    """Nothing of what was on its way is left, unless people are asked first; the data stay."""
     state.left[NOBODY] = Left(event.value)
+    if event.gate is not None:
+        state.handoff = event.gate
+        return
+    if state.handoff is not None:
+        state.status, state.interruption, state.handoff, state.refused = "running", None, None, []
+    state.handed_at = state.taken
     _forget_tokens(state)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pointsman.engine import cancelling, ending
+from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.events import Held
-from pointsman.engine.life_events import ExecutionInterrupted, ExecutionPaused
-from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.life_events import ExecutionInterrupted, ExecutionPaused, HandedOver
+from pointsman.engine.plan import Ask, Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import LimitHit, TimerSet
@@ -47,6 +48,21 @@ def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | No
         return planned
     most = plan.limits.caps.get(name)
     return raised if most is None else min(raised, most)
+
+
+def planned(plan: Plan, name: str) -> float | None:
+    """What the plan says of a limit that interrupts; of visits the most that any node may have."""
+    match name:
+        case "steps":
+            return plan.limits.steps
+        case "executionTime":
+            return plan.limits.execution_time_s
+        case "deadline":
+            return plan.limits.deadline_s
+        case "visits":
+            return max((node.visits_max for node in plan.nodes.values() if node.visits_max is not None), default=None)
+        case _:
+            return dict(plan.limits.budgets).get(name)
 
 
 def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
@@ -98,6 +114,8 @@ def may_raise(plan: Plan, wanted: Mapping[str, float]) -> None:
 def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> Tripped | None:
     """A limit that forbids to start this node now."""
     state, limits = desk.state, desk.plan.limits
+    if state.handoff is not None and state.status == "interrupted":
+        return None  # it is the gate that asks whether to go on: nothing else starts meanwhile
     raised = state.limits
     steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
     if steps is not None and state.taken - (state.handed_at or 0) >= steps:
@@ -129,8 +147,9 @@ def trip(desk: Desk, tripped: Tripped) -> None:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         desk.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
         return
-    handler = desk.plan.limits.on_limit
-    if handler is not None and not desk.state.handed_off:
+    handler = desk.plan.limits.on_limit if not desk.state.handed_off else None
+    asked = handler is not None and _asks(desk.plan.nodes[handler])
+    if handler is not None and not asked:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         cancelling.cancel_steps(desk, ())
         ending.drop_moves(desk)
@@ -139,6 +158,15 @@ def trip(desk: Desk, tripped: Tripped) -> None:
     for at in desk.state.steps.values():
         cancelling.stop(desk, at, children=False)
     desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
+    if handler is not None:
+        gate = desk.visit(desk.state.root, desk.plan.nodes[handler], ())
+        desk.emit(HandedOver(node=handler, value=tripped.message, gate=gate))
+        desk.go(Arrive(handler, (), None, NOBODY, again=True))
+
+
+def _asks(node: PlanNode) -> bool:
+    """People may answer there that it goes on."""
+    return isinstance(node.does, Ask) and bool(node.does.more)
 
 
 def watch(desk: Desk) -> None:
@@ -150,7 +178,7 @@ def watch(desk: Desk) -> None:
     if state.handed_off or state.compensation is not None:
         return
     if worked is not None and state.working and WORKED not in state.timers:
-        _set(desk, WORKED, state.at + max(0.0, worked - _worked(state)))
+        _set(desk, WORKED, state.at + max(0.0, worked - worked_s(state)))
     if most is not None and CLOCK not in state.timers:
         _set(desk, CLOCK, state.started_at + most)
 
@@ -160,9 +188,10 @@ def _set(desk: Desk, timer: str, at: float) -> None:
     desk.command(SetTimer(timer=timer, at=at))
 
 
-def _worked(state: ExecutionState) -> float:
+def worked_s(state: ExecutionState) -> float:
     """Seconds in which anything worked, until now."""
-    return state.worked_s + (state.at - state.working_since if state.working else 0.0)
+    works = state.working and state.status != "interrupted"
+    return state.worked_s + (state.at - state.working_since if works else 0.0)
 
 
 def rang(desk: Desk, timer: str) -> None:
@@ -171,7 +200,7 @@ def rang(desk: Desk, timer: str) -> None:
     if timer == CLOCK:
         most, spent, what = allowed(desk, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
     else:
-        most, spent, what = allowed(desk, WORKED, limits.execution_time_s), _worked(state), "work ran for"
+        most, spent, what = allowed(desk, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
         if state.working == 0:
             return
     if most is None or state.handed_off or state.compensation is not None:

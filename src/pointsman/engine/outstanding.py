@@ -16,11 +16,21 @@ def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
     return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
 
 
+def _whether_to_go_on(state: ExecutionState) -> list[Command]:
+    """While a limit stops all else, people may be asked."""
+    if state.handoff is None or state.handoff not in state.steps:
+        return []
+    timers = [SetTimer(timer=name, at=state.timers[name].at) for name in sorted(state.steps[state.handoff].timers)]
+    return [OpenGate(step=state.handoff), *timers]
+
+
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     """The commands whose answers the state still waits for, in a stable order."""
     asked: list[Command] = [*state.undelivered.values()]
-    if state.ended or state.status in ("pending", "interrupted"):
+    if state.ended or state.status == "pending":
         return asked
+    if state.status == "interrupted":
+        return asked + _whether_to_go_on(state)
     desk = Desk(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:

@@ -222,6 +222,8 @@ class Ask(Struct, frozen=True, kw_only=True, gc=False):
     shown: Value | None = None
     editable: tuple[Path, ...] = ()
     terms: Terms = ANYONE
+    more: Mapping[str, Mapping[str, float]] = {}
+    """Actions after which an execution that a limit stopped goes on, and how much more of each limit it gets."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, gc=False):

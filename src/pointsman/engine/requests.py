@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pointsman.engine import limits
+from pointsman.engine import cancelling, limits
 from pointsman.engine.arrivals import held_step
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import execute
-from pointsman.engine.events import AttemptStarted
+from pointsman.engine.events import AttemptStarted, StepCancelled
 from pointsman.engine.life_events import (
     ExecutionAdmitted,
     ExecutionResumed,
@@ -82,9 +82,18 @@ def resume(desk: Desk, report: ResumeRequested) -> None:
     limits.may_raise(desk.plan, report.limits)
     if report.limits:
         desk.emit(LimitsRaised(limits=report.limits))
+    go_on(desk, report.by)
+
+
+def go_on(desk: Desk, by: str) -> None:
+    """What stood still moves again. A gate that asks whether it may is not needed any more."""
+    state = desk.state
     held, refused = tuple(state.held), tuple(state.refused)
-    interrupted = state.status == "interrupted"
-    desk.emit(ExecutionResumed(by=report.by))
+    interrupted, gate = state.status == "interrupted", state.handoff
+    desk.emit(ExecutionResumed(by=by))
+    if interrupted and gate is not None and gate in state.steps:
+        cancelling.stop(desk, state.steps[gate])
+        desk.emit(StepCancelled(step=gate))
     if interrupted:  # what ran was stopped, and no timer was heard
         desk.commands += outstanding(desk.plan, state)
         limits.watch(desk)

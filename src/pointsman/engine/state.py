@@ -314,6 +314,8 @@ class ExecutionState(Struct, eq=False):
     """Steps an executor works on."""
     worked_s: float = 0.0
     working_since: float = 0.0
+    handoff: Step | None = None
+    """The gate at which people are asked whether an interrupted execution may go on."""
     handed_at: int | None = None
     """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
@@ -346,6 +348,11 @@ class ExecutionState(Struct, eq=False):
     def handed_off(self) -> bool:
         """The node of last resort has taken over."""
         return self.handed_at is not None
+
+    @property
+    def asks_on(self) -> bool:
+        """It is interrupted, and a gate asks people whether it may go on."""
+        return self.handoff is not None and self.status == "interrupted" and self.handoff in self.steps
 
     @property
     def stands_still(self) -> bool:

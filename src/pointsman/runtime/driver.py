@@ -102,7 +102,7 @@ class Driver:
     async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
-        had_ended = self.state.ended
+        had_ended, stood = self.state.ended, self.state.status == "interrupted"
         decision = decide(self.plan, self.state, storable(report), self.world.clock.now())
         if not decision.events:
             return (), ()
@@ -121,7 +121,7 @@ class Driver:
                 self.world.over(self.state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
-        elif type(report) is ResumeRequested or type(report) is GateAnswered:
+        elif stood or type(report) is ResumeRequested or type(report) is GateAnswered:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
         self.purse.tell()
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):

@@ -69,7 +69,9 @@ class Parking:
             return Instant(state.at)
         if state.undelivered and not (state.working and state.status == "running"):
             return Instant(state.at + TELLING_S)
-        if state.working or state.ended or state.status == "interrupted":
+        if state.status == "interrupted":
+            return self._handoff_wake(state)
+        if state.working or state.ended:
             return None
         rings = self._rings
         while rings:
@@ -79,6 +81,13 @@ class Parking:
                 return Instant(at)
             heapq.heappop(rings)
         return None
+
+    @staticmethod
+    def _handoff_wake(state: ExecutionState) -> Instant | None:
+        """While a limit stops all else, only the gate that asks whether to go on minds the clock."""
+        if state.handoff is None or state.handoff not in state.steps:
+            return None
+        return min((Instant(state.timers[name].at) for name in state.steps[state.handoff].timers), default=None)
 
     def _awaited(self, state: ExecutionState, events: Sequence[Event]) -> tuple[str, ...]:
         if len(state.awaited) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):

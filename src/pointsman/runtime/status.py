@@ -10,7 +10,9 @@ from pointsman.values import ExecutionId, Instant, WorkflowId
 
 
 def status_of(state: ExecutionState) -> Status:
-    """`waiting` is `running` where only gates, timers and events are open."""
+    """`waiting` is `running` where only gates, timers and events are open, and `interrupted` where people are asked."""
+    if state.asks_on:
+        return "waiting"
     if state.status != "running" or state.working or not state.steps:
         return state.status
     for at in state.steps.values():

@@ -27,6 +27,9 @@ REDUCERS: Final = {"log": "append", "count.*": "add", "by.*.*": "append"}
 
 DEPTH_MAX: Final = 5
 
+ONWARD: Final = "onward"
+"""The gate at which people are asked whether it may go on."""
+
 
 class Block(NamedTuple):
     """A part of a graph: where control comes in, and the nodes from which it goes on."""
@@ -41,6 +44,18 @@ Draw: TypeAlias = Callable[[int], Block]
 def random_workflow(seed: int, size: int = 12, *, unruly: bool = False, undone: bool = False) -> JsonObject:
     """A native document. `size` is about how many blocks it is made of."""
     return _Drawing(seed, size, unruly=unruly, undone=undone).document()
+
+
+def asked_on(document: JsonObject, steps: int) -> JsonObject:
+    """The same workflow, stopped after so many steps, and again, by people who always let it go on."""
+    nodes, config = document["nodes"], document["config"]
+    assert isinstance(nodes, list)
+    assert isinstance(config, dict)
+    assert isinstance(config["limits"], dict)
+    options: list[Json] = [{"value": "continue", "more": {"steps": steps}}]
+    gate: JsonObject = {"id": ONWARD, "type": "human", "config": {"options": options, "approvers": {"quorum": 2}}}
+    limits: JsonObject = {**config["limits"], "steps": steps}
+    return {**document, "nodes": [*nodes, gate], "config": {**config, "limits": limits, "onLimit": ONWARD}}
 
 
 def perform(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:

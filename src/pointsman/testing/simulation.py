@@ -253,7 +253,8 @@ class Simulation:
 
     def _next(self) -> Report | None:
         if self.state.ended or self.state.status == "interrupted":
-            return self._delivered() or self.at_rest()
+            asks = self.state.handoff if self.state.asks_on else None
+            return self._delivered() or (self._answered(asks) if asks is not None else None) or self.at_rest()
         owed: list[Callable[[], Report | None]] = []
         owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
         owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]

@@ -86,3 +86,20 @@ def test_a_compensation_is_not_undone_itself_and_does_something() -> None:
     assert compensated({"compensate": "a"})[-1] == "compensation-undone"
     assert "compensation-impossible" in compensated({"type": "parallel", "config": {}})
     assert compensated({"compensate": "nobody"}) == ["compensation-undone", "unknown-node"]
+
+
+@pytest.mark.parametrize(("on_limit", "expected"), [(None, ["setting-without-effect"]), ("ask", [])])
+def test_more_is_only_given_where_a_limit_leads(on_limit: str | None, expected: list[str]) -> None:
+    options: list[Json] = [{"value": "continue", "more": {"steps": 1}}]
+    config: JsonObject = {"limits": {"steps": 5}, **({"onLimit": on_limit} if on_limit else {})}
+    document: JsonObject = {
+        "id": "w",
+        "entry": "start",
+        "config": config,
+        "nodes": [
+            {"id": "start", "type": "start"},
+            {"id": "ask", "type": "human", "config": {"options": options}},
+        ],
+        "edges": [] if on_limit else [{"source": "start", "target": "ask"}],
+    }
+    assert codes(found(document)) == expected

@@ -7,7 +7,7 @@ from typing import Final
 
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject
-from pointsman.definition.control import DecisionConfig
+from pointsman.definition.control import DecisionConfig, HumanConfig
 from pointsman.definition.nodes import Node
 from pointsman.definition.problems import Problem, warning
 
@@ -46,6 +46,7 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
             )
             hint = "Put it at the node that does the work."
             yield warning("setting-without-effect", at, message, hint=hint, fix=remove(at))
+    yield from _more_elsewhere(subject)
     yield from _of_workflow(subject)
 
 
@@ -63,6 +64,20 @@ def _of_workflow(subject: Subject) -> Iterator[Problem]:
         message = "`onCancel` changes nothing: no node says how it is undone"
         at = "/config/onCancel"
         yield warning("setting-without-effect", at, message, hint="Set `compensate` at a node.", fix=remove(at))
+
+
+def _more_elsewhere(subject: Subject) -> Iterator[Problem]:
+    """Options that let an execution go on after a limit, at gates that no limit leads to."""
+    config = subject.workflow.config
+    for position, node in enumerate(subject.nodes):
+        if not isinstance(node.config, HumanConfig) or (config is not None and config.on_limit == node.id):
+            continue
+        for number, option in enumerate(node.config.options or ()):
+            if option.more is not None:
+                at = subject.at_node(position, "config", "options", number, "more")
+                message = f"`more` changes nothing at {subject.node(position)}: no limit leads there"
+                hint = f"Set `config.onLimit: {node.id}`."
+                yield warning("setting-without-effect", at, message, hint=hint, fix=remove(at))
 
 
 def _at_once(node: Node) -> bool:

@@ -28,6 +28,7 @@ from pointsman.definition.work import WorkflowCallConfig
 from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
 from pointsman.engine.compile.edges import timeout_label
 from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.limits import amounts
 from pointsman.engine.instants import seconds_of
 from pointsman.engine.people import Approvers, Level, Terms
 from pointsman.engine.plan import (
@@ -213,6 +214,7 @@ def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> As
         shown=_shown(config, formulas),
         editable=tuple(formulas.path(path) for path in config.editable or ()),
         terms=terms,
+        more={one.value: amounts(one.more) for one in config.options or () if one.more is not None},
     )
 
 

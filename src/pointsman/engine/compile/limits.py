@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.definition.policies import DEFAULTS, Budget, Config
+from pointsman.definition.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.policies import Limits as Said
 from pointsman.definition.quantities import Duration, Size
 from pointsman.definition.workflow import Workflow
@@ -51,9 +51,11 @@ def amount(value: object) -> float | None:
             return None
 
 
-def amounts(said: Said | None) -> dict[str, float]:
+def amounts(said: Said | More | None) -> dict[str, float]:
     """The limits that are said, by their names in documents."""
-    found = {field.alias or name: amount(getattr(said, name, None)) for name, field in Said.model_fields.items()}
+    if said is None:
+        return {}
+    found = {field.alias or name: amount(getattr(said, name, None)) for name, field in type(said).model_fields.items()}
     return {name: most for name, most in found.items() if most is not None}
 
 
