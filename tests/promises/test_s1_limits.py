@@ -49,7 +49,7 @@ def test_a_talk_without_end_is_interrupted_at_the_limit_with_all_kept() -> None:
     assert (played.status, event["limit"], event["message"]) == (
         "interrupted",
         "steps",
-        "the limit of 15 steps is reached",
+        "the limit of 15 steps is reached (`steps`, set by the workflow)",
     )
     assert (played.view["steps"], len(played.path), played.data["message"]) == (15, 15, "go")
 

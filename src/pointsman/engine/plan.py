@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.guardrails import Limits
 from pointsman.engine.people import ANYONE, Terms
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.paths import Path
@@ -335,28 +336,6 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
 
 
 Durability: TypeAlias = Literal["step", "async", "exit"]
-
-
-class Limits(Struct, frozen=True, kw_only=True, gc=False):
-    """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON."""
-
-    steps: int | None = 10_000
-    parallel: int = 8
-    execution_time_s: float | None = None
-    deadline_s: float | None = None
-    """On the wall clock, waits included."""
-    state_bytes: int | None = 50_000_000
-    budgets: tuple[tuple[str, float], ...] = ()
-    """`tokens`, `modelCalls`, `toolCalls`, `costUsd`, where there is one: how much may be spent."""
-    budget_policy: Literal["warn", "pause", "stop"] = "stop"
-    budget_warn_at: float = 0.8
-    """The share of a budget that is spent when a warning is due."""
-    sources: Mapping[str, str] = {}
-    """Who said a limit, by its name in documents: `definition` or `operator`; absent: it is the default."""
-    caps: Mapping[str, float] = {}
-    """What the operator allows at most, by name: no limit can be raised above it."""
-    on_limit: str | None = None
-    """The node to route to when one trips; None: interrupted, resumable."""
 
 
 class Plan(Struct, frozen=True, kw_only=True, gc=False):
