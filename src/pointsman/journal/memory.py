@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from pointsman.journal.chain import moved
 from pointsman.journal.codec import encode_json
@@ -343,6 +343,13 @@ class MemoryStore:
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
         return await self._keeper.keep(holder, wait=wait)
+
+    @property
+    def shared(self) -> bool:
+        return False
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return {}
 
     async def verify(self) -> list[str]:
         return []

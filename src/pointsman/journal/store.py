@@ -8,7 +8,7 @@ others                  packages that register the scheme under the entry points
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
@@ -212,6 +212,16 @@ class Store(Protocol):
     def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
         """Have `told` called on the event loop soon after the execution got rows, whoever wrote them (within about a
         second), and now and then without a reason. The returned function ends it. Read, then wait, then read again."""
+        ...
+
+    @property
+    def shared(self) -> bool:
+        """Other processes may write to it."""
+        ...
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        """The last rows of these, as far as others may have written some since this was asked before. Cheap where none
+        did. What was told is not told again: one asks, for all."""
         ...
 
     async def verify(self) -> list[str]:

@@ -66,6 +66,11 @@ class Commits:
         self._failure: BaseException | None = None
 
     @property
+    def writing(self) -> bool:
+        """A row is under way: it may be in the journal before we hear of it."""
+        return self._writing.locked()
+
+    @property
     def lost(self) -> bool:
         """Something that is decided will never be durable."""
         return self._failure is not None

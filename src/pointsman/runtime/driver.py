@@ -37,6 +37,7 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
+from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
@@ -82,6 +83,7 @@ class Driver:
         self.told: list[str] = []
         """Orders that were carried out; the journal does not say so yet."""
         self.recovered = False
+        """What had been asked before this driver was made was asked again by it."""
         self.again: set[Step] = set()
         """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
         self.purse = Purse(plan, state)
@@ -151,6 +153,12 @@ class Driver:
         if self.failure is None:
             self.fail(why)
 
+    def saw_row(self, last: int) -> None:
+        """The journal ends with row `last`. If that is not ours, somebody else drives this execution now."""
+        durable = self.state.seq - self.commits.behind
+        if self.failure is None and last > (self.state.seq if self.commits.writing else durable):
+            self._lost(JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process"))
+
     @property
     def committing(self) -> int:
         """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
@@ -166,10 +174,14 @@ class Driver:
             raise
 
     def recover(self) -> None:
-        """Ask again for everything that was asked and not answered before this process began."""
+        """Ask again for everything that was asked and not answered before this process began; once."""
+        if self.recovered:
+            return
         self.recovered = True
+        under_way = {*self.lanes, *(command.step for command in self.ready)}
         self.again = {*self.state.steps}
-        self._perform(tuple(outstanding(self.plan, self.state)))
+        asked = outstanding(self.plan, self.state)
+        self._perform([one for one in asked if type(one) is not Execute or one.step not in under_way])
 
     # Commands ------------------------------------------------------------------------------------------------------
 
@@ -180,11 +192,16 @@ class Driver:
             else:
                 self._other(command)
         while self.ready and self.busy < self.plan.limits.parallel:
-            self.busy += 1
-            self.spawn(self._lane(self.ready.popleft()))
+            self._open_lane()
         if self.state.ended:
             self.timers.stop()
             self._wake()
+
+    def _open_lane(self) -> None:
+        self.busy += 1
+        command = self.ready.popleft()
+        self.lanes[command.step] = None
+        self.spawn(self._lane(command))
 
     def _other(self, command: Command) -> None:
         match command:
@@ -258,8 +275,7 @@ class Driver:
             else:
                 self._other(command)
         while len(self.ready) > 1 and self.busy + 1 < self.plan.limits.parallel:
-            self.busy += 1
-            self.spawn(self._lane(self.ready.popleft()))
+            self._open_lane()
         if self.state.ended:
             self.timers.stop()
             self._wake()
@@ -364,16 +380,6 @@ class Driver:
     def is_waited_for(self) -> bool:
         """Somebody here wants to hear of it."""
         return any(not future.done() for future in self._changed)
-
-    def rests(self, horizon: float) -> bool:
-        """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
-        state = self.state
-        return (
-            not (self.tasks or self.busy or self.ready or self.told or self.committing or self.is_waited_for)
-            and self.failure is None
-            and not (state.working or state.undelivered)
-            and all(timer.at > horizon for timer in state.timers.values())
-        )
 
     async def drained(self) -> None:
         """Return when nothing is under way here any more; what waits for a timer is not under way."""

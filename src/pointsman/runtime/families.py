@@ -4,7 +4,8 @@
                                                         └─ it is not: the keeper takes it up, and it finds the child
 
 A child is named after its parent's step and attempt, so who comes back after a crash finds it again. Nothing runs for
-a parent while its child does: both can be let go of.
+a parent while its child does: both can be let go of. A child that another process writes to is driven there, and read
+again at each of its rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pointsman.engine.reports import CancelRequested, ChildEnded, ChildSpent, Pa
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
+from pointsman.journal.faults import JournalMoved
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
@@ -180,11 +182,28 @@ class Families:
             await self._runtime.store.executions.put(replace(known, wakes=Instant(self._runtime.clock.now())))
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """Who waits for a child that is not driven here any more is not driven any further either."""
-        awaits = self._parents.pop(execution, None)
+        """A child is not driven here any more. If another process drives it, it is waited for all the same; else who
+        waits for it is not driven any further either."""
+        awaits = self._parents.get(execution)
         parent = self._runtime.drivers.get(awaits.parent) if awaits is not None else None
+        if parent is not None and parent.failure is None and isinstance(why, JournalMoved):
+            parent.spawn(self._read_again(execution, parent.execution))
+            return
+        self.forget(execution)
         if parent is not None and parent.failure is None:
             parent.fail(why)
+
+    async def _read_again(self, child: ExecutionId, parent: ExecutionId) -> None:
+        """Another process wrote to a child: see how far it is, and tell the parent if it has ended."""
+        async with self._runtime.alone(child):
+            known = self._runtime.drivers.get(child)
+            if known is not None and known.failure is None:
+                return
+            driver = await self._runtime.opened(child, recover=False)
+        self._stir(parent)
+        if driver.state.ended:
+            self._tell_parent(driver.state)
+            self._runtime.over(driver.state)
 
     def resting(self, horizon: float) -> list[Driver]:
         """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
@@ -201,7 +220,7 @@ class Families:
                 if under is None:
                     return None
                 family += under
-            return family if driver.rests(horizon) else None
+            return family if rests(driver, horizon) else None
 
         for driver in list(self._runtime.drivers.values()):
             awaits = self._parents.get(driver.execution)
@@ -213,6 +232,17 @@ class Families:
         driver = self._runtime.drivers.get(parent)
         if driver is not None and driver.failure is None:
             await driver.deliver(report)
+
+
+def rests(driver: Driver, horizon: float) -> bool:
+    """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
+    state = driver.state
+    return (
+        not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
+        and driver.failure is None
+        and not (state.working or state.undelivered)
+        and all(timer.at > horizon for timer in state.timers.values())
+    )
 
 
 def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:

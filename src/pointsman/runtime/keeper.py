@@ -21,6 +21,7 @@ from pointsman.errors import PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
+from pointsman.runtime.families import rests
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Instant, Seconds
 
@@ -129,7 +130,7 @@ class Keeper:
     async def _park(self, driver: Driver) -> None:
         """Its rows are enough. The list may still say that somebody must look at it at once: somebody did."""
         said = await self._runtime.store.executions.find(driver.execution)
-        if not driver.rests(self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
+        if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
             return
         self._runtime.let_go(driver)
         means = driver.parking.summary(driver.execution, driver.state)
@@ -138,7 +139,8 @@ class Keeper:
 
     async def _open(self, executions: Iterable[ExecutionId]) -> None:
         now = self._runtime.clock.now()
-        waiting = [one for one in executions if one not in self._runtime.drivers and self._put_off.get(one, 0.0) <= now]
+        drives = self._runtime.drives
+        waiting = [one for one in executions if not drives(one) and self._put_off.get(one, 0.0) <= now]
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def one_of_them(execution: ExecutionId) -> None:
@@ -163,7 +165,7 @@ class Keeper:
             before = page[-1].started, page[-1].execution
             for summary in page:
                 name = summary.execution
-                if name in self._runtime.drivers:
+                if self._runtime.drives(name):
                     continue
                 last = await self._runtime.journal.last(name)
                 known, since = seen.get(name, (last, now))

@@ -28,6 +28,7 @@ from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
+from pointsman.runtime.neighbours import Neighbours
 from pointsman.runtime.world import ExecutorsFor, Plans
 from pointsman.values import ExecutionId, Json
 
@@ -94,6 +95,10 @@ class LocalRuntime:
         self._emitted = emitted
         self.drivers: dict[ExecutionId, Driver] = {}
         self.families = Families(self)
+        self._reached: set[ExecutionId] = set()
+        """Those that have a driver here, but what was under way in them has not been asked for again: other processes
+        may drive them."""
+        self._neighbours = Neighbours(store, self.drivers, clock)
         self.keeping = False
         """This process keeps the store: it goes on with whatever it has touched."""
         self._making: dict[ExecutionId, Making] = {}
@@ -112,8 +117,7 @@ class LocalRuntime:
 
     async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
         """Begin. Returns when the start is durable."""
-        driver = Driver(execution, plan, ExecutionState(execution), self)
-        self.drivers[execution] = driver
+        driver = self._drive(Driver(execution, plan, ExecutionState(execution), self))
         try:
             await driver.deliver(report)
         except BaseException:
@@ -125,8 +129,7 @@ class LocalRuntime:
         """Begin with a copy of rows. Lists know of it once its own first row is durable; before that nobody does."""
         for first in range(0, len(rows), COPIED_AT_ONCE):
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
-        driver = Driver(execution, plan, folded(execution, rows), self)
-        self.drivers[execution] = driver
+        driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
         try:
             await driver.deliver(report)
         except BaseException:
@@ -139,19 +142,31 @@ class LocalRuntime:
 
         Without `recover` what was under way is not asked for again: for those who only have something to say to it.
         """
-        found = self.drivers.get(execution)
-        if found is not None and found.failure is None:
-            return found
+        if self.drives(execution):
+            return self.drivers[execution]
         async with self.alone(execution):
             return await self.opened(execution, recover=recover)
 
     async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
-            found = self.drivers[execution] = await self._made(execution)
-            if recover:
-                found.recover()
+            found = self._drive(await self._made(execution))
+            self._reached.add(execution)
+        if recover and execution in self._reached:
+            self._reached.discard(execution)
+            found.recover()
         return found
+
+    def drives(self, execution: ExecutionId) -> bool:
+        """It goes on here."""
+        driver = self.drivers.get(execution)
+        return driver is not None and driver.failure is None and execution not in self._reached
+
+    def _drive(self, driver: Driver) -> Driver:
+        self.drivers[driver.execution] = driver
+        self._reached.discard(driver.execution)
+        self._neighbours.watch()
+        return driver
 
     async def _made(self, execution: ExecutionId) -> Driver:
         state = await self.load(execution)
@@ -187,12 +202,15 @@ class LocalRuntime:
         """Forget the driver of an execution that ended or only waits: its journal is enough."""
         if self.drivers.get(driver.execution) is driver:
             del self.drivers[driver.execution]
+            self._reached.discard(driver.execution)
             driver.timers.stop()
             self.families.forget(driver.execution)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
-        drivers, self.drivers = list(self.drivers.values()), {}
+        await self._neighbours.close()
+        drivers = list(self.drivers.values())
+        self.drivers.clear()
         closed = await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
         for lost in closed:
             # A timer that rang just now was stopped in its commit: it rings again.
@@ -263,3 +281,4 @@ class LocalRuntime:
         """Forget the driver; a failed execution may be taken up again."""
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
+            self._reached.discard(ExecutionId(state.id))

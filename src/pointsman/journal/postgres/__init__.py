@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
@@ -53,6 +53,13 @@ class PostgresStore:
 
     def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
         return self._changes.follow(execution, told)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return await self._changes.ends(executions)
 
     async def verify(self) -> list[str]:
         return await self._connections.read(find_damage)

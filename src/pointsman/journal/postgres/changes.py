@@ -10,7 +10,7 @@ server gives in the order of writing: rows become visible in another order.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -56,6 +56,15 @@ class Changes:
         if self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
         return leave
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        """The last seq of those that have rows."""
+
+        async def work(connection: Connection) -> Mapping[ExecutionId, int]:
+            cursor = await connection.execute(LASTS, (list(executions),))
+            return {execution: last for execution, last in await cursor.fetchall() if last}
+
+        return await self._connections.read(work)
 
     async def close(self) -> None:
         tasks = [task for task in (self._telling, self._listening) if task is not None]

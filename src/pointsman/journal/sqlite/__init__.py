@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pointsman.engine.events import Event
@@ -11,7 +11,7 @@ from pointsman.journal.codec import Codec
 from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
-from pointsman.journal.sqlite.changes import polling
+from pointsman.journal.sqlite.changes import Others, polling
 from pointsman.journal.sqlite.connection import path_of, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.damage import find_damage
@@ -45,6 +45,7 @@ class SqliteStore:
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
         self._changes = polling(self._reader)
+        self._others = Others(self._writer, self._reader)
         self._keeper = SqliteKeeper(path, *parts)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
@@ -52,6 +53,13 @@ class SqliteStore:
 
     def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
         return self._changes.follow(execution, told)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return await self._others.ends(executions)
 
     async def verify(self) -> list[str]:
         return await self._reader.run(find_damage)

@@ -10,9 +10,34 @@ from typing import Final
 from pointsman.journal.following import Polling
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import read_head
+from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId
 
 LOOK_S: Final = 0.1
+
+
+class Others:
+    """Tells what other processes wrote: the connection that writes here does not count its own commits."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._version = 0
+        self._asked: frozenset[ExecutionId] = frozenset()
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        version = self._writer.version_of_others()
+        if version is None:
+            return {}
+        known = self._asked if version == self._version else frozenset[ExecutionId]()
+        unsure = [execution for execution in executions if execution not in known]
+        found = await self._reader.run(partial(ends_of, executions=unsure))
+        self._version, self._asked = version, frozenset(executions)
+        return found
+
+
+def ends_of(connection: sqlite3.Connection, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+    return {execution: read_head(connection, execution).seq for execution in executions}
 
 
 def polling(reader: Reader) -> Polling:
@@ -36,4 +61,4 @@ def changed(
     if seen.get(id(connection)) == version:
         return {}
     seen[id(connection)] = version
-    return {execution: read_head(connection, execution).seq for execution in executions}
+    return ends_of(connection, executions)

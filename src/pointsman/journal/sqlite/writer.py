@@ -143,6 +143,16 @@ class Writer:
         """From now on write only while the store is in this epoch; once it is not, `superseded` is told."""
         self._epoch, self._tell_superseded = epoch, superseded
 
+    def version_of_others(self) -> int | None:
+        """A number that changes when another connection commits; None: the connection is in use, ask again."""
+        if self._closed or not self._busy.acquire(blocking=False):
+            return None
+        try:
+            with explained(self._path):
+                return cast(int, self._connection.execute("PRAGMA data_version").fetchone()[0])
+        finally:
+            self._busy.release()
+
     async def fold_log(self) -> None:
         """Fold the whole log into the file and shorten it to nothing, if no reader needs it just now."""
         await asyncio.to_thread(self._fold_log)

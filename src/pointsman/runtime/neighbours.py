@@ -1,0 +1,69 @@
+"""Neighbours: other processes that write to executions which are driven here are noticed, and given way to.
+
+    twice a second:  has anybody else written?  ─▶ no: nothing was asked but that
+                              └─ yes ─▶ a row we did not write ─▶ our driver is lost: work cancelled, timers dropped,
+                                                                  who waits is told
+
+Without this a cancelled execution would go on here until its next row is refused: as long as a tool or a model takes.
+One look for all executions of the process; none while there are none, none at a store that nobody else can write to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from pointsman.errors import PointsmanError
+from pointsman.journal.store import Store
+from pointsman.ports import Clock
+from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.driver import Driver
+from pointsman.values import ExecutionId, Seconds
+
+LOOKS_S: Final = Seconds(0.5)
+SHARE_MAX: Final = 20
+"""At least so many times as long as a look took passes until the next: looking never takes more than a twentieth."""
+
+
+class Neighbours:
+    """Looks for rows of others, as long as anything is driven here."""
+
+    def __init__(self, store: Store, drivers: Mapping[ExecutionId, Driver], clock: Clock) -> None:
+        """Others live in real time: who goes by another clock is alone with the store."""
+        self._store = store
+        self._drivers = drivers
+        self._looks = store.shared and isinstance(clock, SystemClock)
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self) -> None:
+        """There is a driver. Costs nothing while we look already."""
+        if self._task is None and self._looks:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        wait_s: float = LOOKS_S
+        try:
+            while self._drivers:
+                await asyncio.sleep(wait_s)
+                began = loop.time()
+                # Who writes is told what is wrong with the store; here it is only asked again.
+                with suppress(PointsmanError):
+                    await self._look()
+                wait_s = max(LOOKS_S, (loop.time() - began) * SHARE_MAX)
+        finally:
+            self._task = None
+
+    async def _look(self) -> None:
+        driven = [name for name, driver in self._drivers.items() if driver.failure is None]
+        for name, last in (await self._store.ends(driven)).items():
+            driver = self._drivers.get(name)
+            if driver is not None:
+                driver.saw_row(last)

@@ -1,0 +1,157 @@
+"""Several processes at one store: who writes to an execution has it, and whoever drove it stops at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.executions import TakenOver
+from pointsman.journal.records import ExecutionQuery
+from pointsman.settings import Settings
+from pointsman.values import ExecutionId, Json
+
+PATIENCE_S = 20.0
+CALL: Json = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
+SLOW = Workflow.of({"id": "slow", "nodes": [CALL], "edges": []})
+ABOVE = Workflow.of(
+    {
+        "id": "above",
+        "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "slow"}}],
+        "edges": [],
+    }
+)
+STORES = ["sqlite", "postgres"]
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
+
+
+class Lingering:
+    """A tool that takes as long as it is let, and remembers how it ended."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    @asynccontextmanager
+    async def opened(self, url: str) -> AsyncGenerator[Pointsman, None]:
+        @tool
+        async def linger() -> str:
+            """Waits."""
+            self.begun.set()
+            try:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                raise
+            return "done"
+
+        async with Pointsman(url, tools=[linger], settings=Settings()) as app:
+            yield app
+
+
+async def soon(event: asyncio.Event) -> None:
+    await asyncio.wait_for(event.wait(), PATIENCE_S)
+
+
+async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app, there.opened(url) as other:
+        execution = await app.start(SLOW)
+        waiting = asyncio.ensure_future(execution.settled())
+        await soon(here.begun)
+        await (await other.reach(execution.id)).cancel(reason="enough")
+        await soon(here.cancelled)
+        with pytest.raises(TakenOver):
+            await asyncio.wait_for(waiting, PATIENCE_S)
+        assert (await app.view(execution.id))["status"] == "cancelled"
+        assert (await app.open(execution.id)).status == "cancelled"
+        assert not there.begun.is_set()
+
+
+async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_again(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app, there.opened(url) as other:
+        execution = await app.start(SLOW)
+        await soon(here.begun)
+        await (await other.reach(execution.id)).pause()
+        await soon(here.cancelled)
+        here.go_on.set()
+        again = await app.open(execution.id)
+        assert again.status == "paused"
+        await again.resume()
+        assert await asyncio.wait_for(again.settled(), PATIENCE_S) == "completed"
+
+
+async def test_cancelling_a_parent_elsewhere_stops_its_sub_workflow_here(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app, there.opened(url) as other:
+        await app.save(SLOW)
+        execution = await app.start(ABOVE)
+        await soon(here.begun)
+        reached = await other.reach(execution.id)
+        await reached.cancel()
+        await reached.drained()
+        await soon(here.cancelled)
+        assert await child_of(app, execution.id) == "cancelled"
+        assert (await app.view(execution.id))["status"] == "cancelled"
+
+
+async def test_a_sub_workflow_that_ends_elsewhere_is_waited_for_here(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app, there.opened(url) as other:
+        await app.save(SLOW)
+        execution = await app.start(ABOVE)
+        waiting = asyncio.ensure_future(execution.settled())
+        await soon(here.begun)
+        (child,) = await app.executions(ExecutionQuery(parent=execution.id))
+        taken = await other.open(child.execution)
+        await soon(there.begun)
+        there.go_on.set()
+        assert await taken.settled() == "completed"
+        assert await asyncio.wait_for(waiting, PATIENCE_S) == "completed"
+        assert here.cancelled.is_set(), "the tool here never came to its end"
+
+
+async def test_who_was_only_reached_goes_on_when_it_is_opened(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app:
+        execution = await app.start(SLOW)
+        await soon(here.begun)
+    async with there.opened(url) as app:
+        reached = await app.reach(execution.id)
+        await reached.pause()
+        taken = await app.open(execution.id)
+        await taken.resume()
+        await soon(there.begun)
+        await app.open(execution.id)
+        there.go_on.set()
+        assert await taken.settled() == "completed"
+
+
+async def child_of(app: Pointsman, execution: ExecutionId) -> str:
+    (child,) = await app.executions(ExecutionQuery(parent=execution))
+    return child.status
+
+
+async def test_a_keeper_gives_way_and_takes_up_again_what_was_left(url: str) -> None:
+    here, there = Lingering(), Lingering()
+    async with here.opened(url) as app, there.opened(url) as other, app.keeping():
+        await app.save(SLOW)
+        execution = await app.start(ABOVE)
+        await soon(here.begun)
+        (child,) = await app.executions(ExecutionQuery(parent=execution.id))
+        await (await other.reach(child.execution)).cancel()
+        await soon(here.cancelled)
+        assert await asyncio.wait_for((await app.open(execution.id)).settled(), PATIENCE_S) == "failed"
