@@ -21,7 +21,8 @@ from pointsman.settings import Settings
 
 CALL = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
 BELOW = Workflow.of({"id": "below", "nodes": [CALL], "edges": []})
-ABOVE = Workflow.of({"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "below"}}], "edges": []})
+CHILD = {"id": "call", "type": "workflow", "config": {"workflow": "below"}}
+ABOVE = Workflow.of({"id": "above", "nodes": [CHILD], "edges": []})
 
 @tool
 async def linger() -> str:

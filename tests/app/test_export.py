@@ -16,7 +16,6 @@ from pointsman.app.storage.archive import Chains, ImportRefused, Tally
 from pointsman.app.storage.importing import ExecutionExists
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import RowUnreadable, StoreFull
-from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json
@@ -53,8 +52,8 @@ async def exported(app: Pointsman, execution: ExecutionId, path: Path) -> Path:
 async def finished(app: Pointsman, execution: ExecutionId) -> str:
     """Answered at the gate of its sub-workflow; its status then."""
     handle = await app.open(execution)
-    (child,) = await app.executions(ExecutionQuery(parent=execution))
-    await (await app.open(child.execution)).answer("gate", "approve")
+    await handle.settled()
+    await handle.answer("gate", "approve")
     return await handle.settled()
 
 
