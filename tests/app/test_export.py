@@ -188,6 +188,7 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
         lambda lines: rows_of(lines)[1].update(events=[{"kind": "loop_left", "node": "no", "scope": [], "reason": "x"}])
     ),
     "no start": forged(lambda lines: rows_of(lines)[0].update(events=[])),
+    "a row without events": forged(lambda lines: rows_of(lines)[1].update(events=[])),
     "rows of the future": forged(lambda lines: rows_of(lines)[1].update(shape=99)),
     "a content left out": forged(lambda lines: lines.remove(next(line for line in lines if "blob" in line))),
     "another content": forged(lambda lines: next(line for line in lines if "blob" in line).update(text="{}")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -213,3 +214,16 @@ def test_a_data_directory_that_cannot_be_made_is_told(prompt: Prompt, tmp_path: 
     (tmp_path / "data").write_text("a file stands in the way", encoding="utf-8")
     printed = prompt("list")
     assert (printed.code, "--store" in printed.err) == (1, True)
+
+
+def test_an_address_of_a_store_that_is_empty_is_no_address(prompt: Prompt) -> None:
+    printed = prompt("list", "--store", "")
+    assert (printed.code, "it is empty" in printed.err) == (2, True)
+
+
+def test_what_to_do_next_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
+    printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--store", "sqlite:///a & b.db")
+    assert printed.code == 3
+    said = next(line for line in printed.err.splitlines() if "pointsman answer" in line)
+    command = shlex.split(said.partition("→ pointsman ")[2])
+    assert prompt(*["approve" if word.startswith("approve|") else word for word in command]).code == 0

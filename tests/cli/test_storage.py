@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.cli import flows
@@ -45,6 +47,15 @@ def test_delete_is_told_what(prompt: Prompt) -> None:
     assert prompt("delete", "exec-a", "--session", "talk").code == 2
 
 
+def test_of_several_executions_all_are_deleted_or_none(prompt: Prompt) -> None:
+    ended, waiting = begun(prompt, "--answer", "review=approve"), begun(prompt)
+    for wrong in ("exec-none", waiting):
+        assert prompt("delete", ended, wrong).code == 2
+        assert prompt("show", ended).code == 0
+    prompt("cancel", waiting)
+    assert prompt("delete", ended, waiting, ended, "--json").json == {"deleted": [ended, waiting]}
+
+
 def test_gc_deletes_what_the_settings_let_go_and_says_so_before(prompt: Prompt) -> None:
     execution = begun(prompt, "--answer", "review=approve")
     waiting = begun(prompt)
@@ -79,6 +90,22 @@ def test_what_is_here_already_is_imported_only_under_another_id(prompt: Prompt) 
     assert copy != execution
     assert prompt("answer", copy, "review", "approve").code == 0
     assert prompt("show", execution, "--json").json["status"] == "waiting"
+
+
+def test_what_an_export_is_written_to_is_never_replaced_unless_it_is_a_file(prompt: Prompt) -> None:
+    execution = begun(prompt)
+    whole = prompt("export", execution).out
+    assert prompt("export", execution, "-o", "-").out == whole
+    Path("there.jsonl").write_text("old", encoding="utf-8")
+    Path("link.jsonl").symlink_to("there.jsonl")
+    assert prompt("export", execution, "-o", "link.jsonl").code == 0
+    assert (Path("link.jsonl").is_symlink(), Path("there.jsonl").read_text(encoding="utf-8")) == (True, whole)
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(Path("pipe").read_text, encoding="utf-8")
+        assert prompt("export", execution, "-o", "pipe").code == 0
+        assert read.result(timeout=60) == whole
+    assert Path("pipe").is_fifo()
 
 
 def test_files_that_cannot_be_written_or_read_are_told(prompt: Prompt) -> None:

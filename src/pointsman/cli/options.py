@@ -36,9 +36,19 @@ json_option = click.option(
     callback=_remember_json,
     help="Print one JSON object and nothing else on standard output.",
 )
+
+
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A variable that is not set must not send anybody to another store than the one that was meant."""
+    if value == "":
+        raise click.BadParameter("it is empty. Leave it out for a file of yours.", ctx, param)
+    return value
+
+
 store_option = click.option(
     "--store",
     metavar="URL",
+    callback=_not_empty,
     help="Where executions and workflows are kept: sqlite:///file.db, memory: … (default: a file of yours).",
 )
 model_option = click.option(

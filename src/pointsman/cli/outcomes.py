@@ -53,7 +53,7 @@ def output_text(output: Json) -> str:
 def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
     """What happened and what to do next, line by line."""
     execution, status = str(view["executionId"]), str(view["status"])
-    at_store = f" --store {store_shown(store)}" if store is not None else ""
+    at_store = f" --store {shlex.quote(store_shown(store))}" if store is not None else ""
     failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
     lines = [*dict.fromkeys(_failure(one) for one in failures)]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]

@@ -26,7 +26,8 @@ from pointsman.values import Json, JsonObject
 def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, store: str | None) -> None:
     """Delete executions that have ended, with their sub-workflows, or a conversation. For good.
 
-    Nothing of them is left in the store's files. What has not ended must be cancelled first.
+    Nothing of them is left in the store's files. What has not ended must be cancelled first: if one of several has
+    not, none is deleted.
     """
     if bool(executions) == (session is not None):
         raise click.UsageError("name executions, or a conversation with --session")
@@ -40,12 +41,8 @@ def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, s
 
 async def _delete(store: str | None, executions: tuple[str, ...], session: str | None) -> list[str]:
     async with installation(store) as app:
-        gone: list[str] = []
-        if session is not None:
-            gone += await app.storage.delete_session(session)
-        for execution in dict.fromkeys(executions):
-            if execution not in gone:
-                gone += await app.storage.delete(execution)
+        deleted = app.storage.delete(*executions) if session is None else app.storage.delete_session(session)
+        gone: list[str] = [*await deleted]
         await app.storage.compact()
         return gone
 
@@ -94,23 +91,32 @@ def export(execution: str, *, output: Path | None, store: str | None) -> None:
 
     The file is JSON Lines, hashed throughout. It holds no keys of models and no secrets; inputs and results it does.
     """
-    if output is None:
+    if output is None or str(output) == "-":
         go(_export(store, execution, sys.stdout.buffer))
         return
     try:
-        # Beside the file, and in its place only when it is whole.
-        with tempfile.NamedTemporaryFile(dir=output.absolute().parent, delete=False) as file:
-            try:
-                go(_export(store, execution, cast(BinaryIO, file)))
-                file.close()
-                os.replace(file.name, output)
-            except BaseException:
-                file.close()
-                os.unlink(file.name)
-                raise
+        if output.exists() and not output.is_file():
+            # A device or a pipe is written to, never replaced.
+            with output.open("wb") as device:
+                go(_export(store, execution, device))
+        else:
+            _export_beside(store, execution, output.resolve())
     except OSError as why:
         raise FileUnwritable(f"{str(output)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
     click.echo(f"exported {execution} to {output}", err=True)
+
+
+def _export_beside(store: str | None, execution: str, output: Path) -> None:
+    """Write beside the file, and put it in its place only when it is whole."""
+    with tempfile.NamedTemporaryFile(dir=output.parent, delete=False) as file:
+        try:
+            go(_export(store, execution, cast(BinaryIO, file)))
+            file.close()
+            os.replace(file.name, output)
+        except BaseException:
+            file.close()
+            os.unlink(file.name)
+            raise
 
 
 async def _export(store: str | None, execution: str, file: BinaryIO) -> None:

@@ -42,17 +42,24 @@ class UnknownMemory(CallerError):
     code: ClassVar[str] = "unknown-memory"
 
 
-async def delete(app: Pointsman, execution: str) -> list[ExecutionId]:
-    """Delete an execution and its sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished`."""
-    top = await known(app, ExecutionId(execution))
-    if top.parent is not None:
-        above = await app.store.executions.find(top.parent)
-        if above is not None and above.status not in ENDED:
-            raise ExecutionUnfinished(
-                f"{execution!r} is a sub-workflow of {top.parent!r}, which has not ended",
-                hint=f"`pointsman cancel {top.parent}` first.",
-            )
-    return await delete_family(app, [one async for one in family(app, top)])
+async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]:
+    """Delete executions and their sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished` for one
+    of them before any is deleted."""
+    members: dict[ExecutionId, Summary] = {}
+    for execution in executions:
+        top = await known(app, ExecutionId(execution))
+        await _parent_must_have_ended(app, top)
+        members.update([(one.execution, one) async for one in family(app, top)])
+    return await delete_family(app, [*members.values()])
+
+
+async def _parent_must_have_ended(app: Pointsman, summary: Summary) -> None:
+    above = None if summary.parent is None else await app.store.executions.find(summary.parent)
+    if above is not None and above.status not in ENDED:
+        raise ExecutionUnfinished(
+            f"{summary.execution!r} is a sub-workflow of {above.execution!r}, which has not ended",
+            hint=f"`pointsman cancel {above.execution}` first.",
+        )
 
 
 async def delete_family(app: Pointsman, members: list[Summary]) -> list[ExecutionId]:

@@ -108,8 +108,10 @@ def verified(path: Path) -> Family:
 
 
 def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
+    if not events:
+        raise ImportRefused(f"nothing happened in row {line.seq} of {line.execution!r}", hint=DAMAGED)
     if line.seq == 1:
-        first = events[0] if events else None
+        first = events[0]
         if not isinstance(first, ExecutionStarted):
             raise ImportRefused(f"the journal of {line.execution!r} does not begin with its start", hint=DAMAGED)
         found.started[line.execution] = first

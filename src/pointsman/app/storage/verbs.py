@@ -21,9 +21,10 @@ class Storage:
     def __init__(self, app: Pointsman) -> None:
         self._app = app
 
-    async def delete(self, execution: str) -> list[ExecutionId]:
-        """Delete an execution that has ended, with its sub-workflows; their ids. For good."""
-        return await deletion.delete(self._app, execution)
+    async def delete(self, *executions: str) -> list[ExecutionId]:
+        """Delete executions that have ended, with their sub-workflows; their ids. For good. All of them, or none where
+        one is unknown or has not ended."""
+        return await deletion.delete(self._app, executions)
 
     async def delete_session(self, session: str) -> list[ExecutionId]:
         """Delete a conversation with its executions; their ids. For good."""
