@@ -111,6 +111,10 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     key_index: int | None = None
     purpose: str = "generation"
+    fallback: tuple[str, ...] = ()
+    """Models to ask instead where this one cannot answer, in order; empty: those of the installation."""
+    timeout_s: float | None = None
+    """Most time of one exchange. Waiting for its turn does not count."""
     hints: Mapping[str, Json] = {}
     """Where the call comes from (`node`, `agent`, `round`, `routes`): for scripts, logs, accounting; not sent."""
 
@@ -125,6 +129,10 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     """The model that really answered."""
     raw: Json = None
     """The provider's own message where it must be echoed (signed thinking)."""
+    key: int | None = None
+    """Which of the provider's keys paid; None: it has none."""
+    warnings: tuple[str, ...] = ()
+    """What people should know of how it was come by."""
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):

@@ -22,38 +22,19 @@ from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import Duration
 from pointsman.errors import OperatorError
 from pointsman.journal.addresses import masked
+from pointsman.models.kinds import configured_by
+from pointsman.models.provider import ProviderSettings
 from pointsman.values import Json
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
 HANDLE: Final = "secret."
-KEYS_OF_PROVIDERS: Final = (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GOOGLE_API_KEY",
-    "GEMINI_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "OPENROUTER_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "OLLAMA_BASE_URL",
-)
-"""Environment variables by which the usual providers are configured; none set means: no provider is configured."""
 
 
 class SettingsInvalid(OperatorError):
     """The settings file or an environment variable cannot be used."""
 
     code: ClassVar[str] = "settings-invalid"
-
-
-class ProviderSettings(BaseModel):
-    """A service that speaks the Chat Completions wire."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    base_url: str
-    keys: tuple[str, ...] = Field(default=(), repr=False)
 
 
 class Keep(BaseModel):
@@ -111,6 +92,10 @@ class Settings(BaseModel):
     """Address of the store; empty: a SQLite file in the user's data directory."""
     model: str = ""
     """Model of agents that name none; empty: the scripted model where no provider is configured."""
+    models: dict[str, str] = Field(default_factory=dict[str, str])
+    """Purpose (`generation`, `validation`, `judge`, …) -> the model of agents of that purpose that name none."""
+    fallback: tuple[str, ...] = ()
+    """Models to ask where one cannot answer whose agent names no others, in order."""
     language: str = "en"
     delays: bool = True
     """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
@@ -166,8 +151,7 @@ class Settings(BaseModel):
 
     def providers_by_key(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Provider -> the environment variable that configures it."""
-        env = os.environ if environment is None else environment
-        return {name.partition("_")[0].lower(): name for name in KEYS_OF_PROVIDERS if env.get(name)}
+        return configured_by(os.environ if environment is None else environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +235,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
     for key, value in loaded.settings.model_dump(mode="json").items():
         if key == "providers":
             value = {
-                name: {"base_url": p.base_url, "keys": len(p.keys)} for name, p in loaded.settings.providers.items()
+                name: {**p.model_dump(mode="json", exclude={"keys", "headers"}), "keys": len(p.keys)}
+                for name, p in loaded.settings.providers.items()
             }
         elif key == "notifications":
             value = {

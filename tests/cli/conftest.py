@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pointsman.cli.guard import run_guarded
-from pointsman.settings import KEYS_OF_PROVIDERS
+from pointsman.models.kinds import KEYS_OF_PROVIDERS
 
 
 @dataclass(frozen=True, slots=True)

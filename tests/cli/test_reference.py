@@ -9,7 +9,8 @@ import click
 import pytest
 
 from pointsman.cli.entry import COMMANDS, root
-from pointsman.settings import KEYS_OF_PROVIDERS, Settings
+from pointsman.models.kinds import KEYS_OF_PROVIDERS
+from pointsman.settings import Settings
 from pointsman.testing.files import Case, Expect
 from tests.cli.reference import PAGE, page
 

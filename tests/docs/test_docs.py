@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from pointsman.cli.guard import run_guarded
-from pointsman.settings import KEYS_OF_PROVIDERS
+from pointsman.models.kinds import KEYS_OF_PROVIDERS
 from tests.docs.console import Block, Ran, blocks_of, commands_of, play, shown_in
 
 ROOT: Final = Path(__file__).parents[2]

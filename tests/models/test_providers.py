@@ -74,13 +74,20 @@ async def test_hints_never_leave_the_process() -> None:
     assert "secret plan" not in service.heard[0].content.decode() + str(service.heard[0].headers)
 
 
-async def test_the_key_index_chooses_a_key_modulo_their_number() -> None:
+@pytest.mark.requirement("S2-68", "S2-73", "T2-19")
+async def test_the_key_index_chooses_a_key_modulo_their_number_and_says_so() -> None:
     service = Service()
     house = Provider(base_url="http://house.test/v1", keys=("k0", "k1", "k2"), http=service)
     models = PydanticModels(providers={"house": house})
-    for index in (0, 1, 4, None):
-        await models.ask(request(key_index=index))
-    assert [heard.headers["authorization"][-2:] for heard in service.heard] == ["k0", "k1", "k1", "k0"]
+    replies = [await models.ask(request(key_index=index)) for index in (0, 1, 4, None)]
+    assert [reply.key for reply in replies] == [0, 1, 1, 2]
+    assert [reply.warnings for reply in replies] == [
+        (),
+        (),
+        ("keyIndex 4 is beyond the keys of 'house' (3): key 1 is meant",),
+        (),
+    ]
+    assert [heard.headers["authorization"][-2:] for heard in service.heard] == ["k0", "k1", "k1", "k2"]
 
 
 def test_keys_are_not_shown() -> None:

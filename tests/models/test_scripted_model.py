@@ -263,7 +263,8 @@ async def test_one_model_may_stand_in_for_all() -> None:
     [
         ("gpt-5", "model-unusable", "names no provider"),
         ("nobody:gpt-5", "model-unusable", "nobody"),
-        ("groq:llama-3.1-8b-instant", "model-unusable", "not installed"),
+        ("groq:llama-3.1-8b-instant", "model-unusable", "'groq' has no key"),
+        ("vllm:small", "model-unusable", "'vllm' has no address"),
         ("", "model-unnamed", "no model is named"),
     ],
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store
-from pointsman.models.providers import Provider
+from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.settings import Settings
@@ -25,11 +25,28 @@ class Hands:
         await self.models.close()
 
 
+def models_for(settings: Settings, *, model: str | None, script: Script | None) -> PydanticModels:
+    """Connects nothing yet: providers are opened by the first call."""
+    return PydanticModels(
+        providers={name: _provider(settings, name, one) for name, one in settings.providers.items()},
+        default=settings.model_in_effect,
+        purposes=settings.models,
+        fallback=settings.fallback,
+        only=model,
+        script=script,
+    )
+
+
+def _provider(settings: Settings, name: str, one: ProviderSettings) -> Provider:
+    # A handle of which there is no secret stays as it is, and is refused when the provider is first asked.
+    provider = one.provider(name)
+    return replace(provider, keys=tuple(settings.resolved(key) or key for key in provider.keys))
+
+
 def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None) -> Hands:
-    """Connect nothing yet: providers are opened by the first call."""
-    providers = {name: Provider(base_url=one.base_url, keys=one.keys) for name, one in settings.providers.items()}
+    """Connect nothing yet."""
     default = settings.model_in_effect
-    models = PydanticModels(providers=providers, default=default, only=model, script=script)
+    models = models_for(settings, model=model, script=script)
     played = is_scripted(model or default)
     hands = Executors(models=models, tools=UnscriptedTools(tools) if played else tools, memory=store.memory)
     return Hands(hands, models)

@@ -41,6 +41,8 @@ class AgentConfig(Shape):
     """The name of an agent of the workflow, or of one registered with the installation."""
     model: Annotated[Name | None, Spelled("model")] = None
     """`provider:model`; absent: the workflow's default model, else the installation's."""
+    fallback: Many[Annotated[Name, Spelled("model")]] | None = None
+    """Models to ask instead where the first cannot answer, in order; absent: those of the installation."""
     system: Annotated[Text | None, Spelled("template")] = None
     """Who the agent is."""
     prompt: Annotated[Text | None, Spelled("template")] = None

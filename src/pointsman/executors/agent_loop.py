@@ -91,6 +91,7 @@ class AgentLoop:
         settings, spec = self._settings, self._spec
         return ModelRequest(
             model=model_of(spec, settings),
+            fallback=settings.fallback,
             system=system_of(self._command, self._injected.text),
             messages=self._kept.transcript,
             tools=(*self._allowed.values(), *self._injected.tools),
@@ -190,7 +191,7 @@ class AgentLoop:
             text=None if self._expected.is_text else text,
             pending=pending,
             messages=tuple(self._kept.added),
-            warnings=tuple(self._kept.warnings),
+            warnings=(*self._ledger.warnings, *self._kept.warnings),
             usage=self._ledger.usage,
         )
 

@@ -20,6 +20,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The part of an agent's config that its loop needs. Other keys belong to others."""
 
     model: str | None = None
+    fallback: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     max_iterations: int | None = None
     output_schema: JsonObject | None = None

@@ -46,7 +46,14 @@ class DecisionExecutor:
             return work_failed(command, failure_of(why), ledger.usage)
         choice = str(answer["choice"])
         result: JsonObject = {"choice": choice, "reason": text_of(answer.get("reason"))}
-        return WorkDone(step=command.step, attempt=command.attempt, result=result, next=choice, usage=ledger.usage)
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=result,
+            next=choice,
+            usage=ledger.usage,
+            warnings=tuple(ledger.warnings),
+        )
 
 
 def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices: list[Choice]) -> ModelRequest:
@@ -54,6 +61,7 @@ def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices:
     own = text_of(command.input.get("system"))
     return ModelRequest(
         model=model_of(spec, settings),
+        fallback=settings.fallback,
         system=f"{own}\n\n{system}" if own else system,
         messages=[user_message(with_value(text_of(command.input.get("prompt")), command.input.get("value")))],
         temperature=settings.temperature,

@@ -51,7 +51,13 @@ class JudgeExecutor:
                 result |= {question.edge: answers[question.edge] for question in asked}
         except PointsmanError as why:
             return work_failed(command, failure_of(why), ledger.usage)
-        return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=result,
+            usage=ledger.usage,
+            warnings=tuple(ledger.warnings),
+        )
 
 
 def _request(command: Execute, spec: WorkSpec, model: str | None, questions: list[Question]) -> ModelRequest:
@@ -59,6 +65,7 @@ def _request(command: Execute, spec: WorkSpec, model: str | None, questions: lis
     text = "\n\n".join(f"[{question.edge}] {question.prompt}" for question in questions)
     return ModelRequest(
         model=model or model_of(spec, settings),
+        fallback=settings.fallback,
         system=_SYSTEM,
         messages=[user_message(with_value(text, command.input.get("value")))],
         temperature=settings.temperature,

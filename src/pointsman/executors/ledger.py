@@ -22,7 +22,6 @@ from pointsman.engine.plan import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.executors.approvals import Approvals
 from pointsman.executors.failures import WorkRefused
-from pointsman.models.failures import ModelFailed
 from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
@@ -63,6 +62,8 @@ class Ledger:
         self._number = 0
         self._asked = 0
         self.usage = Usage()
+        self.warnings: list[str] = []
+        """What people should know of how answers were come by."""
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
         """Ask a model. Raises `ModelFailed`; the time bound is one too (`model-timeout`)."""
@@ -72,10 +73,12 @@ class Ledger:
         reply = self._recorded_reply(number, asked)
         if reply is None:
             self._may("model")
-            hinted = msgspec.structs.replace(request, hints={**self._hints(), **request.hints})
-            reply = await self._bounded_ask(hinted, on_text)
+            hints = {**self._hints(), **request.hints}
+            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._call_s)
+            reply = await self._world.models.ask(full, on_text=on_text)
             await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
         self.usage = added(self.usage, reply.usage)
+        self.warnings.extend(warning for warning in reply.warnings if warning not in self.warnings)
         return reply
 
     async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
@@ -121,17 +124,6 @@ class Ledger:
             outcome = await self._bounded_call(decided, key=key)
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
         return outcome
-
-    async def _bounded_ask(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
-        bound = asyncio.timeout(self._call_s)
-        try:
-            async with bound:
-                return await self._world.models.ask(request, on_text=on_text)
-        except TimeoutError as why:
-            if not bound.expired():
-                raise
-            message = f"the model did not answer within {self._call_s:g} s"
-            raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from why
 
     async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
         # The key names no attempt: a retry must not do twice what may have been done. It names the content: in

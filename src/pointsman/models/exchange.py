@@ -64,6 +64,22 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 )
 """What went wrong -> the failure's code, and whether the same again could help. The first that fits."""
 
+_SERVER_ERRORS: Final = 500
+
+_HINTS: Final = {
+    "model-rate-limited": "Add keys, pace the provider (`interval`), or name a `fallback`.",
+    "model-quota-exceeded": "Raise the quota with the provider, add keys, or name a `fallback`.",
+    "model-unavailable": "Try again later, or name a `fallback`.",
+    "model-server-error": "Try again later, or name a `fallback`.",
+    "model-timeout": "Try again, raise the node's time, or ask a faster model.",
+    "model-unreachable": "Is the service at its address running? `pointsman models --ping` tries each.",
+    "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
+    "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
+    "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
+    "model-refused": "Change what is asked: the provider's content filter withheld the answer.",
+    "model-answer-unreadable": "Try again; if it stays so, the service does not speak this wire: check `kind`.",
+}
+
 
 async def exchange(
     model: Model, request: ModelRequest, *, headers: dict[str, str] | None, on_text: Hear | None
@@ -115,13 +131,16 @@ def _failures_named() -> Generator[None]:
 
 def _failure(why: Exception) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
-    details: JsonObject = {}
+    message, details = str(why)[:_MESSAGE_CHARS_MAX], JsonObject()
     if isinstance(why, ModelHTTPError):
         details["status"] = why.status_code
+        if why.status_code >= _SERVER_ERRORS:
+            details["said"], message = message, f"LLM service error: {why.status_code}"
     return Failure(
         code=code,
-        message=str(why)[:_MESSAGE_CHARS_MAX],
+        message=message,
         retryable=retryable,
+        hint=_HINTS.get(code, ""),
         retry_after_s=why.retry_after if isinstance(why, ModelAPIError) else None,
         details=details or None,
     )

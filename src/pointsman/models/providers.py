@@ -1,103 +1,109 @@
-"""Who speaks: `provider:model` names opened as clients, each imported only when it is first asked.
+"""Who speaks: `provider:model` names found, their keys in turn, their clients opened by the first call and kept.
 
-A provider named in the settings is any service that speaks the Chat Completions wire; every other name is one that
-pydantic-ai knows, configured by its usual environment variables.
+A name in the settings is what they say. Another is a known kind with its usual environment variables, else one that
+only pydantic-ai knows, configured as it says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pointsman.models.failures import ModelUnusable
+from pointsman.models.kinds import KINDS
+from pointsman.models.pool import KeyPool
+from pointsman.models.provider import Provider
+from pointsman.ports import Clock
 
 if TYPE_CHECKING:
-    import httpx2
     from pydantic_ai.models import Model
 
+    from pointsman.models.clients import Closing
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """A service that speaks the Chat Completions wire."""
+__all__ = ["Line", "Provider", "Providers"]
 
-    base_url: str
-    """Where `chat/completions` is, such as `http://127.0.0.1:8080/v1`."""
-    keys: tuple[str, ...] = field(default=(), repr=False)
-    """API keys; an agent's `keyIndex` chooses one, modulo their number. None: the service asks for none."""
-    http: httpx2.AsyncBaseTransport | None = None
-    """How requests travel; absent: over the network."""
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How one model is reached."""
+
+    provider: str
+    model: str
+    settings: Provider | None
+    """Absent: only pydantic-ai knows it."""
+    pool: KeyPool
+
+    @property
+    def retries(self) -> int:
+        return 1 if self.settings is None else self.settings.retries
+
+    @property
+    def key_count(self) -> int:
+        return 0 if self.settings is None else len(self.settings.keys)
+
+    @property
+    def wait_s(self) -> float:
+        """Before the same is tried again, where the provider names no time."""
+        interval = 0.0 if self.settings is None else self.settings.pacing.interval_s
+        return 2 * interval or 1.0
 
 
 class Providers:
-    """Opens models and keeps them open. One client per provider and key."""
+    """Opens models and keeps them open. One client per model and key, one pool of keys per provider."""
 
-    def __init__(self, known: Mapping[str, Provider] | None = None) -> None:
+    def __init__(self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None) -> None:
         self._known = dict(known or {})
+        self._clock = clock
+        self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
         self._open: dict[tuple[str, str, int], Model] = {}
-        self._clients: list[httpx2.AsyncClient] = []
+        self._connections: list[Closing] = []
 
     @property
     def keys(self) -> list[str]:
         """All of them: they must not be shown."""
-        return [key for provider in self._known.values() for key in provider.keys]
+        reached = [settings for settings, _ in self._reached.values() if settings is not None]
+        return [key for provider in (*self._known.values(), *reached) for key in provider.keys]
 
-    def open_model(
-        self,
-        provider: str,
-        name: str,
-        *,
-        key_index: int | None = None,
-        otherwise: Callable[[], Provider] | None = None,
-    ) -> Model:
-        """The client of a model. `otherwise` describes a provider that no settings name.
-
-        Raises `ModelUnusable` naming what is missing: the provider, its key, or a part that is not installed.
-        """
-        settings = self._known.get(provider)
-        key_at = (key_index or 0) % len(settings.keys) if settings is not None and settings.keys else 0
-        opened = self._open.get((provider, name, key_at))
-        if opened is None:
+    def line(self, provider: str, model: str, *, otherwise: Callable[[], Provider] | None = None) -> Line:
+        """How a model is reached; `otherwise` describes a provider that nothing else does. Raises `ModelUnusable`."""
+        if provider not in self._reached:
+            settings = self._known.get(provider)
             if settings is None and otherwise is not None:
                 settings = otherwise()
-            opened = _infer(provider, name) if settings is None else self._connect(provider, name, settings, key_at)
-            self._open[provider, name, key_at] = opened
-        return opened
+            if settings is None and provider in KINDS:
+                settings = Provider(kind=provider)
+            if settings is not None:
+                settings = settings.resolved(provider)
+            pacing = None if settings is None else settings.pacing
+            keys = 1 if settings is None else len(settings.keys)
+            self._reached[provider] = settings, KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock)
+        return Line(provider, model, *self._reached[provider])
+
+    def model(self, line: Line, key: int = 0) -> Model:
+        """The client that speaks with that key. Raises `ModelUnusable`: a part that is not installed, a variable."""
+        place = (line.provider, line.model, key)
+        if place not in self._open:
+            self._open[place] = self._connect(line, key)
+        return self._open[place]
 
     async def close(self) -> None:
-        """Hang up. Models opened here are of no use afterwards."""
-        clients, self._clients = self._clients, []
+        """Hang up. Models opened here are of no use afterwards; what is opened next begins anew."""
+        connections, self._connections = self._connections, []
+        pools = [pool for _, pool in self._reached.values()]
         self._open.clear()
-        for client in clients:
-            await client.aclose()
+        self._reached.clear()
+        for pool in pools:
+            await pool.close()
+        for one in connections:
+            await one.aclose()
 
-    def _connect(self, provider: str, name: str, settings: Provider, key_at: int) -> Model:
-        import httpx2
-        from openai import AsyncOpenAI
-        from pydantic_ai.models.openai import OpenAIChatModel
-        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+    def _connect(self, line: Line, key: int) -> Model:
+        from pointsman.models.clients import infer, open_model
 
-        # The proxy and certificate variables of the environment count for the network only.
-        http = httpx2.AsyncClient(transport=settings.http, trust_env=settings.http is None)
-        self._clients.append(http)
-        key = settings.keys[key_at] if settings.keys else "none"
-        client = AsyncOpenAI(api_key=key, base_url=settings.base_url, http_client=http, max_retries=0)
-        return OpenAIChatModel(name, provider=OpenAICompatibleProvider(provider, openai_client=client))
-
-
-def _infer(provider: str, name: str) -> Model:
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
-
-    try:
-        return infer_model(f"{provider}:{name}")
-    except ImportError as why:
-        raise ModelUnusable(
-            f"the client for the provider {provider!r} is not installed: {why}",
-            hint=f"Install it: pip install 'pydantic-ai-slim[{provider.split('-')[0]}]'.",
-        ) from why
-    except (UserError, ValueError) as why:
-        raise ModelUnusable(
-            f"the model '{provider}:{name}' cannot be used: {why}",
-            hint="Name the provider in the settings, or set what the message asks for in the environment.",
-        ) from why
+        if line.settings is None:
+            return infer(line.provider, line.model)
+        secret = line.settings.keys[key] if line.settings.keys else None
+        opened = open_model(line.provider, line.model, line.settings, key=secret)
+        if opened.connections is not None:
+            self._connections.append(opened.connections)
+        return opened.model

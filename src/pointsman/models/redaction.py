@@ -6,6 +6,7 @@ take from the environment.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
+from pointsman.values import JsonObject
 
 MASK: Final = "***"
 FROM_ENVIRONMENT: Final = "_API_KEY"
@@ -22,11 +24,19 @@ CHARS_MIN: Final = 8
 
 def redacted(failure: Failure, keys: Iterable[str]) -> Failure:
     """The failure without any of the keys."""
-    message, hint = failure.message, failure.hint
     known = {*keys, *(value for name, value in os.environ.items() if name.endswith(FROM_ENVIRONMENT))}
     # Longest first: one key may begin with another.
-    for key in sorted((key for key in known if len(key) >= CHARS_MIN), key=len, reverse=True):
-        message, hint = message.replace(key, MASK), hint.replace(key, MASK)
-    if (message, hint) == (failure.message, failure.hint):
+    secrets = sorted((key for key in known if len(key) >= CHARS_MIN), key=len, reverse=True)
+    shown = failure.message, failure.hint, "" if failure.details is None else json.dumps(failure.details)
+    clean = tuple(_without(text, secrets) for text in shown)
+    if clean == shown:
         return failure
-    return replace(failure, message=message, hint=hint)
+    details: JsonObject | None = json.loads(clean[2]) if clean[2] else None
+    return replace(failure, message=clean[0], hint=clean[1], details=details)
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    for secret in secrets:
+        # Inside JSON a key may stand escaped.
+        text = text.replace(secret, MASK).replace(json.dumps(secret)[1:-1], MASK)
+    return text

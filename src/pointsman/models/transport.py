@@ -3,7 +3,8 @@
     ModelRequest ── wire ──▶ pydantic-ai ── httpx ──▶ provider, or the scripted model inside this process
     ModelReply   ◀─ wire ── parts, usage ◀─ JSON or SSE
 
-Its agents and graphs are not used: the loop, the retries and the pacing are ours.
+Its agents and graphs are not used: the loop, the retries and the pacing are ours. Where a model cannot answer, the
+next of its `fallback` is asked.
 """
 
 from __future__ import annotations
@@ -11,22 +12,28 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
+from pointsman.models.calling import Caller, Ear, bounded
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
 from pointsman.models.providers import Provider, Providers
 from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
-from pointsman.ports import Hear, ModelReply, ModelRequest
-
-if TYPE_CHECKING:
-    from pydantic_ai.models import Model
+from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+from pointsman.values import JsonObject
 
 SCRIPTED: Final = "scripted"
 """The model that answers from a script, inside this process."""
+
+SAME_ELSEWHERE: Final = frozenset({"model-refused", "model-request-unsupported", "model-unnamed"})
+"""Failures that are about what was asked: another model is not asked instead."""
+
+_EXCERPT: Final = 200
 
 
 class PydanticModels:
@@ -37,46 +44,74 @@ class PydanticModels:
         *,
         providers: Mapping[str, Provider] | None = None,
         default: str = SCRIPTED,
+        purposes: Mapping[str, str] | None = None,
+        fallback: tuple[str, ...] = (),
         only: str | None = None,
         script: Script | None = None,
         sleep: Sleep = asyncio.sleep,
+        clock: Clock | None = None,
     ) -> None:
-        """`default` answers requests that name no model; `only` answers all, whatever they name."""
-        self._providers = Providers(providers)
+        """Requests that name no model are answered by that of their purpose, else by `default`.
+
+        `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
+        """
+        self._providers = Providers(providers, clock=clock)
+        self._caller = Caller(self._providers, clock)
         self._default = default
+        self._purposes = purposes or {}
+        self._fallback = fallback
         self._only = only
         self._mind = ScriptedModel(script)
         self._sleep = sleep
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        """One call, streamed where someone listens. A model that cannot be asked at all is a `ModelFailed` too."""
-        name = self._only or request.model or self._default
-        try:
-            model = self._open(name, request.key_index)
-        except PointsmanError as why:
-            raise ModelFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from why
-        from pointsman.models.exchange import exchange
+        """One call, streamed where someone listens. A model that cannot be asked at all is a `ModelFailed` too.
 
-        headers = _hints(request) if is_scripted(name) else None
-        try:
-            return await exchange(model, request, headers=headers, on_text=on_text)
-        except ModelFailed as why:
-            # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
-            raise ModelFailed(redacted(why.failure, self._providers.keys)) from None
+        Another model is asked only before the first word was heard.
+        """
+        ear = Ear(on_text)
+        names = self.names_for(request)
+        before: list[str] = []
+        for name, following in zip(names, [*names[1:], None], strict=True):
+            try:
+                reply = await self._ask(name, request, ear)
+            except ModelFailed as why:
+                # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
+                failure = redacted(why.failure, self._providers.keys)
+                if following is None or ear.heard or failure.code in SAME_ELSEWHERE:
+                    raise ModelFailed(_after(failure, before)) from None
+                told = f"{failure.code}: {failure.message[:_EXCERPT]}"
+                before.append(f"{name!r} did not answer ({told}): {following!r} was asked")
+            else:
+                return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
+        raise AssertionError("a chain of models has a last one")
 
     async def close(self) -> None:
         """Hang up. The next call connects again."""
         await self._providers.close()
 
-    def _open(self, name: str, key_index: int | None) -> Model:
-        if is_scripted(name):
-            return self._providers.open_model(SCRIPTED, SCRIPTED, otherwise=self._scripted)
-        provider, _, model = name.partition(":")
-        if not name:
-            raise ModelUnnamed("no model is named", hint="Set `model` on the agent or `config.defaultModel`.")
-        if not model:
-            raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
-        return self._providers.open_model(provider, model, key_index=key_index)
+    def names_for(self, request: ModelRequest) -> tuple[str, ...]:
+        """The models that may answer, in order."""
+        if self._only is not None:
+            return (self._only,)
+        first = request.model or self._purposes.get(request.purpose, "") or self._default
+        return tuple(dict.fromkeys((first, *(request.fallback or self._fallback))))
+
+    async def _ask(self, name: str, request: ModelRequest, ear: Ear) -> ModelReply:
+        try:
+            if is_scripted(name):
+                line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)
+                return await bounded(self._providers.model(line), request, ear, headers=_hints(request))
+            provider, _, model = name.partition(":")
+            if not name:
+                raise ModelUnnamed("no model is named", hint="Set `model` on the agent or `config.defaultModel`.")
+            if not model:
+                raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
+            return await self._caller.call(self._providers.line(provider, model), request, ear)
+        except ModelFailed:
+            raise
+        except PointsmanError as why:
+            raise ModelFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from None
 
     def _scripted(self) -> Provider:
         from pointsman.models.scripted_transport import ScriptedTransport
@@ -88,6 +123,13 @@ class PydanticModels:
 def is_scripted(name: str) -> bool:
     """Whether a model's name means the scripted one: `scripted`, or `scripted:` and anything."""
     return name == SCRIPTED or name.startswith(f"{SCRIPTED}:")
+
+
+def _after(failure: Failure, before: list[str]) -> Failure:
+    if not before:
+        return failure
+    details: JsonObject = {**(failure.details or {}), "before": [*before]}
+    return replace(failure, details=details)
 
 
 def _hints(request: ModelRequest) -> dict[str, str]:

@@ -165,7 +165,12 @@ def _call(part: ToolCallPart) -> ToolCall:
 def _usage(response: ModelResponse, name: str) -> Usage:
     used = response.usage
     cost = cost_usd(
-        response.provider_name or "", name, input_tokens=used.input_tokens, output_tokens=used.output_tokens
+        response.provider_name or "",
+        name,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read_tokens,
+        cache_write_tokens=used.cache_write_tokens,
     )
     return Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens, model_calls=1, cost_usd=cost)
 

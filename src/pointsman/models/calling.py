@@ -1,0 +1,132 @@
+"""One call of one model: its turn, the exchange, another key or another try where that can help.
+
+    turn ─▶ exchange ─┬─▶ reply
+                      ├─ 429, a key refused or spent: the key rests ─▶ another key, or the same once it is warm
+                      ├─ the service cannot answer now               ─▶ a pause, again
+                      └─ anything else, or words were heard          ─▶ `ModelFailed`
+
+A key that was not tried yet costs no try; all else is tried again at most `retries` times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed
+from pointsman.models.pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
+from pointsman.models.providers import Line, Providers
+from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+REFUSED_KEYS: Final = frozenset({"model-unauthorized", "model-quota-exceeded"})
+RATE_LIMITED: Final = "model-rate-limited"
+UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model-unreachable"})
+
+
+class Ear:
+    """Hears the text as it streams, and remembers that it did: what was said cannot be taken back."""
+
+    def __init__(self, hear: Hear | None) -> None:
+        self._hear = hear
+        self.heard = False
+
+    @property
+    def listening(self) -> Hear | None:
+        return None if self._hear is None else self._listen
+
+    def _listen(self, text: str, /) -> None:
+        assert self._hear is not None
+        self.heard = True
+        self._hear(text)
+
+
+class Caller:
+    """Calls models over their lines."""
+
+    def __init__(self, providers: Providers, clock: Clock | None = None) -> None:
+        self._providers = providers
+        self._clock: Clock = clock or LoopClock()
+
+    async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
+        """Raises `ModelFailed`, `ModelUnusable`."""
+        left, tried, failure = line.retries, set[int](), None
+        while True:
+            try:
+                key = await line.pool.take(request.key_index)
+            except KeysExhausted as why:
+                raise ModelFailed(failure or why.failure) from None
+            tried.add(key)
+            try:
+                reply = await bounded(self._providers.model(line, key), request, ear)
+            except ModelFailed as why:
+                failure = why.failure
+            else:
+                return _told(reply, line, key, request.key_index)
+            finally:
+                line.pool.give_back(key)
+            self._rest(line, key, failure)
+            following = line.pool.next_key(request.key_index)
+            elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
+            if not elsewhere:
+                left -= 1
+            if ear.heard or following is None or left < 0 or not _may_help(failure, elsewhere=elsewhere):
+                raise ModelFailed(failure)
+            if failure.code in UNANSWERED:
+                await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
+
+    def _rest(self, line: Line, key: int, failure: Failure) -> None:
+        if failure.code == RATE_LIMITED:
+            wait = line.wait_s if failure.retry_after_s is None else failure.retry_after_s
+            line.pool.rest(key, wait, failure)
+        elif failure.code in REFUSED_KEYS:
+            line.pool.rest(key, REFUSED_S, failure)
+
+
+async def bounded(
+    model: Model, request: ModelRequest, ear: Ear, *, headers: dict[str, str] | None = None
+) -> ModelReply:
+    """One exchange within the request's time. Raises `ModelFailed`."""
+    from pointsman.models.exchange import exchange
+
+    bound = asyncio.timeout(request.timeout_s)
+    try:
+        async with bound:
+            return await exchange(model, request, headers=headers, on_text=ear.listening)
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        message = f"the model did not answer within {request.timeout_s:g} s"
+        hint = "Raise the node's time (`limits.nodeTime`, `execution.timeout`), or ask a faster model."
+        raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
+
+
+def _is_keys_fault(failure: Failure) -> bool:
+    return failure.code == RATE_LIMITED or failure.code in REFUSED_KEYS
+
+
+def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
+    if failure.code in UNANSWERED:
+        return (failure.retry_after_s or 0.0) <= PATIENCE_S
+    return elsewhere or failure.code == RATE_LIMITED
+
+
+def _told(reply: ModelReply, line: Line, key: int, index: int | None) -> ModelReply:
+    """The reply with the key that paid, and what was not as it was asked for."""
+    if not line.key_count:
+        return reply
+    warnings = list(reply.warnings)
+    if index is not None and not line.pool.rotates:
+        wanted = index % line.key_count
+        if wanted != index:
+            warnings.append(
+                f"keyIndex {index} is beyond the keys of {line.provider!r} ({line.key_count}): key {wanted} is meant"
+            )
+        if wanted != key:
+            warnings.append(f"key {wanted} of {line.provider!r} cannot be used now: key {key} was")
+    return replace(reply, key=key, warnings=tuple(warnings))

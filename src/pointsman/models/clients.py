@@ -1,0 +1,187 @@
+"""Opens the client of one model with one key. Each kind is imported only here, when it is first asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+
+from pointsman.models.failures import ModelUnusable
+from pointsman.models.kinds import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS
+from pointsman.models.provider import Provider
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider as SpeakerOf
+
+    Speaker: TypeAlias = SpeakerOf[Any]
+    """Generic in the client of an SDK, which only that SDK's types name."""
+
+READ_S: Final = 600.0
+"""Longest silence of a provider. Calls have limits of their own; this one only ends what nobody bounded."""
+CONNECT_S: Final = 10.0
+_ADDRESSES: Final = {"openrouter": "https://openrouter.ai/api/v1", "deepseek": "https://api.deepseek.com"}
+
+
+class Closing(Protocol):
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A model's client, and the connections under it; close them when done."""
+
+    model: Model
+    connections: Closing | None = None
+
+
+def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
+    """The client of a model. Raises `ModelUnusable` naming what is missing."""
+    from pydantic_ai.exceptions import UserError
+
+    try:
+        return _opened(label, model, provider, key=key)
+    except ImportError as why:
+        raise ModelUnusable(
+            f"the client for the provider {label!r} is not installed: {why}",
+            hint=f"Install it: pip install 'pointsman[{KINDS[provider.kind].extra}]'.",
+        ) from None
+    except (UserError, ValueError) as why:
+        raise ModelUnusable(
+            f"the model '{label}:{model}' cannot be used: {why}",
+            hint=f"Set what the message asks for under [providers.{label}] or in the environment.",
+        ) from None
+
+
+def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
+    from pydantic_ai.models import infer_model
+
+    if provider.kind == "bedrock":
+        speaker = _bedrock(provider, key=key)
+        return Opened(infer_model(f"bedrock:{model}", provider_factory=lambda _: speaker))
+    if provider.kind == "groq":
+        return _groq(model, provider, key=key)
+    http = _http(provider)
+    if provider.kind in (COMPATIBLE, COMPATIBLE_RESPONSES):
+        return Opened(_compatible(label, model, provider, key=key, http=http), http)
+    named = f"{provider.kind}:{model}"
+    return Opened(infer_model(named, provider_factory=lambda _: _speaker(provider, key=key, http=http)), http)
+
+
+def infer(provider: str, model: str) -> Model:
+    """The client of a provider that only pydantic-ai knows, configured by its own environment variables."""
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        return infer_model(f"{provider}:{model}")
+    except ImportError as why:
+        raise ModelUnusable(
+            f"the client for the provider {provider!r} is not installed: {why}",
+            hint=f"Install it: pip install 'pydantic-ai-slim[{provider.split('-')[0]}]'.",
+        ) from None
+    except (UserError, ValueError) as why:
+        raise ModelUnusable(
+            f"the model '{provider}:{model}' cannot be used: {why}",
+            hint="Name the provider in the settings, or set what the message asks for in the environment.",
+        ) from None
+
+
+def _http(provider: Provider) -> httpx2.AsyncClient:
+    import httpx2
+
+    # The proxy and certificate variables of the environment count for the network only.
+    return httpx2.AsyncClient(
+        transport=provider.http,
+        trust_env=provider.http is None,
+        timeout=httpx2.Timeout(READ_S, connect=CONNECT_S),
+        headers=dict(provider.headers),
+    )
+
+
+def _compatible(label: str, model: str, provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Model:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    client = AsyncOpenAI(api_key=key or "none", base_url=provider.base_url, http_client=http, max_retries=0)
+    speaker = OpenAICompatibleProvider(label, openai_client=client)
+    if provider.kind == COMPATIBLE_RESPONSES:
+        return OpenAIResponsesModel(model, provider=speaker)
+    return OpenAIChatModel(model, provider=speaker)
+
+
+def _speaker(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
+    at = provider.base_url or None
+    match provider.kind:
+        case "anthropic":
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            return AnthropicProvider(api_key=key, base_url=at, http_client=http)
+        case "google":
+            from pydantic_ai.providers.google import GoogleProvider
+
+            return GoogleProvider(api_key=key, base_url=at, http_client=http)
+        case "mistral":
+            from pydantic_ai.providers.mistral import MistralProvider
+
+            return MistralProvider(api_key=key, base_url=at, http_client=http)
+        case "azure":
+            from pydantic_ai.providers.azure import AzureProvider
+
+            version = provider.api_version or None
+            return AzureProvider(azure_endpoint=at, api_key=key, api_version=version, http_client=http)
+        case _:
+            return _openai(provider, key=key, http=http)
+
+
+def _openai(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
+    """The kinds whose client is that of OpenAI."""
+    from openai import AsyncOpenAI
+    from pydantic_ai.providers.deepseek import DeepSeekProvider
+    from pydantic_ai.providers.ollama import OllamaProvider
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openrouter import OpenRouterProvider
+    from pydantic_ai.providers.vllm import VLLMProvider
+
+    at = provider.base_url or _ADDRESSES.get(provider.kind)
+    client = AsyncOpenAI(api_key=key or "none", base_url=at, http_client=http, max_retries=0)
+    match provider.kind:
+        case "ollama":
+            return OllamaProvider(openai_client=client)
+        case "vllm":
+            return VLLMProvider(openai_client=client)
+        case "openrouter":
+            return OpenRouterProvider(openai_client=client)
+        case "deepseek":
+            return DeepSeekProvider(openai_client=client)
+        case _:
+            return OpenAIProvider(openai_client=client)
+
+
+def _groq(model: str, provider: Provider, *, key: str | None) -> Opened:
+    import httpx  # Its SDK knows only the older library.
+    from pydantic_ai.models.groq import GroqModel
+    from pydantic_ai.providers.groq import GroqProvider
+
+    http = httpx.AsyncClient(timeout=httpx.Timeout(READ_S, connect=CONNECT_S), headers=dict(provider.headers))
+    speaker = GroqProvider(api_key=key, base_url=provider.base_url or None, http_client=http)
+    return Opened(GroqModel(model, provider=speaker), http)
+
+
+def _bedrock(provider: Provider, *, key: str | None) -> Speaker:
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    at, region = provider.base_url or None, provider.region or None
+    if key is None:
+        opened = BedrockProvider(region_name=region, base_url=at)
+    else:
+        opened = BedrockProvider(api_key=key, region_name=region, base_url=at)
+    # Its SDK retries four times, and once it is open there is no other way to tell it not to.
+    events = cast("_Events", opened.client.meta.events)
+    events.unregister("needs-retry.bedrock-runtime", unique_id="retry-config-bedrock-runtime")
+    return opened
+
+
+class _Events(Protocol):
+    def unregister(self, event_name: str, *, unique_id: str) -> None: ...

@@ -1,0 +1,68 @@
+"""The kinds of providers: what each needs to be spoken to, and by which environment variables it is usually configured.
+
+A kind is named as pydantic-ai names it. Its client is imported with the first call of one of its models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+COMPATIBLE: Final = "openai-compatible"
+"""Any service that speaks the Chat Completions wire, at an address of its own."""
+COMPATIBLE_RESPONSES: Final = "openai-compatible-responses"
+"""Any service that speaks the Responses wire, at an address of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What is known of a kind."""
+
+    keys: tuple[str, ...] = ()
+    """Environment variables that hold its key; the first that is set counts."""
+    address: str = ""
+    """The environment variable that holds its address."""
+    needs_key: bool = True
+    needs_address: bool = False
+    extra: str = ""
+    """What brings its client: `pip install 'pointsman[EXTRA]'`. Empty: it is there."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables any of which says that it is configured."""
+        return self.keys if self.needs_key or not self.address else (self.address,)
+
+
+_OPENAI: Final = Kind(keys=("OPENAI_API_KEY",), address="OPENAI_BASE_URL")
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "openai": _OPENAI,
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI,
+    "azure": Kind(keys=("AZURE_OPENAI_API_KEY",), address="AZURE_OPENAI_ENDPOINT", needs_address=True),
+    "anthropic": Kind(keys=("ANTHROPIC_API_KEY",), address="ANTHROPIC_BASE_URL", extra="anthropic"),
+    "google": Kind(keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google"),
+    "groq": Kind(keys=("GROQ_API_KEY",), address="GROQ_BASE_URL", extra="groq"),
+    "mistral": Kind(keys=("MISTRAL_API_KEY",), extra="mistral"),
+    "bedrock": Kind(keys=("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False, extra="bedrock"),
+    "ollama": Kind(keys=("OLLAMA_API_KEY",), address="OLLAMA_BASE_URL", needs_key=False, needs_address=True),
+    "vllm": Kind(keys=("VLLM_API_KEY",), address="VLLM_BASE_URL", needs_key=False, needs_address=True),
+    "openrouter": Kind(keys=("OPENROUTER_API_KEY",)),
+    "deepseek": Kind(keys=("DEEPSEEK_API_KEY",)),
+    COMPATIBLE: Kind(needs_key=False, needs_address=True),
+    COMPATIBLE_RESPONSES: Kind(needs_key=False, needs_address=True),
+}
+
+KEYS_OF_PROVIDERS: Final = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.variables))
+"""Environment variables by which the usual providers are configured; none set means: no provider is configured."""
+
+
+def configured_by(environment: Mapping[str, str]) -> dict[str, str]:
+    """Kind -> the variable that configures it. Of kinds that share a variable, the first."""
+    found: dict[str, str] = {}
+    for name, kind in KINDS.items():
+        variable = next((variable for variable in kind.variables if environment.get(variable)), None)
+        if variable is not None and variable not in found.values():
+            found[name] = variable
+    return found

@@ -1,0 +1,121 @@
+"""One provider: where it is, who pays, how it wants to be called. And how settings say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pointsman.definition.problems import did_you_mean
+from pointsman.definition.quantities import Duration
+from pointsman.models.failures import ModelUnusable
+from pointsman.models.kinds import COMPATIBLE, KINDS
+from pointsman.models.pool import Pacing
+from pointsman.values import Seconds
+
+if TYPE_CHECKING:
+    import httpx2
+
+FROM_ENVIRONMENT: Final = "env:"
+HANDLE: Final = "secret."
+"""Resolved by who knows the secrets; what is left of them here is not set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """What is needed to speak to a provider."""
+
+    kind: str = COMPATIBLE
+    base_url: str = ""
+    """Where it is, such as `http://127.0.0.1:8080/v1`. Empty: where its kind always is."""
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    """API keys, or `env:NAME` for what that variable holds. None: the service asks for none."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    pacing: Pacing = field(default_factory=Pacing)
+    retries: int = 1
+    """Tries again of a call that was rate-limited, or that the service could not answer, before anything was said."""
+    api_version: str = ""
+    region: str = ""
+    http: httpx2.AsyncBaseTransport | None = field(default=None, repr=False)
+    """How requests travel; absent: over the network."""
+
+    def resolved(self, label: str, environment: Mapping[str, str] | None = None) -> Provider:
+        """With keys and address as the environment has them. Raises `ModelUnusable` naming what is missing."""
+        env = os.environ if environment is None else environment
+        kind = KINDS[self.kind]
+        keys = [_key(label, key, env) for key in self.keys]
+        if not keys:
+            keys = [env[name] for name in kind.keys if env.get(name)][:1]
+        if not keys and kind.needs_key:
+            message = f"the provider {label!r} has no key"
+            raise ModelUnusable(message, hint=f"Set {kind.keys[0]}, or `keys` under [providers.{label}].")
+        base_url = self.base_url or env.get(kind.address, "")
+        if not base_url and kind.needs_address:
+            named = f"{kind.address}, or " if kind.address else ""
+            message = f"the provider {label!r} has no address"
+            raise ModelUnusable(message, hint=f"Set {named}`base_url` under [providers.{label}].")
+        return replace(self, keys=tuple(keys), base_url=base_url)
+
+
+def _key(label: str, key: str, environment: Mapping[str, str]) -> str:
+    if key.startswith(HANDLE):
+        message = f"a key of the provider {label!r} is the secret {key!r}, which is not set"
+        raise ModelUnusable(message, hint=f"Set POINTSMAN_SECRET_{key.removeprefix(HANDLE)}, or `secrets`.")
+    if not key.startswith(FROM_ENVIRONMENT):
+        return key
+    name = key.removeprefix(FROM_ENVIRONMENT)
+    if not (value := environment.get(name)):
+        message = f"a key of the provider {label!r} is to come from the variable {name!r}, which is not set"
+        raise ModelUnusable(message, hint=f"Set it, or take it off `keys` under [providers.{label}].")
+    return value
+
+
+class ProviderSettings(BaseModel):
+    """A provider of models: a known kind, or any service that speaks one of the known wires."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    kind: str = ""
+    """Absent: what its name says; with an address, a service that speaks the Chat Completions wire."""
+    base_url: str = ""
+    keys: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), repr=False)
+    """Each the key itself, `env:NAME`, or a handle (`secret.NAME`)."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    strategy: Literal["fixed", "rotation"] = "fixed"
+    interval: Duration = Duration(Seconds(0.0))
+    key_interval: Duration = Duration(Seconds(0.0))
+    concurrency: int | None = Field(default=None, ge=1)
+    calls_max: int | None = Field(default=None, ge=0)
+    retries: int = Field(default=1, ge=0, le=10)
+    api_version: str = ""
+    region: str = ""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if self.kind and self.kind not in KINDS:
+            near = did_you_mean(self.kind, KINDS)
+            raise ValueError(f"{self.kind!r} is no kind of provider. {near} Known: {', '.join(KINDS)}.")
+        return self
+
+    def provider(self, label: str) -> Provider:
+        """As the settings say."""
+        kind = self.kind or (COMPATIBLE if self.base_url or label not in KINDS else label)
+        pacing = Pacing(
+            interval_s=self.interval.seconds,
+            key_interval_s=self.key_interval.seconds,
+            concurrency=self.concurrency,
+            calls_max=self.calls_max,
+            rotates=self.strategy == "rotation",
+        )
+        return Provider(
+            kind=kind,
+            base_url=self.base_url,
+            keys=self.keys,
+            headers=self.headers,
+            pacing=pacing,
+            retries=self.retries,
+            api_version=self.api_version,
+            region=self.region,
+        )
