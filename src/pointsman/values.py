@@ -16,6 +16,9 @@ else:
 
 JsonObject: TypeAlias = dict[str, Json]
 
+CONTAINERS: Final = (dict, list)
+"""The values that hold others, for `isinstance` where it matters: `dict | list` there makes a new object each time."""
+
 NodeId = NewType("NodeId", str)
 """A node's id inside one workflow. An opaque text, never a path."""
 

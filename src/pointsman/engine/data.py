@@ -17,7 +17,7 @@ from msgspec import Struct
 from pointsman.engine.facts import Write
 from pointsman.engine.plan import Reducer
 from pointsman.errors import PointsmanError
-from pointsman.values import Json, JsonObject
+from pointsman.values import CONTAINERS, Json, JsonObject
 
 OWNED_MAX: Final = 256
 """Owned containers remembered at most: each is kept alive by being remembered."""
@@ -137,7 +137,7 @@ class Data(Struct, eq=False):
         for part in path:
             if isinstance(here, list) and not isinstance(part, int):
                 return None
-            if not isinstance(here, dict | list):
+            if not isinstance(here, CONTAINERS):
                 return None
             here = _child(here, part, path)
         return here
@@ -154,7 +154,7 @@ class Data(Struct, eq=False):
 
 
 def _container(held: Json, path: Sequence[str | int]) -> JsonObject | list[Json]:
-    if isinstance(held, dict | list):
+    if isinstance(held, CONTAINERS):
         return held
     raise WriteFailed(
         f"cannot write below {dotted(path)!r}: it holds a {type(held).__name__}",

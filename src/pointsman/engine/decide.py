@@ -30,7 +30,7 @@ from pointsman.engine import (
     telling,
     waiting,
 )
-from pointsman.engine.desk import Arrive, Decision, Desk, Fall, Leave
+from pointsman.engine.desk import Arrive, Decision, Desk, Leave
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepSucceeded
 from pointsman.engine.fold import begin_row
@@ -38,7 +38,7 @@ from pointsman.engine.life_events import (
     ExecutionPaused,
 )
 from pointsman.engine.outputs import accept, check_size, written
-from pointsman.engine.plan import Plan, Work
+from pointsman.engine.plan import Plan, PlanNode, Work
 from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,
@@ -80,7 +80,6 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     seq, since = state.seq, state.at
     begin_row(state, seq + 1, max(at, since))
     try:
-        sizing.must_fit(desk, report)
         _take(desk, report)
     except CallerError:
         state.seq, state.at = seq, since
@@ -100,15 +99,12 @@ def _run(desk: Desk) -> None:
     while True:
         while desk.queue and state.status not in ENDED:
             move = desk.next()
-            match move:
-                case Arrive():
-                    entering.arrive(desk, move)
-                case Leave():
-                    leaving.leave(desk, move)
-                case Fall():
-                    failing.fall(desk, move)
-                case _:
-                    assert_never(move)
+            if type(move) is Arrive:
+                entering.arrive(desk, move)
+            elif type(move) is Leave:
+                leaving.leave(desk, move)
+            else:
+                failing.fall(desk, move)
         if state.status in ENDED:
             return
         if entering.release(desk) or desk.queue:
@@ -128,10 +124,12 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case WorkFailed():
             _work_failed(desk, report)
         case Start():
+            sizing.input_must_fit(desk, report)
             requests.start(desk, report)
         case PlaceFreed():
             requests.admit(desk)
         case GateAnswered():
+            sizing.answer_must_fit(desk, report)
             asking.answered(desk, report)
         case DelegationRequested():
             asking.delegated(desk, report)
@@ -142,6 +140,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
+            sizing.event_must_fit(desk, report)
             if telling.is_news(desk.state, report):
                 waiting.receive(desk, report)
         case Delivered():
@@ -172,12 +171,16 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             assert_never(report)
 
 
-def _open(desk: Desk, report: ChildSpent | WorkDone | WorkFailed | ChildEnded | ApprovalAsked) -> StepState | None:
+def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
-    if at is None or desk.state.ended or at.attempt != report.attempt:
-        return None
-    return at if (at.child if isinstance(report, ChildEnded | ChildSpent) else at.runs) else None
+    return at if at is not None and at.runs and at.attempt == report.attempt and not desk.state.ended else None
+
+
+def _parent(desk: Desk, report: ChildSpent | ChildEnded) -> StepState | None:
+    """The step whose child reports, if it still waits for exactly that child."""
+    at = desk.state.steps.get(report.step)
+    return at if at is not None and at.child and at.attempt == report.attempt and not desk.state.ended else None
 
 
 def _work_failed(desk: Desk, report: WorkFailed) -> None:
@@ -216,18 +219,19 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         if stuck is not None:
             limits.trip(desk, stuck)
             return
-    if _succeeded(desk, at, report, repeats, decides=does.decides):
+    if _succeeded(desk, node, at, report, repeats, decides=does.decides):
         desk.touched[step.scope] = None
         desk.go(Leave(step, labels))
 
 
-def _succeeded(desk: Desk, at: StepState, report: WorkDone, repeats: guarding.Repeats, *, decides: bool) -> bool:
+def _succeeded(
+    desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repeats: guarding.Repeats, *, decides: bool
+) -> bool:
     """Write what it brought; False where that is refused."""
-    node = desk.node(report.step)
     try:
         said = _said(report, decides=decides)
         writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
-        accept(desk, at.scope, node, at.left.thread, writes, report.result)
+        accept(desk, at.scope, node, at.left.thread, writes, report.result, result_bytes=report.result_bytes)
         if desk.plan.messages and report.messages:
             check_size(desk, at.scope, say(report.messages), None)
     except PointsmanError as why:
@@ -267,7 +271,7 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
 
 
 def _child_spent(desk: Desk, report: ChildSpent) -> None:
-    at = _open(desk, report)
+    at = _parent(desk, report)
     if at is not None and at.spent != report.usage:
         tripped = budgets.spent_below(desk, at, report)
         if tripped is not None:
@@ -275,7 +279,7 @@ def _child_spent(desk: Desk, report: ChildSpent) -> None:
 
 
 def _child_ended(desk: Desk, report: ChildEnded) -> None:
-    at = _open(desk, report)
+    at = _parent(desk, report)
     if at is None:
         return
     if report.failure is not None:

@@ -24,7 +24,7 @@ from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.engine.wait_events import Warned
 from pointsman.expressions.environment import Environment
-from pointsman.values import Json, JsonObject
+from pointsman.values import CONTAINERS, Json, JsonObject
 
 
 @final
@@ -41,6 +41,7 @@ class Arrive(Struct, frozen=True, gc=False):
     """It has entered before: it starts the node, whatever else could still come."""
 
 
+@final
 class Leave(Struct, frozen=True, gc=False):
     """A step is over; its edges decide where control goes."""
 
@@ -234,7 +235,7 @@ class Desk:
     def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
         """Evaluate. What leaves the state as a container is shared with whoever gets it."""
         found = compute(env)
-        if isinstance(found, dict | list):
+        if isinstance(found, CONTAINERS):
             scope.data.shared()
         return found
 

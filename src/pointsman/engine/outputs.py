@@ -18,10 +18,12 @@ from pointsman.engine.steps import Thread
 from pointsman.engine.threads import at_once
 from pointsman.engine.trails import REPLACING
 from pointsman.errors import AuthorError, CallerError, PointsmanError
-from pointsman.values import Json, JsonObject
+from pointsman.values import CONTAINERS, Json, JsonObject
 
 Writes: TypeAlias = tuple[Write, ...]
 
+SIZED: Final = (str, *CONTAINERS)
+"""What may be large."""
 NOT_STORABLE: Final = "Texts must be valid Unicode, and nesting below a few hundred levels."
 FIELDS_SHOWN: Final = 5
 """How many of the largest fields a size failure names."""
@@ -73,14 +75,26 @@ def written(
     return tuple(writes)
 
 
-def accept(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes, result: Json = None) -> None:
-    """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large."""
+def accept(
+    desk: Desk,
+    scope: ScopeState,
+    node: PlanNode,
+    thread: Thread,
+    writes: Writes,
+    result: Json = None,
+    *,
+    result_bytes: int | None = None,
+) -> None:
+    """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large.
+    `result_bytes`: where it was measured before.
+    """
+    size = size_of(result) if result_bytes is None and isinstance(result, SIZED) else result_bytes
     if writes:
         check_conflicts(desk, scope, node, thread, writes)
         check_possible(scope, writes, result)
-        check_size(desk, scope, writes, result)
-    if result is not None:
-        check_values(desk, (result,))  # It is shown as `nodes.<id>`, whether it is written or not.
+        check_size(desk, scope, writes, result, size)
+    if size is not None:
+        _must_fit(size, limit_of(desk))  # It is shown as `nodes.<id>`, whether it is written or not.
 
 
 def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
@@ -124,7 +138,7 @@ def size_of(value: Json) -> int:
     """Bytes of the value as JSON; exact for containers, near enough for the rest."""
     if isinstance(value, str):
         return len(value) + 2
-    if isinstance(value, dict | list):
+    if isinstance(value, CONTAINERS):
         try:
             return len(msgspec.json.encode(value))
         except (RecursionError, ValueError, OverflowError) as why:
@@ -133,12 +147,16 @@ def size_of(value: Json) -> int:
     return 8
 
 
-def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json) -> None:
-    """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it."""
+def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
+    """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it.
+    `size`: that of the result, where it is known.
+    """
     limit = limit_of(desk)
     if limit is None or not writes:
         return
-    added = sum(size_of(result if write.whole else write.value) for write in writes)
+    added = 0
+    for write in writes:
+        added += size_of(write.value) if not write.whole else size_of(result) if size is None else size
     bound = desk.state.size_bound
     if bound is None or bound + added > limit:
         bound = measured(desk.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
@@ -157,14 +175,18 @@ def check_values(desk: Desk, values: Iterable[Json]) -> None:
     total = 0
     for value in values:
         total += size_of(value)
-        if total > limit:
-            raise StepRefused(
-                Failure(
-                    code="state-too-large",
-                    message=f"the value has more than {limit} bytes, the limit of the state",
-                    hint="Let the step bring less, or raise limits.stateSize.",
-                )
+        _must_fit(total, limit)
+
+
+def _must_fit(size: int, limit: int | None) -> None:
+    if limit is not None and size > limit:
+        raise StepRefused(
+            Failure(
+                code="state-too-large",
+                message=f"the value has more than {limit} bytes, the limit of the state",
+                hint="Let the step bring less, or raise limits.stateSize.",
             )
+        )
 
 
 def limit_of(desk: Desk) -> int | None:

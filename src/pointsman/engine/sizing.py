@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pointsman.engine.desk import Desk
 from pointsman.engine.outputs import largest_of, limit_of, size_of
-from pointsman.engine.reports import EventReceived, GateAnswered, Report, Start
+from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.errors import CallerError
 from pointsman.values import JsonObject
 
@@ -18,18 +18,20 @@ class StateTooLarge(CallerError):
     code = "state-too-large"
 
 
-def must_fit(desk: Desk, report: Report) -> None:
-    """Raise `StateTooLarge` for what alone is larger than the state may be."""
-    match report:
-        case Start():
-            messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
-            _must_fit(desk, "the input", {**desk.plan.initial, **report.input, **messages})
-        case GateAnswered():
-            _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
-        case EventReceived():
-            _must_fit(desk, f"the event {report.name!r}", {"data": report.data})
-        case _:
-            pass
+def input_must_fit(desk: Desk, report: Start) -> None:
+    """Raise `StateTooLarge` for an input that with the initial state is larger than the state may be."""
+    messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
+    _must_fit(desk, "the input", {**desk.plan.initial, **report.input, **messages})
+
+
+def answer_must_fit(desk: Desk, report: GateAnswered) -> None:
+    """The same for what a person says."""
+    _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
+
+
+def event_must_fit(desk: Desk, report: EventReceived) -> None:
+    """The same for what an event brings."""
+    _must_fit(desk, f"the event {report.name!r}", {"data": report.data})
 
 
 def _must_fit(desk: Desk, what: str, given: JsonObject) -> None:

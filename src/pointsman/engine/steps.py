@@ -15,7 +15,7 @@ from msgspec import Struct
 from pointsman.errors import CallerError
 
 
-class Split(Struct, frozen=True, array_like=True, order=True, gc=False):
+class Split(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
     """One of several edges that a step left by at once; or, with the edge `MET`, the place where they met again."""
 
     turn: int
@@ -33,7 +33,7 @@ Thread: TypeAlias = tuple[Split, ...]
 """The splits behind a token. Compared, it orders what runs at once inside one scope, whoever was faster."""
 
 
-class Branch(Struct, frozen=True, array_like=True, order=True, gc=False):
+class Branch(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
     """One branch of one opening of a parallel. The parallel's id keeps two parallels of one scope apart."""
 
     parallel: str
@@ -47,7 +47,7 @@ Scope: TypeAlias = tuple[Branch, ...]
 """The open branches around a step, outermost first. `()` is the execution itself."""
 
 
-class Step(Struct, frozen=True, array_like=True, order=True, gc=False):
+class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
     """One visit of control to one node. Made of where it is, never of when it came: replays must agree."""
 
     node: str

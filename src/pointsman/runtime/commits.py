@@ -31,6 +31,8 @@ from pointsman.values import ExecutionId, Seconds
 BEHIND_S_MAX: Final = Seconds(0.1)
 BEHIND_ROWS_MAX: Final = 64
 """What a crash may take under `async`."""
+GOES_ON: Final = frozenset({Execute, Stop, DropTimer})
+"""Commands that nobody outside hears of."""
 EXIT_ROWS_MAX: Final = 10_000
 """Rows held in memory under `exit`; then they are committed although nothing asks for it."""
 
@@ -62,6 +64,11 @@ class Commits:
         self._rows: list[Row] = []
         self._summary: Summary | None = None
         self._writing = asyncio.Lock()
+        """Held by whoever writes what gathered."""
+        self._alone = False
+        """A row is being written that came when none was behind: that needs no lock."""
+        self._alone_over: asyncio.Future[None] | None = None
+        """Set where somebody waits for the end of that."""
         self._timer: asyncio.TimerHandle | None = None
         self._failure: BaseException | None = None
 
@@ -77,21 +84,24 @@ class Commits:
 
     async def now(self, ledger: Ledger, row: Row, summary: Summary | None) -> None:
         """Returns when the row is durable, and all before it."""
-        self.behind += 1
-        if self._rows or self._writing.locked():
+        if self.behind:
+            self.behind += 1
             self._add(row, summary)
             await self.flush(ledger)
             return
-        async with self._writing:
-            try:
-                await ledger.append(self._execution, row, summary=summary)
-            except BaseException as why:
-                self._failure = why
-                self._lost(why)
-                raise
-            finally:
-                self.behind -= 1
-            self._committed(row)
+        self.behind, self._alone = 1, True
+        try:
+            await ledger.append(self._execution, row, summary=summary)
+        except BaseException as why:
+            self._failure = why
+            self._lost(why)
+            raise
+        finally:
+            self.behind -= 1
+            self._alone = False
+            if self._alone_over is not None and not self._alone_over.done():
+                self._alone_over.set_result(None)
+        self._committed(row)
 
     async def later(
         self,
@@ -114,6 +124,9 @@ class Commits:
     async def flush(self, ledger: Ledger) -> None:
         """Returns when everything is durable that was decided before. Raises what keeps it from being so."""
         async with self._writing:
+            if self._alone:
+                self._alone_over = asyncio.get_running_loop().create_future()
+                await self._alone_over
             rows, summary = self._take()
             if self._failure is not None:
                 self.behind -= len(rows)
@@ -155,8 +168,8 @@ class Commits:
 def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) -> bool:
     """Nobody was promised the row, nobody else hears of it, and work goes on behind it."""
     return (
-        isinstance(report, WorkDone | WorkFailed)
+        (type(report) is WorkDone or type(report) is WorkFailed)
         and state.working > 0
         and state.status == "running"
-        and all(isinstance(command, Execute | Stop | DropTimer) for command in asked)
+        and all(type(command) in GOES_ON for command in asked)
     )

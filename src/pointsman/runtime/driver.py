@@ -113,7 +113,8 @@ class Driver:
         if self.behind_s != 0.0 and can_wait(self.state, report, decision.commands):
             ledger, within_s = self.world.journal, self.behind_s
             await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self.spawn)
-            self.purse.tell()
+            if self.purse.hears is not None:
+                self.purse.tell()
             return decision.events, decision.commands
         await self.commits.now(self.world.journal, row, summary)
         if self.state.ended:
@@ -125,7 +126,8 @@ class Driver:
             self.behind_s = behind_s(self.plan, self.state)
         elif stood or type(report) is ResumeRequested or type(report) is GateAnswered:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
-        self.purse.tell()
+        if self.purse.hears is not None:
+            self.purse.tell()
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
             self._wake()
         return decision.events, decision.commands
@@ -298,7 +300,7 @@ class Driver:
                 if known is not None:
                     return known
                 self.places[step] = place
-            if command.verdicts or step in self.again or (self.recovered and self.behind_s != 0.0):
+            if command.verdicts or (self.again and step in self.again) or (self.recovered and self.behind_s != 0.0):
                 self.again.discard(step)
                 await attempt.remember(surely=self.behind_s == 0.0)
             self.in_a_row += 1
@@ -312,7 +314,8 @@ class Driver:
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
         finally:
             del self.lanes[step]
-            self.purse.over(step)
+            if self.purse.open:
+                self.purse.over(step)
             if command.timeout_s is not None:
                 self.deadlines.drop(step)
 

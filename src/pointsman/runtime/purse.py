@@ -17,12 +17,13 @@ from pointsman.runtime.status import usage_of
 class Purse:
     """Asked before each call of a model or tool, by all attempts that run: together they keep to the budgets."""
 
-    __slots__ = ("_open", "_plan", "_state", "_told", "hears")
+    __slots__ = ("_plan", "_state", "_told", "hears", "open")
 
     def __init__(self, plan: Plan, state: ExecutionState) -> None:
         self._plan = plan
         self._state = state
-        self._open: dict[Step, Usage] = {}
+        self.open: dict[Step, Usage] = {}
+        """What attempts that run have spent so far, as far as they asked."""
         self.hears: Callable[[Usage], None] | None = None
         """Told what it has consumed in all, after each row that says more."""
         self._told = Usage()
@@ -36,14 +37,13 @@ class Purse:
         """Why an attempt that has spent so much may not go on; None: it may."""
         if not self._plan.limits.budgets:
             return None
-        self._open[step] = spent
-        tripped = budgets.refused(self._plan, self._state, kind, calls, self._open.values())
+        self.open[step] = spent
+        tripped = budgets.refused(self._plan, self._state, kind, calls, self.open.values())
         return None if tripped is None else budgets.failure_of(tripped)
 
     def over(self, step: Step) -> None:
         """The attempt is over: the journal has what it spent, or it is spent again from its record."""
-        if self._open:
-            self._open.pop(step, None)
+        self.open.pop(step, None)
 
     def tell(self) -> None:
         """A row was decided."""

@@ -6,13 +6,15 @@ it cannot use. In what people and programs say it is refused, and they are told 
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
+
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
 from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import UnstorableValue
-from pointsman.values import Json
+from pointsman.values import CONTAINERS, Json
 
 INTEGER_MAX: Final = 2**63
 
@@ -21,16 +23,9 @@ def storable(report: Report) -> Report:
     """The report; a failure instead of a result that cannot be kept. Raises `UnstorableValue` where one can be told."""
     match report:
         case WorkDone():
-            if is_plain(report.result) and report.text is None and not report.messages:
+            if report.text is None and not report.messages and is_plain(report.result):
                 return report
-            try:
-                prove(report.result)
-                for message in report.messages:
-                    prove(message)
-                prove(report.text)
-            except UnstorableValue as why:
-                failure = Failure(code=why.code, message=str(why), hint=why.hint)
-                return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)
+            return _kept(report)
         case ChildEnded():
             prove(report.output)
         case GateAnswered():
@@ -48,6 +43,23 @@ def storable(report: Report) -> Report:
     return report
 
 
+def _kept(report: WorkDone) -> Report:
+    """What work brought, its result measured; a failure where the journal cannot keep it."""
+    result = report.result
+    said: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]
+    try:
+        if isinstance(result, CONTAINERS):
+            report = replace(report, result_bytes=len(encode_json(result)))
+        else:
+            prove(result)
+        if said:
+            encode_json(said)
+    except UnstorableValue as why:
+        failure = Failure(code=why.code, message=str(why), hint=why.hint)
+        return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)
+    return report
+
+
 def prove(value: Json) -> None:
     """Raise `UnstorableValue` unless it comes back from a journal as it is. Plain values cost next to nothing."""
     if not is_plain(value):
@@ -56,9 +68,8 @@ def prove(value: Json) -> None:
 
 def is_plain(value: Json) -> bool:
     """Nothing can be wrong with it."""
-    kind = type(value)
-    if kind is str:
-        return cast(str, value).isascii()
-    if kind is int:
-        return -INTEGER_MAX < cast(int, value) < INTEGER_MAX
-    return value is None or kind is bool
+    if isinstance(value, str):
+        return value.isascii()
+    if isinstance(value, int):
+        return -INTEGER_MAX < value < INTEGER_MAX
+    return value is None
