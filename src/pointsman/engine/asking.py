@@ -26,6 +26,7 @@ from pointsman.engine.people import Vote
 from pointsman.engine.plan import Ask
 from pointsman.engine.questions import put, set_deadline, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
+from pointsman.engine.sizing import answer_must_fit
 from pointsman.engine.state import StepState
 from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.wait_events import (
@@ -90,6 +91,7 @@ def open_step(desk: Desk, report: GateAnswered | DelegationRequested) -> StepSta
 
 def answered(desk: Desk, report: GateAnswered) -> None:
     """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
+    answer_must_fit(desk, report)
     at = open_step(desk, report)
     gate = gate_of(at)
     if _said_before(at, report):

@@ -25,7 +25,6 @@ from pointsman.engine import (
     limits,
     moving,
     requests,
-    sizing,
     steering,
     telling,
     waiting,
@@ -124,12 +123,10 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case WorkFailed():
             _work_failed(desk, report)
         case Start():
-            sizing.input_must_fit(desk, report)
             requests.start(desk, report)
         case PlaceFreed():
             requests.admit(desk)
         case GateAnswered():
-            sizing.answer_must_fit(desk, report)
             asking.answered(desk, report)
         case DelegationRequested():
             asking.delegated(desk, report)
@@ -140,7 +137,6 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
-            sizing.event_must_fit(desk, report)
             if telling.is_news(desk.state, report):
                 waiting.receive(desk, report)
         case Delivered():

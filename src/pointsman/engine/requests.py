@@ -22,6 +22,7 @@ from pointsman.engine.reports import (
     RetryRequested,
     Start,
 )
+from pointsman.engine.sizing import input_must_fit
 from pointsman.engine.state import StepState, Waiting
 from pointsman.engine.wait_events import ChildAsked
 from pointsman.errors import CallerError
@@ -42,6 +43,7 @@ def must(desk: Desk, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as
 
 def start(desk: Desk, report: Start) -> None:
     must(desk, desk.state.status == "pending" and not desk.state.scopes, "started")
+    input_must_fit(desk, report)
     plan = desk.plan
     desk.emit(
         ExecutionStarted(

@@ -17,6 +17,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.outputs import StepRefused, accept, failure_from, written
 from pointsman.engine.plan import Wait
 from pointsman.engine.reports import EventReceived
+from pointsman.engine.sizing import event_must_fit
 from pointsman.engine.state import StepState
 from pointsman.engine.wait_events import EventAwaited, EventTaken, KeptEventUsed
 from pointsman.errors import CallerError, PointsmanError
@@ -69,6 +70,7 @@ def _seconds(entry: Entry, value: Json) -> float:
 
 def receive(desk: Desk, report: EventReceived) -> None:
     """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
+    event_must_fit(desk, report)
     takers = _takers(desk, report.name, report.data)
     kept = report.keeps and not takers
     if kept and len(desk.state.kept) >= KEPT_MAX:
