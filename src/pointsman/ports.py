@@ -169,6 +169,14 @@ class Tools(Protocol):
         ...
 
 
+class Secrets(Protocol):
+    """What handles (`secret.NAME`) stand for. Asked at the last moment; what it says goes into no journal."""
+
+    def secret(self, name: str) -> str | None:
+        """The secret of that name; None: there is none."""
+        ...
+
+
 class Memory(Protocol):
     """Values that outlive a step: by scope (`execution`, `session`, `long_term`), namespace and key."""
 

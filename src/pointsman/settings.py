@@ -11,8 +11,9 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import ClassVar, Final, Literal, cast
+from typing import Annotated, ClassVar, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -24,7 +25,7 @@ from pointsman.errors import OperatorError
 from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
-from pointsman.values import Json
+from pointsman.values import Json, Seconds
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
@@ -83,6 +84,21 @@ class NotificationSettings(BaseModel):
     """Addresses inside this network, and plain http, are meant."""
 
 
+class HttpSettings(BaseModel):
+    """Where calls may go whose address is data, and how much may come of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Inside networks that are meant."""
+    ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = ()
+    """Beside 80 and 443."""
+    plain: bool = True
+    """Whether http is allowed beside https."""
+    timeout: Duration = Duration(Seconds(30.0))
+    """Of a whole call."""
+    body_bytes_max: int = Field(default=10_000_000, ge=1)
+
+
 class Settings(BaseModel):
     """What an operator decides for one installation."""
 
@@ -112,6 +128,8 @@ class Settings(BaseModel):
     """Addresses that are told what happens, by name."""
     limits: Limits = Field(default_factory=Limits)
     """What no execution may exceed, whatever its workflow says and whoever raises a limit."""
+    http: HttpSettings = HttpSettings()
+    """Where calls may go whose address is data: http nodes, HTTP tools."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
+from pointsman.ports import Executor
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.unscripted import UnscriptedTools
+
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.calls import Outgoing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,31 @@ def _provider(settings: Settings, name: str, one: ProviderSettings) -> Provider:
     return replace(provider, keys=tuple(settings.resolved(key) or key for key in provider.keys))
 
 
+def http_executor(settings: Settings) -> Executor:
+    from pointsman.executors.http import HttpExecutor  # It loads an HTTP client.
+
+    return HttpExecutor(outgoing_of(settings), settings)
+
+
+def outgoing_of(settings: Settings) -> Outgoing:
+    """The way out for calls whose address is data, as the operator allows."""
+    from pointsman.tools.outgoing.calls import Outgoing  # As above.
+    from pointsman.tools.outgoing.door import WEB_PORTS, Rules
+
+    http = settings.http
+    rules = Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
+    return Outgoing(rules, timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
+
+
 def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None) -> Hands:
     """Connect nothing yet."""
     default = settings.model_in_effect
     models = models_for(settings, model=model, script=script)
     played = is_scripted(model or default)
-    hands = Executors(models=models, tools=UnscriptedTools(tools) if played else tools, memory=store.memory)
+    hands = Executors(
+        models=models,
+        tools=UnscriptedTools(tools) if played else tools,
+        memory=store.memory,
+        http=lambda: http_executor(settings),
+    )
     return Hands(hands, models)

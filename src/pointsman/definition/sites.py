@@ -37,7 +37,7 @@ from pointsman.definition.operations import (
 from pointsman.definition.problems import pointer_to
 from pointsman.definition.shape import Shape, Spelled
 from pointsman.definition.text import Text
-from pointsman.definition.work import HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
+from pointsman.definition.work import HttpAuth, HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.values import Json
 
@@ -48,11 +48,12 @@ Kind: TypeAlias = Literal[
 TREES: Final[Mapping[type[Shape], frozenset[str]]] = {
     ToolConfig: frozenset({"parameters"}),
     EmitConfig: frozenset({"data"}),
-    HttpConfig: frozenset({"query", "body"}),
+    HttpConfig: frozenset({"url", "headers", "query", "body"}),
+    HttpAuth: frozenset({"token", "username", "password", "key"}),
     SetValue: frozenset({"value"}),
     Choose: frozenset({"then", "else_"}),
 }
-"""Fields that hold a JSON tree whose texts are templates."""
+"""Fields that hold a JSON tree whose texts are templates, or one such text; secrets may stand in them."""
 
 
 WRITES: Final[Mapping[type[Shape], frozenset[str]]] = {

@@ -18,6 +18,7 @@ from msgspec import Struct
 from pointsman.engine.guardrails import Limits
 from pointsman.engine.people import ANYONE, Terms
 from pointsman.expressions.environment import Environment
+from pointsman.expressions.parameters import SecretText
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
 
@@ -83,6 +84,8 @@ class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
     conversational: bool = False
     leaves_calls: bool = False
     """The workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
+    secrets: tuple[SecretText, ...] = ()
+    """Where in `config` the document has secrets, for executors that put them in."""
     settings: Mapping[str, Json] = {}
     """Workflow-wide defaults an executor may need: `defaultModel`, `language`."""
 

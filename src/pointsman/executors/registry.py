@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Final, cast
@@ -50,10 +50,15 @@ class Executors:
         models: Models,
         tools: Tools,
         memory: AppendingMemory,
+        http: Callable[[], Executor] | None = None,
         more: Mapping[str, Executor] | None = None,
         plugins: bool = True,
     ) -> None:
-        """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too."""
+        """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
+
+        `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
+        """
+        self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
         self._world = World(models=models, tools=tools)
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
@@ -70,7 +75,7 @@ class Executors:
 
     def kinds(self) -> tuple[str, ...]:
         """All kinds of work that can be done here, sorted."""
-        return tuple(sorted({*self._known, *self._plugins}))
+        return tuple(sorted({*self._known, *self._later, *self._plugins}))
 
     def executor_for(self, command: Execute) -> Executor:
         """Who performs the command; advice after a failure is one kind of work for all. Raises `KindUnknown`."""
@@ -88,6 +93,8 @@ class Executors:
         return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
 
     def _load(self, kind: str) -> Executor:
+        if kind in self._later:
+            return self._later[kind]()
         plugin = self._plugins.get(kind)
         if plugin is None:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."

@@ -19,10 +19,11 @@ Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class Peer:
-    """`answers`: path -> bytes, or what writes them. `asked`: the requests as they came, bodies too."""
+    """`answers`: path -> bytes, or what writes them; `next` goes first. `asked`: the requests as they came."""
 
     port: int = 0
     answers: dict[str, bytes | Write] = field(default_factory=dict[str, "bytes | Write"])
+    next: list[bytes] = field(default_factory=list[bytes])
     asked: list[str] = field(default_factory=list[str])
 
     @property
@@ -34,7 +35,7 @@ class Peer:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = next((line[15:] for line in head.lower().splitlines() if line.startswith("content-length:")), "0")
             self.asked.append(head + (await reader.readexactly(int(length))).decode())
-            answer = self.answers[head.split(" ")[1].partition("?")[0]]
+            answer = self.next.pop(0) if self.next else self.answers[head.split(" ")[1].partition("?")[0]]
             if isinstance(answer, bytes):
                 writer.write(answer)
                 await writer.drain()

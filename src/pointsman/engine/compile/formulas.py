@@ -15,7 +15,7 @@ from pointsman.engine.plan import Fixed, Output, Reducer, Test, Value
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.names import Names
-from pointsman.expressions.parameters import compile_parameters
+from pointsman.expressions.parameters import SecretText, compile_parameters
 from pointsman.expressions.paths import Path, compile_path
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
@@ -77,6 +77,10 @@ class Formulas:
         if parameters.fixed:
             return Fixed(source)
         return lambda env: parameters.evaluate(env, missing=env.missing)
+
+    def secrets(self, source: Json) -> tuple[SecretText, ...]:
+        """Where a JSON tree has secrets."""
+        return compile_parameters(source, names=self.names, spelling=self.spelling).secrets
 
     def path(self, source: str) -> Path:
         """A write target."""

@@ -26,6 +26,7 @@ from pointsman.definition.nodes import Node
 from pointsman.definition.wording import COMPENSATED, compensations_of
 from pointsman.definition.work import (
     CodeConfig,
+    HttpConfig,
     MemoryConfig,
     ProgressConfig,
     TemplateRenderConfig,
@@ -197,6 +198,9 @@ class NodeCompiler:
                 spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
                 resolve = work.decision_input(config, formulas)
                 return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
+            case HttpConfig():
+                spec = replace(spec, secrets=formulas.secrets(spec.config))
+                resolve = work.other_input(spec.config, formulas, given)
             case _:
                 resolve = work.other_input(spec.config, formulas, given)
         return work.work_of(node, spec, resolve, self.workflow.config)

@@ -137,6 +137,8 @@ class Outgoing:
 def _request(client: httpx2.AsyncClient, call: Call) -> httpx2.Request:
     request = client.build_request(call.method, call.url, content=call.body or None, headers=call.headers)
     request.headers["accept-encoding"] = "identity"
+    if "user-agent" not in {name.lower() for name in call.headers}:
+        request.headers["user-agent"] = "pointsman"
     return request
 
 
