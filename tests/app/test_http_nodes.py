@@ -173,7 +173,7 @@ async def test_what_will_not_get_better_is_not_asked_again(status: str) -> None:
         ("/packed", {}, "answer-unreadable"),
     ],
 )
-async def test_what_cannot_be_asked_is_a_failure_with_a_X -> None:
+async def test_what_cannot_be_asked_is_a_failure_with_a_name(path: str, config: JsonObject, code: str) -> None:
     async with peering() as peer:
         peer.answers = {
             "/": answer(b"no json", "content-type: text/plain"),
