@@ -124,7 +124,7 @@ async def test_credentials_go_where_their_kind_says(auth: Json, header: str) -> 
 async def test_an_answer_becomes_what_it_says_it_is(body: bytes, kind: str, as_: Json, data: Json) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(body, f"content-type: {kind}")
-        view = await outcome(peer, asking(peer, **({} if as_ is None else {"responseType": as_})))
+        view = await outcome(peer, asking(peer, "/", **({} if as_ is None else {"responseType": as_})))
         assert isinstance(view["output"], dict)
         assert view["output"]["data"] == data
 
