@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, cast
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -25,6 +25,7 @@ from pointsman.errors import OperatorError
 from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
+from pointsman.tools.web.described import NAME, HttpToolDescription
 from pointsman.values import Json, Seconds
 
 FILE: Final = "pointsman.toml"
@@ -99,6 +100,10 @@ class HttpSettings(BaseModel):
     body_bytes_max: int = Field(default=10_000_000, ge=1)
 
 
+HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescription]
+"""By name."""
+
+
 class Settings(BaseModel):
     """What an operator decides for one installation."""
 
@@ -130,6 +135,10 @@ class Settings(BaseModel):
     """What no execution may exceed, whatever its workflow says and whoever raises a limit."""
     http: HttpSettings = HttpSettings()
     """Where calls may go whose address is data: http nodes, HTTP tools."""
+    tools: HttpTools = Field(default_factory=dict[str, HttpToolDescription])
+    """HTTP tools."""
+    tool_files: tuple[str, ...] = ()
+    """Files with more of them, as `pointsman tools import` writes them."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()

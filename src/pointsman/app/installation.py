@@ -19,6 +19,7 @@ from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.sources import Workflow, draft_of, invalid
 from pointsman.app.starting import Starts, Wish
+from pointsman.app.tooling import registry_for
 from pointsman.app.turns import save_turn
 from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
@@ -37,7 +38,6 @@ from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.tools.canned import canned_tools
-from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
@@ -78,7 +78,7 @@ class Pointsman:
         loaded = settings if settings is not None else load_settings().settings
         self.settings = loaded if store is None else loaded.model_copy(update={"store": store})
         self.model = model
-        self.tools = ToolRegistry(tools)
+        self.tools = registry_for(self.settings, tools)
         self.script: Script | None = None
         self._script_found = False
         if script is not None:

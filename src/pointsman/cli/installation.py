@@ -17,11 +17,14 @@ from pointsman.settings import store_shown
 from pointsman.values import Json, JsonObject
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @json_option
 @script_option
-def tools(*, as_json: bool, script: Path | None) -> None:
-    """The tools that workflows can use here: from installed packages, and from a script."""
+@click.pass_context
+def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None:
+    """The tools that workflows can use here: of the settings, of installed packages, and of a script."""
+    if context.invoked_subcommand is not None:
+        return
     found = list_tools(installation(script=script))
     if as_json:
         print_json({"tools": cast("list[Json]", found)})
@@ -30,6 +33,29 @@ def tools(*, as_json: bool, script: Path | None) -> None:
         click.echo("no tools: packages offer them by the entry points `pointsman.tools`, a --script can", err=True)
     for one in found:
         click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(one['description'], chars_max=80)}")
+
+
+@tools.command("import")
+@click.argument("source")
+@click.option("--server", default="", metavar="URL", help="Where it is served, if the document does not say so.")
+@click.option("--prefix", default="", help="What the names of the tools begin with.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write it there, not to standard output.")
+def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
+    """Turn the operations of an OpenAPI document, a file or an address, into tools.
+
+    What is printed is a tool file: look it over, and name it under `tool_files` in the settings.
+    """
+    from pointsman.app.web_tools import import_openapi, tool_file  # It loads an HTTP client.
+
+    found = go(import_openapi(loaded().settings, source, server=server, prefix=prefix))
+    text = tool_file(found)
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(text + "\n", encoding="utf-8")
+        click.echo(f"{len(found.tools)} tools in {out}", err=True)
+    for loss in found.losses:
+        click.echo(f"note: {shown(loss)}", err=True)
 
 
 @click.command()

@@ -64,7 +64,7 @@ def _headers(given: Json) -> dict[str, str]:
         raise RequestWrong("`headers` is no object", hint="Write name: value.")
     found: dict[str, str] = {}
     for name, value in (given or {}).items():
-        text = _plain(value, name)
+        text = _plain(value, name).strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
             raise RequestWrong(f"the header {name!r} cannot be sent", hint="No line breaks or control characters.")
         if name.lower() in _OURS:

@@ -1,0 +1,311 @@
+"""OpenAPI 3.0 and 3.1 read into HTTP tools: each operation one tool, its parameters and body one object of arguments.
+
+    GET /pets/{id}?limit=   operationId: showPet   ─▶   show_pet({id, limit})
+
+Reading is pure and makes no call: references lead into the document only, however they lead in circles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, cast
+from urllib.parse import urljoin
+
+from pointsman.errors import AuthorError
+from pointsman.values import Json, JsonObject
+
+BYTES_MAX: Final = 10_000_000
+OPERATIONS_MAX: Final = 1000
+REFERENCES_MAX: Final = 20
+"""How far one reference may lead to the next."""
+METHODS: Final = ("get", "put", "post", "delete", "head", "patch")
+BODY: Final = "body"
+
+_WORD: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_ABSOLUTE: Final = re.compile(r"https?://", re.IGNORECASE)
+
+
+class OpenApiUnreadable(AuthorError):
+    """A document is no OpenAPI 3.0 or 3.1, or cannot be made into tools."""
+
+    code: ClassVar[str] = "openapi-unreadable"
+
+
+@dataclass(slots=True)
+class Imported:
+    """Descriptions of tools by name, and what could not be taken along, in words."""
+
+    tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    losses: list[str] = field(default_factory=list[str])
+
+
+def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: str = "") -> Imported:
+    """The tools of a document. `source` is where it came from, `server` goes before the ones it names.
+
+    Raises `OpenApiUnreadable`.
+    """
+    if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith(("3.0", "3.1")):
+        raise OpenApiUnreadable("this is no OpenAPI 3.0 or 3.1 document", hint="Convert older ones first.")
+    try:
+        return _imported(document, source, server, prefix)
+    except RecursionError:
+        raise OpenApiUnreadable("the document nests too deep", hint="Simplify its schemas.") from None
+
+
+def _imported(document: JsonObject, source: str, server: str, prefix: str) -> Imported:
+    reader = _Reader(document)
+    found = Imported()
+    for operation in reader.operations():
+        if len(found.tools) >= OPERATIONS_MAX:
+            found.losses.append(f"only the first {OPERATIONS_MAX} operations were read")
+            break
+        name = _name(prefix + operation.name, found.tools)
+        try:
+            found.tools[name] = reader.tool(operation, _server(reader, operation, source, server), found.losses)
+        except OpenApiUnreadable as why:
+            found.losses.append(f"{operation.method.upper()} {operation.path}: left out: {why}")
+    if not found.tools:
+        why = f": {found.losses[0]}" if found.losses else ""
+        raise OpenApiUnreadable(f"the document has no operation that can be called{why}", hint="Give --server URL.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    path: str
+    method: str
+    said: JsonObject
+    shared: JsonObject
+    """What the path says for all its operations."""
+
+    @property
+    def name(self) -> str:
+        said = self.said.get("operationId")
+        return said if isinstance(said, str) and said else f"{self.method}{self.path}"
+
+
+class _Reader:
+    def __init__(self, document: JsonObject) -> None:
+        self.document = document
+
+    def operations(self) -> Iterator[_Operation]:
+        for path, item in _entries(self.document.get("paths")):
+            shared = self.resolved(item)
+            for method in METHODS:
+                said = shared.get(method)
+                if isinstance(said, dict):
+                    yield _Operation(path, method, said, shared)
+
+    def resolved(self, value: Json) -> JsonObject:
+        """An object, its own reference followed. Raises `OpenApiUnreadable` where it leads nowhere or in a circle."""
+        for _ in range(REFERENCES_MAX):
+            if not isinstance(value, dict):
+                return {}
+            reference = value.get("$ref")
+            if not isinstance(reference, str):
+                return value
+            value = self._at(reference)
+        raise OpenApiUnreadable("a reference leads to itself", hint="Repair the document.")
+
+    def _at(self, reference: str) -> Json:
+        if not reference.startswith("#/"):
+            raise OpenApiUnreadable(f"{reference!r} leads out of the document", hint="Bundle it into one file.")
+        found: Json = self.document
+        for part in reference[2:].split("/"):
+            key = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, dict) or key not in found:
+                raise OpenApiUnreadable(f"{reference!r} leads nowhere", hint="Repair the document.")
+            found = found[key]
+        return found
+
+    def tool(self, operation: _Operation, server: str, losses: list[str]) -> JsonObject:
+        url, query, headers = server.rstrip("/") + operation.path, dict[str, Json](), dict[str, Json]()
+        arguments = _Arguments(self)
+        for given in self._parameters(operation):
+            name, where = str(given.get("name", "")), given.get("in")
+            if where == "cookie" or not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
+                if given.get("required"):
+                    raise OpenApiUnreadable(f"its {where} parameter {name!r} cannot be given")
+                losses.append(f"{operation.name}: the {where} parameter {name!r} was left out")
+                continue
+            argument = arguments.add(name, given.get("schema"), given, required=given.get("required") is True)
+            if where == "path":
+                url = url.replace("{" + name + "}", "{" + argument + "}")
+            elif where == "query":
+                query[name] = "{" + argument + "}"
+            elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
+                headers[name] = "{" + argument + "}"
+        described: JsonObject = {
+            "description": _description(operation.said),
+            "method": operation.method.upper(),
+            "url": url,
+            "query": query,
+            "headers": headers,
+        }
+        self._body(operation, arguments, described)
+        self._security(operation, described, losses)
+        return {**{key: value for key, value in described.items() if value != {}}, "parameters": arguments.schema()}
+
+    def _parameters(self, operation: _Operation) -> list[JsonObject]:
+        """Those of the path, and over them those of the operation."""
+        found: dict[tuple[str, str], JsonObject] = {}
+        for listed in (operation.shared.get("parameters"), operation.said.get("parameters")):
+            for one in listed if isinstance(listed, list) else []:
+                given = self.resolved(one)
+                found[str(given.get("name")), str(given.get("in"))] = given
+        return [*found.values()]
+
+    def _body(self, operation: _Operation, arguments: _Arguments, described: JsonObject) -> None:
+        body = self.resolved(operation.said.get("requestBody"))
+        content = body.get("content")
+        if not isinstance(content, dict) or not content:
+            return
+        kind = next((one for one in content if "json" in one or one == "*/*"), None)
+        if kind is None:
+            kind = next((one for one in content if one.startswith("text/")), None)
+        if kind is None:
+            raise OpenApiUnreadable(f"its body is {', '.join(sorted(content))}, not JSON or text")
+        said = self.resolved(content[kind])
+        argument = arguments.add(BODY, said.get("schema"), body, required=body.get("required") is True)
+        described["body"] = "{" + argument + "}"
+        if kind != "*/*":
+            headers = cast("JsonObject", described["headers"])
+            headers["Content-Type"] = kind
+
+    def _security(self, operation: _Operation, described: JsonObject, losses: list[str]) -> None:
+        """The first way to prove who calls that can be followed; its secrets are handles named after the schemes."""
+        wanted = operation.said.get("security", self.document.get("security"))
+        ways = [one for one in wanted if isinstance(one, dict)] if isinstance(wanted, list) else []
+        components = self.document.get("components")
+        schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+        if not ways or {} in ways:
+            return
+        for way in ways:
+            placed = [_placed(name, self.resolved(_entry(schemes, name))) for name in way]
+            if all(place is not None for place in placed):
+                for where, name, text in cast("list[tuple[str, str, str]]", placed):
+                    cast("JsonObject", described[where])[name] = text
+                return
+        losses.append(f"{operation.name}: it asks for {', '.join(name for way in ways for name in way)}; add it by hand")
+
+
+class _Arguments:
+    """The object of arguments: names that are taken get a number, referred schemas come along once."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self._reader = reader
+        self._properties: JsonObject = {}
+        self._required: list[Json] = []
+        self._defs: JsonObject = {}
+
+    def add(self, name: str, schema: Json, said: JsonObject, *, required: bool) -> str:
+        free = name
+        while free in self._properties:
+            free += "_"
+        found = self._schema(schema if isinstance(schema, dict) else {})
+        if isinstance(found, dict) and isinstance(text := said.get("description"), str) and "description" not in found:
+            found = {**found, "description": text}
+        self._properties[free] = found
+        if required or said.get("in") == "path":
+            self._required.append(free)
+        return free
+
+    def schema(self) -> JsonObject:
+        found: JsonObject = {
+            "type": "object",
+            "properties": self._properties,
+            "required": self._required,
+            "additionalProperties": False,
+        }
+        return {**found, "$defs": self._defs} if self._defs else found
+
+    def _schema(self, value: Json) -> Json:
+        """JSON Schema of 2020-12 out of what 3.0 writes; each reference leads into `$defs`, so circles end there."""
+        if isinstance(value, list):
+            return [self._schema(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            name = _WORD.sub("_", reference.removeprefix("#/components/schemas/"))
+            if name not in self._defs:
+                self._defs[name] = True  # Whoever refers to it from inside finds it there.
+                self._defs[name] = self._schema(self._reader.resolved({"$ref": reference}))
+            return {"$ref": f"#/$defs/{name}"}
+        dropped = ("discriminator", "xml", "externalDocs", "example", "nullable", "exclusiveMinimum", "exclusiveMaximum")
+        found = {key: self._inner(key, one) for key, one in value.items() if key not in dropped and not key.startswith("x-")}
+        for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            said = value.get(strict)
+            if said is True and bound in found:
+                found[strict] = found.pop(bound)
+            elif isinstance(said, int | float) and not isinstance(said, bool):
+                found[strict] = said
+        if value.get("nullable") is True:
+            return {"anyOf": [found, {"type": "null"}]}
+        return found
+
+    def _inner(self, key: str, value: Json) -> Json:
+        """What is inside of a schema; literal values are nobody's schema."""
+        if key in ("enum", "const", "default", "examples", "required"):
+            return value
+        if key == "properties" and isinstance(value, dict):
+            return {name: self._schema(one) for name, one in value.items()}
+        return self._schema(value)
+
+
+def _server(reader: _Reader, operation: _Operation, source: str, server: str) -> str:
+    """Where an operation is served: as given, else by itself, its path, the document; relative to the document."""
+    listed = [server] if server else []
+    for owner in (operation.said, operation.shared, reader.document):
+        servers = owner.get("servers")
+        listed += [_filled(one) for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
+    found = urljoin(source, listed[0]) if listed else source and urljoin(source, "/")
+    if not _ABSOLUTE.match(found):
+        raise OpenApiUnreadable("the document does not say where it is served", hint="Give --server URL.")
+    return found
+
+
+def _filled(server: JsonObject) -> str:
+    url = str(server.get("url", ""))
+    for name, variable in _entries(server.get("variables")):
+        if isinstance(variable, dict):
+            url = url.replace("{" + name + "}", str(variable.get("default", "")))
+    return url
+
+
+def _placed(name: str, scheme: JsonObject) -> tuple[str, str, str] | None:
+    """Where a scheme's secret goes; None: nobody but a person, or a dance of calls, could follow it."""
+    handle = "{secret." + _WORD.sub("_", name).upper().replace("-", "_") + "}"
+    kind, how = scheme.get("type"), str(scheme.get("scheme", "")).lower()
+    if kind == "apiKey" and scheme.get("in") in ("header", "query"):
+        return ("headers" if scheme["in"] == "header" else "query"), str(scheme.get("name", "")), handle
+    if kind == "http" and how in ("bearer", "basic"):
+        return "headers", "Authorization", f"{how.capitalize()} {handle}"
+    if kind in ("oauth2", "openIdConnect"):
+        return "headers", "Authorization", f"Bearer {handle}"
+    return None
+
+
+def _description(said: JsonObject) -> str:
+    texts = [str(said[key]).strip() for key in ("summary", "description") if said.get(key)]
+    return "\n".join(dict.fromkeys(texts))[:1000]
+
+
+def _name(said: str, taken: JsonObject | dict[str, JsonObject]) -> str:
+    name = _WORD.sub("_", said).strip("_")[:60] or "operation"
+    name = name if not name[0].isdigit() else f"_{name}"
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _entries(value: Json) -> list[tuple[str, Json]]:
+    return [*value.items()] if isinstance(value, dict) else []
+
+
+def _entry(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, dict) else None

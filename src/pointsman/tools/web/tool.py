@@ -1,0 +1,139 @@
+"""HTTP tools: a described request, its places filled with the arguments of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import quote
+
+from msgspec import UNSET, UnsetType
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import PointsmanError
+from pointsman.ports import Secrets, ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.web.described import PLACE, HttpToolDescription
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pointsman.tools.outgoing.calls import Outgoing
+
+LIMITS: Final = Limits()
+
+
+class HttpTool:
+    """One tool. What it answers is the body of the answer: JSON, text or base64."""
+
+    def __init__(
+        self, name: str, described: HttpToolDescription, *, outgoing: Callable[[], Outgoing], secrets: Secrets
+    ) -> None:
+        """`outgoing` is asked with the first call: it loads an HTTP client."""
+        self.name = name
+        self.limits = LIMITS
+        self.spec = ToolSpec(
+            name=name,
+            description=described.description,
+            parameters=described.schema_of_arguments,
+            idempotent=described.may_be_repeated,
+            requires_approval=described.requires_approval,
+        )
+        self._described = described
+        self._outgoing = outgoing
+        self._secrets = secrets
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Make the request. Raises `ToolFailed`."""
+        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status, without
+        from pointsman.tools.web.requests import request_of
+
+        filling = Filling(arguments, self._secrets)
+        call = request_of(self._request(filling), key=context.key)
+        try:
+            answer = without(await self._outgoing().send(call), filling.used)
+            data = data_of(answer, None)
+        except PointsmanError as why:
+            raise ToolFailed(failure_of_call(call, why)) from why
+        failure = failure_of_status(call, answer)
+        if failure is not None:
+            raise ToolFailed(failure)
+        return data
+
+    def _request(self, filling: Filling) -> JsonObject:
+        described = self._described
+        found: JsonObject = {
+            "url": filling.address(described.url),
+            "method": described.method,
+            "query": filling.tree(cast("Json", described.query)),
+            "headers": filling.tree({**described.headers}),
+        }
+        if described.body is not None:
+            body = filling.whole(cast("Json", described.body))
+            found["body"] = None if body is UNSET else body
+        return found
+
+
+class Filling:
+    """Arguments and secrets for the places of one call."""
+
+    def __init__(self, arguments: JsonObject, secrets: Secrets) -> None:
+        self._arguments = arguments
+        self._secrets = secrets
+        self.used: list[str] = []
+        """The secrets that were put in."""
+
+    def address(self, url: str) -> str:
+        """Each argument as one piece of the address, which leads nowhere else. Raises `ToolFailed`."""
+
+        def piece(secret: str, name: str) -> str:
+            text = self._secret(name) if secret else _text(self._arguments.get(name))
+            if text in ("", ".", ".."):
+                raise _wrong(f"the argument {name!r} is {text!r}, which cannot stand in an address")
+            return quote(text, safe="")
+
+        return PLACE.sub(lambda place: piece(place[1], place[2]), url)
+
+    def tree(self, tree: Json) -> Json:
+        """A tree of it. Entries whose argument was not given are left out."""
+        if isinstance(tree, dict):
+            filled = {key: self.whole(value) for key, value in tree.items()}
+            return {key: value for key, value in filled.items() if value is not UNSET}
+        if isinstance(tree, list):
+            return [value for value in map(self.whole, tree) if value is not UNSET]
+        return tree
+
+    def whole(self, value: Json) -> Json | UnsetType:
+        """A value; `UNSET` for a place whose argument was not given."""
+        if not isinstance(value, str):
+            return self.tree(value)
+        place = PLACE.fullmatch(value)
+        if place is not None and not place[1]:
+            return self._arguments.get(place[2], UNSET)
+        return PLACE.sub(
+            lambda place: self._secret(place[2]) if place[1] else _text(self._arguments.get(place[2])), value
+        )
+
+    def _secret(self, name: str) -> str:
+        value = self._secrets.secret(name)
+        if value is None:
+            hint = f"Set POINTSMAN_SECRET_{name}, or put it under [secrets] in pointsman.toml."
+            raise ToolFailed(Failure(code="secret-missing", message=f"there is no secret {name!r}", hint=hint))
+        self.used.append(value)
+        return value
+
+
+def _text(value: Json) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str() | int() | float():
+            return str(value)
+        case list() | dict():
+            raise _wrong("a list or an object cannot stand inside a text")
+
+
+def _wrong(message: str) -> ToolFailed:
+    return ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
