@@ -5,7 +5,7 @@ Left out is what no row of the journal gives: what only makes the next decision 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Final, TypeAlias, cast
 
@@ -14,6 +14,8 @@ from msgspec import Struct
 from pointsman.engine.data import Data
 from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
 
+Told: TypeAlias = "dict[int, Description]"
+"""By `id`, while the state keeps them."""
 Description: TypeAlias = "None | bool | int | float | str | list[Description] | dict[str, Description]"
 
 AS_IT_IS: Final = frozenset({type(None), bool, int, float, str})
@@ -23,51 +25,62 @@ NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen", "asked"})
 
 def describe(state: ExecutionState) -> dict[str, Description]:
     """All of it, with the same keys in the same order whatever happened first."""
-    found = _plain(state, inside=False)
+    found = _plain(state, {}, inside=False)
     assert isinstance(found, dict)
     return found
 
 
-def _plain(value: object, *, inside: bool = True) -> Description:
-    """`inside`: steps, scopes and openings are named where others point to them, and told in full once."""
+def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
+    """`inside`: steps, scopes and openings are named where others point to them, and told in full once.
+
+    `told`: lists told before. A list of twice the same list of twice the same list … is told in no time.
+    """
     # Simulations compare states after every row: most values are one of these two.
     if type(value) in AS_IT_IS:
         return cast("Description", value)
     if type(value) is dict:
-        return _sorted(cast("dict[object, object]", value))
+        return _sorted(cast("dict[object, object]", value), told)
     match value:
         case str():
             return value
         case Data():
-            return _plain(value.root)
+            return _plain(value.root, told)
         case StepState() | ScopeState() | Opening() if inside:
             return f"{type(value).__name__} {value.step if not isinstance(value, ScopeState) else value.key}"
         case Mapping():
-            return _sorted(cast("Mapping[object, object]", value))
+            return _sorted(cast("Mapping[object, object]", value), told)
         case list() | tuple():
-            return [_plain(one) for one in cast("list[object]", value)]
+            return _listed(cast("Sequence[object]", value), told)
         case set() | frozenset():
             return [*sorted(str(one) for one in cast("set[object]", value))]
         case ExecutionState():
-            return {name: _full(getattr(value, name)) for name in value.__struct_fields__ if name not in NOT_KEPT}
+            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case Struct():
-            return {name: _full(getattr(value, name)) for name in value.__struct_fields__}
+            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__}
         case _ if is_dataclass(value):
-            return {one.name: _full(getattr(value, one.name)) for one in fields(value)}
+            return {one.name: _full(getattr(value, one.name), told) for one in fields(value)}
         case _:
             return str(value)
 
 
-def _full(value: object) -> Description:
+def _listed(values: Sequence[object], told: Told) -> Description:
+    known = told.get(id(values))
+    if known is None:
+        known = told[id(values)] = [_plain(one, told) for one in values]
+    return known
+
+
+def _full(value: object, told: Told) -> Description:
     """A field of the state: the tables of steps, scopes and openings are told in full."""
     match value:
         case dict():
-            return _sorted(cast("dict[object, object]", value), inside=False)
+            return _sorted(cast("dict[object, object]", value), told, inside=False)
         case list():
-            return [_plain(one, inside=False) for one in cast("list[object]", value)]
+            return [_plain(one, told, inside=False) for one in cast("list[object]", value)]
         case _:
-            return _plain(value)
+            return _plain(value, told)
 
 
-def _sorted(table: Mapping[object, object], *, inside: bool = True) -> Description:
-    return {str(key): _plain(one, inside=inside) for key, one in sorted(table.items(), key=lambda item: str(item[0]))}
+def _sorted(table: Mapping[object, object], told: Told, *, inside: bool = True) -> Description:
+    pairs = sorted(table.items(), key=lambda item: str(item[0]))
+    return {str(key): _plain(one, told, inside=inside) for key, one in pairs}
