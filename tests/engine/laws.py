@@ -22,7 +22,6 @@ from pointsman.engine.events import (
 from pointsman.engine.life_events import UndoBegan, UndoEnded
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, PauseRequested, ResumeRequested
-from pointsman.testing.descriptions import describe
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
 from pointsman.values import Json, JsonObject
@@ -98,13 +97,9 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
 
 
 def told(outcome: Outcome) -> Told:
-    scopes = describe(outcome.state)["scopes"]
-    assert isinstance(scopes, dict)
-    root = scopes["()"]
-    assert isinstance(root, dict)
     if outcome.status == "interrupted":  # a limit stops whatever comes next: that may be any of several
         return Told(outcome.status, None, None, ())
-    return Told(outcome.status, outcome.output, root["data"], tuple(sorted(map(str, outcome.steps))))
+    return Told(outcome.status, outcome.output, outcome.state.root.data.root, tuple(sorted(map(str, outcome.steps))))
 
 
 def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> Outcome:

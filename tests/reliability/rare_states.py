@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Final, TypeAlias
 
 from pointsman.engine import events, life_events, wait_events
@@ -74,11 +74,16 @@ IN_WORLDS: Final = frozenset({"a rival appends first", "a gate whose person neve
 RARE: Final = frozenset({*IN_EVENTS, *IN_ROWS, *IN_WORLDS})
 
 
-def seen_in(rows: Iterable[Row]) -> set[str]:
-    """The rare states that these rows show."""
+def seen_in(rows: Iterable[Row], known: Set[str] = frozenset()) -> set[str]:
+    """The rare states that these rows show; those that are `known` are not looked for."""
+    of_rows = {name: shows for name, shows in IN_ROWS.items() if name not in known}
+    of_events = {name: shows for name, shows in IN_EVENTS.items() if name not in known}
     seen: set[str] = set()
     for row in rows:
-        seen |= {name for name, shows in IN_ROWS.items() if name not in seen and shows(row)}
-        for event in row.events:
-            seen |= {name for name, shows in IN_EVENTS.items() if name not in seen and shows(event)}
+        seen |= {name for name, shows in of_rows.items() if name not in seen and shows(row)}
+        for event in row.events if of_events else ():
+            found = [name for name, shows in of_events.items() if shows(event)]
+            for name in found:
+                seen.add(name)
+                del of_events[name]
     return seen

@@ -45,7 +45,7 @@ class Tally:
     def count(self, outcome: Outcome) -> Outcome:
         self.executions += 1
         self.rows += len(outcome.rows)
-        self.states |= seen_in(outcome.rows)
+        self.states |= seen_in(outcome.rows, self.states)
         return outcome
 
 

@@ -63,8 +63,8 @@ DECISIONS_MAX: Final = 100_000
 """More than this is no simulation but a loop that never ends."""
 
 CHECKED_ROWS: Final = 8
-CHECKED_EACH: Final = 4
-"""Folding all rows after each of them would cost the square of their number."""
+CHECKED_SHARE: Final = 0.2
+"""From then on whenever there are so much more: folding all rows after each of them costs the square of their number."""
 
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
@@ -170,8 +170,8 @@ class Simulation:
         child: Child = mirror,
         checked: bool = False,
     ) -> None:
-        """`checked`: hold the laws after the first rows, then after some, and at the end: each time all rows are
-        folded again."""
+        """`checked`: hold the laws after each of the first rows, then after ever more, and at the end: each time all
+        rows are folded again."""
         self.plan = plan
         self.random = Random(seed)
         self.seed = seed
@@ -180,6 +180,7 @@ class Simulation:
         self.chance_of_zombie = chance_of_zombie
         self.work, self.answer, self.child = work, answer, child
         self.checked = checked
+        self._check_at = 1
         self.state = ExecutionState("simulated")
         self.rows: list[Row] = []
         self.asked = Asked()
@@ -244,8 +245,10 @@ class Simulation:
             raise LawBroken(f"row {len(self.rows)} is numbered {self.state.seq}")
         for command in decision.commands:
             self.asked.take(command)
-        if self.checked and (len(self.rows) <= CHECKED_ROWS or len(self.rows) % CHECKED_EACH == 0):
+        if self.checked and len(self.rows) >= self._check_at:
             self.check()
+            more = 0 if len(self.rows) < CHECKED_ROWS else int(CHECKED_SHARE * len(self.rows))
+            self._check_at = len(self.rows) + 1 + more
         if self._happens(self.chance_of_crash / 2):
             self.crash()
 
