@@ -334,6 +334,17 @@ def test_control_is_not_sent_into_loops_and_parallels() -> None:
     assert world.working == ["tool2"]
 
 
+def test_control_is_not_sent_to_what_undoes_steps_nor_away_from_it() -> None:
+    drawing = "start -> tool1; tool1 -> tool2; tool8"
+    world = started(drawing, nodes={"tool1": {"compensate": "tool8"}}, config=REAL_TIME).done("tool1")
+    with pytest.raises(NotSteerable, match="undoes steps"):
+        steer(world, goto="tool8")
+    world.fails("tool2")
+    with pytest.raises(NotSteerable, match="being undone"):
+        steer(world, goto="tool2")
+    assert world.done("tool8").status == "failed"
+
+
 def replayed(world: World) -> tuple[list[Difference], list[int]]:
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
     return again.differences, again.untold

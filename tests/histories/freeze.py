@@ -1,4 +1,4 @@
-"""python -m tests.histories.freeze RELEASE: add the histories of a release. Existing ones are never touched.
+"""python -m tests.histories.freeze RELEASE: add what the histories of a release do not show yet. None is ever touched.
 
 Random graphs are driven through everything that can happen to an execution, and those are kept that show what none
 kept before has shown.
@@ -17,14 +17,18 @@ from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Outcome, Simulation
 from pointsman.values import JsonObject
 from tests.engine.laws import compiled, random_net
-from tests.histories.frozen import FOLDER, write_history
+from tests.histories.frozen import FOLDER, histories, read_history, write_history
+from tests.reliability.peopled import peopled_workflow, with_people
 from tests.reliability.rare_states import seen_in
 from tests.reliability.rough import rough_workflow
 from tests.reliability.storms import cancelled_at, taken_up_again
 
 SEEDS: Final = range(1, 1_200)
 ROWS_MAX: Final = 60
-WANTED: Final = 30
+WANTED: Final = 40
+"""So many are enough for a release."""
+PEOPLED_EACH: Final = 4
+"""Every so many seeds people take a hand."""
 Drive: TypeAlias = Callable[[Plan, int], Outcome]
 Draw: TypeAlias = Callable[[int], JsonObject]
 
@@ -59,29 +63,31 @@ def shown_by(rows: tuple[Row, ...]) -> set[str]:
 
 def candidates() -> Iterator[tuple[JsonObject, Outcome]]:
     for seed in SEEDS:
-        document = DRAWS[seed % len(DRAWS)](seed)
+        peopled = seed % PEOPLED_EACH == 0
+        document = peopled_workflow(seed) if peopled else DRAWS[seed % len(DRAWS)](seed)
         plan = compiled(document)
         if plan is None:
             continue
-        outcome = DRIVES[seed // len(DRAWS) % len(DRIVES)](plan, seed)
+        outcome = with_people(plan, seed) if peopled else DRIVES[seed // len(DRAWS) % len(DRIVES)](plan, seed)
         if len(outcome.rows) <= ROWS_MAX and outcome.state.ended:
             yield document, outcome
 
 
 def freeze(release: str) -> list[str]:
-    """Write the histories of a release; their names."""
+    """Write what the histories of a release lack; the names of those that were added."""
     folder = FOLDER / release
-    folder.mkdir()
-    seen, names = set[str](), list[str]()
+    folder.mkdir(exist_ok=True)
+    known = histories(release)
+    seen, names = set[str]().union(*(shown_by(read_history(path).rows) for path in known)), list[str]()
     for document, outcome in candidates():
         new = shown_by(outcome.rows) - seen
         if not new:
             continue
         seen |= new
-        name = f"{len(names) + 1:02}"
+        name = f"{len(known) + len(names) + 1:02}"
         write_history(folder / f"{name}.jsonl", document, outcome.rows, status=outcome.status, output=outcome.output)
         names.append(f"{name}: {', '.join(sorted(new))}")
-        if len(names) == WANTED:
+        if len(known) + len(names) == WANTED:
             break
     return names
 

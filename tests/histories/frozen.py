@@ -17,7 +17,7 @@ import msgspec
 
 from pointsman.engine.events import Event
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import ResumeRequested
+from pointsman.engine.reports import PlaceFreed, ResumeRequested
 from pointsman.engine.state import ENDED
 from pointsman.journal.codec import Codec
 from pointsman.journal.lifts import LIFTS
@@ -26,6 +26,7 @@ from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
 from tests.engine.laws import compiled
+from tests.reliability.peopled import vote
 
 FOLDER: Final = Path(__file__).parent
 CODEC: Final = Codec[Event](Event, LIFTS)
@@ -55,9 +56,9 @@ class History(NamedTuple):
         return plan
 
 
-def histories() -> list[Path]:
-    """All of them, release by release."""
-    return sorted(FOLDER.glob("*/*.jsonl"))
+def histories(release: str = "*") -> list[Path]:
+    """Those of a release, or all of them, release by release."""
+    return sorted(FOLDER.glob(f"{release}/*.jsonl"))
 
 
 def read_history(path: Path) -> History:
@@ -76,10 +77,11 @@ def write_history(path: Path, definition: JsonObject, rows: Iterable[Row], *, st
 
 def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
     """The execution that these rows mean, driven on until it has ended, or nothing ends it."""
-    world = Simulation(plan, seed=1, work=perform)
+    world = Simulation(plan, seed=1, work=perform, answer=vote)
     world.rows = list(rows)
     world.crash()
     world.now = rows[-1].at
+    world.tell(PlaceFreed())
     world.go_on()
     for _ in range(RESUMES_MAX):
         if world.state.status in ENDED:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 from pointsman.engine import events, life_events, wait_events
@@ -60,6 +61,24 @@ IN_EVENTS: Final[dict[str, Shows]] = {
     "several failures at the end": lambda e: isinstance(e, life_events.ExecutionFailed) and len(e.steps) >= 2,
     "a failed execution is taken up": lambda e: isinstance(e, life_events.ExecutionRetried),
     "a retry enters a node again": lambda e: isinstance(e, life_events.ExecutionRetried) and len(e.reenter) > 0,
+    "a place becomes free": lambda e: isinstance(e, life_events.ExecutionAdmitted),
+    "one of several votes": lambda e: isinstance(e, wait_events.GateVoted),
+    "a right is passed on": lambda e: isinstance(e, wait_events.GateDelegated),
+    "others are asked": lambda e: isinstance(e, wait_events.GateEscalated),
+    "calls are approved": lambda e: isinstance(e, wait_events.CallsReviewed),
+    "an event comes too early": lambda e: isinstance(e, wait_events.EventTaken) and e.kept,
+    "an event that came early is used": lambda e: isinstance(e, wait_events.KeptEventUsed),
+    "others are told": lambda e: isinstance(e, wait_events.OrdersDelivered),
+    "a sub-workflow tells what it spends": lambda e: isinstance(e, wait_events.SpentBelow),
+    "a budget nears its end": lambda e: isinstance(e, wait_events.Warned) and e.code == "budget-low",
+    "a budget is spent": lambda e: isinstance(e, wait_events.LimitHit) and e.limit in ("toolCalls", "costUsd"),
+    "a round fails and the loop goes on": lambda e: isinstance(e, events.LoopRoundFailed),
+    "values are put in by hand": lambda e: isinstance(e, life_events.Steered) and len(e.edits) > 0,
+    "control is sent elsewhere": lambda e: isinstance(e, life_events.Redirected),
+    "a fork": lambda e: isinstance(e, life_events.Forked),
+    "another definition": lambda e: isinstance(e, life_events.ExecutionMoved),
+    "a step is undone": lambda e: isinstance(e, life_events.UndoEnded) and e.failure is None,
+    "a step cannot be undone": lambda e: isinstance(e, life_events.UndoEnded) and e.failure is not None,
     "a cancellation": lambda e: isinstance(e, life_events.ExecutionCancelled),
 }
 
@@ -74,7 +93,7 @@ IN_WORLDS: Final = frozenset({"a rival appends first", "a gate whose person neve
 RARE: Final = frozenset({*IN_EVENTS, *IN_ROWS, *IN_WORLDS})
 
 
-def seen_in(rows: Iterable[Row], known: Set[str] = frozenset()) -> set[str]:
+def seen_in(rows: Iterable[Row], known: AbstractSet[str] = frozenset()) -> set[str]:
     """The rare states that these rows show; those that are `known` are not looked for."""
     of_rows = {name: shows for name, shows in IN_ROWS.items() if name not in known}
     of_events = {name: shows for name, shows in IN_EVENTS.items() if name not in known}

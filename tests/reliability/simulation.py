@@ -14,7 +14,9 @@ from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.testing.graphs import INPUT, perform
 from pointsman.testing.simulation import Outcome, Simulation
 from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, plan_for, run, told
+from tests.engine.replays import must_replay
 from tests.reliability.findings import Finding
+from tests.reliability.peopled import peopled_for, with_people
 from tests.reliability.rare_states import RARE, seen_in
 from tests.reliability.rough import rough_for
 from tests.reliability.storms import Stormy, cancelled_at, taken_up_again
@@ -97,6 +99,17 @@ def must_pause_anywhere(plan: Plan, number: int, tally: Tally) -> None:
     must_end(tally.count(world.go_on()))
 
 
+def must_bear_people(number: int, tally: Tally) -> None:
+    """Whatever people do and when: it ends, nothing settles twice, and its journal decided again is the same."""
+    plan = peopled_for(number)
+    if plan is None:
+        return
+    outcome = tally.count(with_people(plan, number))
+    must_end(outcome)
+    must_settle_once(outcome)
+    must_replay(plan, outcome)
+
+
 def examine_seed(number: int, tally: Tally) -> None:
     """Hold everything for one seed. Raises `LawBroken`, or whatever a bug raises."""
     hunt(range(number, number + 1))
@@ -105,6 +118,7 @@ def examine_seed(number: int, tally: Tally) -> None:
         must_end_when_cancelled(plan, number, tally)
         must_be_taken_up(plan, number, tally)
         must_pause_anywhere(plan, number, tally)
+    must_bear_people(number, tally)
 
 
 def examine_seeds(numbers: range) -> Seen:

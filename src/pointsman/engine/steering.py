@@ -57,11 +57,15 @@ def _said(desk: Desk, messages: tuple[Json, ...]) -> tuple[Edit, ...]:
 
 
 def _must_lead_to(desk: Desk, name: str) -> None:
+    if desk.state.compensation is not None:
+        raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
     if name == END:
         return
     node = desk.plan.nodes.get(name)
     if node is None or node.hidden:
         raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
+    if node.no_route == "undone":
+        raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
     around = (*node.scope, *node.loops)
     if around or (isinstance(node.does, Gather) and node.does.closes):
         where = f"inside {around[0]!r}" if around else "the end of a parallel"

@@ -39,13 +39,12 @@ from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan, Wait
 from pointsman.engine.reports import (
     ApprovalAsked,
+    CancelRequested,
     ChildEnded,
     Delivered,
     EventReceived,
     GateAnswered,
     Report,
-    ResumeRequested,
-    RetryRequested,
     Start,
     TimerFired,
     WorkDone,
@@ -64,7 +63,7 @@ DECISIONS_MAX: Final = 100_000
 
 CHECKED_ROWS: Final = 8
 CHECKED_SHARE: Final = 0.2
-"""From then on whenever there are so much more: folding all rows after each of them costs the square of their number."""
+"""From then on at so many more each time: folding all rows after each of them costs the square of their number."""
 
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
@@ -72,8 +71,8 @@ GHOST: Final = "a zombie was here"
 ANSWERS: Final = (WorkDone, WorkFailed, ApprovalAsked, ChildEnded, GateAnswered, TimerFired, Delivered)
 """Reports that come again when what they answer is asked again."""
 
-AGAIN: Final = (EventReceived, ResumeRequested, RetryRequested)
-"""Reports that mean something each time they are told."""
+ONCE: Final = (*ANSWERS, Start, CancelRequested)
+"""Reports that mean nothing when they are told a second time."""
 
 Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ApprovalAsked"]
 Answer: TypeAlias = Callable[[Step, Gate], "GateAnswered | None"]
@@ -324,8 +323,8 @@ class Simulation:
         return chance > 0 and self.random.random() < chance
 
     def _disturb(self) -> None:
-        if self.reports and self._happens(self.chance_of_duplicate):
-            known = [r for r in self.reports if not isinstance(r, AGAIN) or (isinstance(r, EventReceived) and r.key)]
+        known = [r for r in self.reports if isinstance(r, ONCE) or (isinstance(r, EventReceived) and r.key)]
+        if known and self._happens(self.chance_of_duplicate):
             self._must_decide_nothing(self.random.choice(known))
         if self._happens(self.chance_of_zombie):
             steps = [(at.step, at.attempt) for at in self.state.steps.values()]

@@ -1,0 +1,14 @@
+"""The frozen histories know every kind of event, so that what a kind means cannot change unnoticed."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from pointsman.engine.events import Event
+from tests.histories.frozen import histories, read_history
+
+
+def test_every_kind_of_event_is_in_a_frozen_history() -> None:
+    kinds = {kind.__name__ for kind in get_args(Event)}
+    seen = {type(event).__name__ for path in histories() for row in read_history(path).rows for event in row.events}
+    assert kinds - seen == set(), "add them: python -m tests.histories.freeze RELEASE"

@@ -1,0 +1,166 @@
+"""Executions in which people take a hand: they vote, pass it on, do not come, steer, move, fork; and money ends.
+
+What comes out then depends on when they do it. What always holds: it ends, every step settles once, and deciding the
+journal again gives the same.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from random import Random
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.facts import Edit
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import (
+    ApprovalAsked,
+    ChildSpent,
+    DelegationRequested,
+    ForkRequested,
+    GateAnswered,
+    MoveRequested,
+    PauseRequested,
+    PlaceFreed,
+    Report,
+    ResumeRequested,
+    Start,
+    SteerRequested,
+    Usage,
+    WorkDone,
+    WorkFailed,
+)
+from pointsman.engine.state import Gate
+from pointsman.engine.steps import Step
+from pointsman.engine.voting import has_right
+from pointsman.testing.graphs import INPUT, perform, random_workflow
+from pointsman.testing.simulation import Outcome, Simulation, first_option, refolded
+from pointsman.values import JsonObject
+from tests.engine.laws import compiled
+
+PEOPLE: Final = ("ada", "ben", "cleo", "boss", "dora")
+HANDS_MAX: Final = 5
+CRASH_CHANCE: Final = 0.15
+HAND_CHANCE: Final = 0.25
+RESUMES_MAX: Final = 6
+PRICE: Final = Usage(tool_calls=1, cost_usd=0.01)
+
+
+@lru_cache(maxsize=256)
+def peopled_for(seed: int) -> Plan | None:
+    """A plan with people in it; None for the few drawings with a shape that is refused."""
+    return compiled(peopled_workflow(seed))
+
+
+def peopled_workflow(seed: int) -> JsonObject:
+    """Approvers and escalations at gates, budgets, rounds that may fail; every third one undoes what it did."""
+    document, random = random_workflow(seed, 5, unruly=True, undone=seed % 3 == 0), Random(seed)
+    for node in cast("list[JsonObject]", document["nodes"]):
+        config = cast("JsonObject", node["config"])
+        if node["type"] == "human":
+            config["approvers"] = {"users": ["ada", "ben", "cleo"], "quorum": random.choice([1, 2])}
+            config |= {"timeout": "5s", "onTimeout": "no"}
+            config["escalation"] = [{"approvers": {"users": ["boss"]}, "timeout": "3s"}]
+    config = cast("JsonObject", document["config"])
+    config["humanInLoop"] = "real_time"
+    if random.random() < 0.2:
+        _failing_rounds(document)
+    if random.random() < 0.4:
+        calls = random.randint(3, 12)
+        cast("JsonObject", config["limits"]).update(random.choice([{"toolCalls": calls}, {"costUsd": calls / 100}]))
+        config["budget"] = {"policy": random.choice(["stop", "pause", "warn"]), "warnAt": 0.5}
+    return document
+
+
+def _failing_rounds(document: JsonObject) -> None:
+    """A loop beside everything else, none of whose rounds succeeds."""
+    nodes, edges = cast("list[JsonObject]", document["nodes"]), cast("list[JsonObject]", document["edges"])
+    nodes.append({"id": "rounds", "type": "loop", "config": {"over": "input.items", "onRoundError": "skip"}})
+    nodes.append({"id": "bad_round", "type": "tool", "config": {"tool": "look_up"}})
+    edges.append({"source": str(nodes[0]["id"]), "target": "rounds"})
+    edges.append({"source": "rounds", "target": "bad_round", "mark": "body"})
+    edges.append({"source": "bad_round", "target": "rounds"})
+
+
+class Peopled(Simulation):
+    """Now and then a person takes a hand, before whatever is reported next; crashes at any boundary."""
+
+    def __init__(self, plan: Plan, seed: int) -> None:
+        super().__init__(plan, seed, work=paid, answer=self._vote, chance_of_duplicate=0.2, checked=True)
+        self.chance_of_crash = CRASH_CHANCE
+        self._hands = 0
+        self._begun: list[Report] = []
+
+    def begin_in_line(self) -> None:
+        """It waits until there is a place for it."""
+        self.tell(Start(input=INPUT, seed=self.seed, queued=True))
+        self.tell(PlaceFreed())
+
+    def go_on_until(self, rows: int) -> None:
+        while len(self.rows) < rows and (report := self._next()) is not None:
+            self.tell(report)
+
+    def _next(self) -> Report | None:
+        if not self._begun and self.rows and self._hands < HANDS_MAX and self._happens(HAND_CHANCE):
+            self._hands += 1
+            self._begun = self._a_hand()
+        return self._begun.pop(0) if self._begun else super()._next()
+
+    def _a_hand(self) -> list[Report]:
+        """What somebody does of their own accord; where it has no place it is refused."""
+        gates = [at for at in self.state.steps.values() if at.gate is not None]
+        children = [at for at in self.state.steps.values() if at.child]
+        move = MoveRequested(definition=f"d{self._hands}", by="ada")
+        hands: list[list[Report]] = [
+            [SteerRequested(edits=(Edit(("noted",), self._hands),), by="ada")],
+            [SteerRequested(goto=self.random.choice(list(self.plan.nodes)), reason="here", by="ben")],
+            [PauseRequested(by="ada"), move, ResumeRequested(by="ada")],
+            [move],
+        ]
+        alone: list[Report] = [DelegationRequested(step=at.step, by="ada", to="dora") for at in gates]
+        alone += [ChildSpent(step=at.step, attempt=at.attempt, usage=PRICE) for at in children]
+        return self.random.choice([*hands, *([one] for one in alone)])
+
+    def _vote(self, step: Step, gate: Gate) -> GateAnswered | None:
+        """Sometimes those who are asked first do not come."""
+        come = self.seed // 4 % 2 == 0 or gate.level > 0 or gate.approvers is None or not gate.approvers.named
+        return vote(step, gate) if come else None
+
+
+def vote(step: Step, gate: Gate) -> GateAnswered | None:
+    """The first option, by somebody who has the right and has not voted."""
+    if gate.approvers is None or not gate.approvers.named:
+        return first_option(step, gate)
+    asked = [one for one in PEOPLE if has_right(gate, gate.approvers, one, ()) and one not in gate.votes]
+    return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=asked[0], gate=gate.id) if asked else None
+
+
+def paid(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
+    """Work that costs something."""
+    report = perform(command)
+    return report if isinstance(report, ApprovalAsked) else replace(report, usage=PRICE)
+
+
+def with_people(plan: Plan, seed: int) -> Outcome:
+    """It waits for a place, is forked at some row, and then goes on among people until it has ended."""
+    origin = Peopled(plan, seed)
+    origin.begin_in_line()
+    origin.go_on_until(2 + seed % 9)
+    if origin.state.ended:
+        return origin.outcome
+    world = Peopled(plan, seed)
+    world.chance_of_crash = 0.0  # A fork is its first row: without it there is none.
+    world.rows = [*origin.rows]
+    world.state, world.now = refolded(world.state.id, world.rows), origin.now
+    world.tell(ForkRequested(origin=origin.state.id, row=len(world.rows), by="ada"))
+    world.chance_of_crash = CRASH_CHANCE
+    world.go_on()
+    for turn in range(RESUMES_MAX):
+        if world.state.ended:
+            break
+        more = 1_000.0 * (1 + turn)
+        world.tell(ResumeRequested(limits={"steps": more, "toolCalls": more, "costUsd": more}))
+        world.go_on()
+    return world.outcome
