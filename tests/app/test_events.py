@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.app.inputs import EventTooLarge
+from pointsman.app.inputs import EventTooLarge, InputInvalid
 from pointsman.engine.requests import WrongStatus
 from pointsman.values import Json
 from tests.app.stand import HandClock, listening, noting, opened
@@ -110,6 +110,16 @@ async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: 
         execution = await app.start(listening())
         with pytest.raises(EventTooLarge):
             await execution.signal("paid", "x" * 1_000_001)
+        assert await execution.settled() == "waiting"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "\ud800"])
+async def test_an_event_that_nobody_could_name_is_refused(name: str, tmp_path: Path, clock: HandClock) -> None:
+    async with opened(tmp_path, clock) as app:
+        execution = await app.start(listening())
+        for told in (app.publish(name, 1), execution.signal(name, 1)):
+            with pytest.raises(InputInvalid):
+                await told
         assert await execution.settled() == "waiting"
 
 

@@ -183,6 +183,14 @@ def test_a_state_that_grows_too_large_fails_its_step_before_the_write_and_names_
     assert (world.working, "big" in world.data) == (["tool2"], False)
 
 
+def test_what_is_replaced_is_not_counted_among_the_largest_fields() -> None:
+    drawing = "start -> tool1; tool1 -n > 0-> tool1; tool1 -error-> tool2"
+    world = started(drawing, nodes=writes("big", "tool1"), config=limits(stateSize="1KB"), input={"n": 1})
+    world.done("tool1", "x" * 900)
+    world.done("tool1", "x" * 1_100)
+    assert "big (1102 bytes)" in str(world.state.root.nodes["tool1"])
+
+
 def test_what_is_replaced_does_not_count() -> None:
     drawing = "start -> tool1; tool1 -n > 0-> tool1"
     world = started(drawing, nodes=writes("big", "tool1"), config=limits(stateSize="1KB"), input={"n": 1})

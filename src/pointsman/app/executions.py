@@ -276,7 +276,7 @@ class Execution:
 
         Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
         """
-        check_event(data)
+        check_event(name, data)
         driver = await self._alive()
         events = await driver.deliver(EventReceived(name=name, data=data, by=by, key=key, keeps=True))
         taken = [event for event in events if isinstance(event, EventTaken)]

@@ -16,6 +16,7 @@ MESSAGES: Final = "messages"
 ERRORS_SHOWN: Final = 5
 EVENT_BYTES_MAX: Final = 1_000_000
 """Whoever takes an event journals it: what is larger belongs into a store, and its address into the event."""
+EVENT_NAME_MAX: Final = 200
 
 
 class InputInvalid(CallerError):
@@ -114,9 +115,11 @@ def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json,
     return [*history]
 
 
-def check_event(data: Json) -> None:
+def check_event(name: str, data: Json) -> None:
     """Raises `EventTooLarge`, `InputInvalid`."""
-    _check_text(data)
+    if not 0 < len(name) <= EVENT_NAME_MAX:
+        raise InputInvalid(f"{name[:60]!r} is no name of an event", hint=f"It has 1 to {EVENT_NAME_MAX} characters.")
+    _check_text([name, data])
     size = len(msgspec.json.encode(data))
     if size > EVENT_BYTES_MAX:
         raise EventTooLarge(f"the event has {size} bytes", hint=f"At most {EVENT_BYTES_MAX}: send where the data are.")

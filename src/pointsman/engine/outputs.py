@@ -212,7 +212,8 @@ def _too_large(scope: ScopeState, writes: tuple[Write, ...], result: Json, size:
     fields = {name: size_of(value) for name, value in scope.data.root.items()}
     for write in writes:
         name = str(write.path[0])
-        fields[name] = fields.get(name, 0) + size_of(result if write.whole else write.value)
+        before = size_of(scope.data.at(write.path)) if write.reduce in REPLACING else 0
+        fields[name] = max(fields.get(name, 0) - before, 0) + size_of(result if write.whole else write.value)
     largest = _largest(fields)
     shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest.items())
     return Failure(

@@ -68,7 +68,7 @@ class Events:
         self, name: str, data: Json = None, *, key: str = "", by: str = "", headers: Mapping[str, str] = NO_HEADERS
     ) -> Published:
         """Returns when everyone who is to know it knows it durably. Raises `EventTooLarge`."""
-        check_event(data)
+        check_event(name, data)
         key = key or os.urandom(16).hex()
         report = EventReceived(name=name, data=data, by=by, key=key)
         waiting = [summary for summary in await self._waiting(name) if summary.execution != by]

@@ -32,7 +32,7 @@ def check_triggers(subject: Subject) -> Iterator[Problem]:
 def _when(at: str, trigger: Trigger) -> Iterator[Problem]:
     missing = NEEDS[trigger.type]
     if not getattr(trigger, missing):
-        message = f"trigger {trigger.id!r} is a {trigger.type} without `{missing}`"
+        message = f"trigger {trigger.id!r} of type {trigger.type!r} lacks `{missing}`"
         yield error("trigger-incomplete", at, message, hint=f"Set `{missing}`.")
     elif trigger.cron is not None:
         from pointsman.definition.cron import EXAMPLE, cron_fault  # only documents with schedules pay for its import
