@@ -265,3 +265,38 @@ def test_an_edit_carries_fields_that_fit_the_form(prompt: Prompt) -> None:
         line = f'{{"action": "edit", "data": {data}}}'
         assert refused(prompt, "answer", execution, "review", line, "--as", "ada") == "answer-invalid"
     assert prompt("show", execution, "--json").json["waiting"][0]["votes"] == []
+
+
+PAYING = """\
+pointsman: 1
+id: cashier
+config: {approval: {approvers: {groups: [finance]}}}
+nodes: [{id: agent, type: agent, config: {prompt: "Pay {who}", tools: [pay]}}]
+edges: []
+"""
+PAY_SCRIPT = """\
+rules:
+  - {node: agent, call: 1, toolCalls: [{name: pay, arguments: {amount: 9}}]}
+  - {node: agent, text: paid}
+tools:
+  pay: {requiresApproval: true, results: [{when: {amount: 1}, result: {paid: true}}]}
+"""
+
+
+def test_a_tool_call_waits_for_approval_across_processes(prompt: Prompt) -> None:
+    execution = waiting(prompt, PAYING, "-i", "who=ben", "--script", written("script.yaml", PAY_SCRIPT))
+    (gate,) = prompt("show", execution, "--json").json["waiting"]
+    assert (gate["about"], gate["shown"]) == ("calls", {"2": {"tool": "pay", "arguments": {"amount": 9}}})
+    edit = '{"action": "edit", "data": {"2": {"amount": 1}}}'
+    assert refused(prompt, "answer", execution, "agent", edit, "--as", "ada") == "not-an-approver"
+    refusals = [f'{{"action": "edit", "data": {data}}}' for data in ('"2"', "{}", '{"9": true}', '{"2": 5}')]
+    for line in refusals:
+        assert refused(prompt, "answer", execution, "agent", line, "--group", "finance") == "answer-invalid"
+    done = prompt("answer", execution, "agent", edit, "--group", "finance", "--json")
+    assert (done.code, done.json["output"], done.json["usage"]["modelCalls"]) == (0, "paid", 2)
+
+
+def test_a_hand_that_does_nothing_is_wrong_usage(prompt: Prompt) -> None:
+    execution = waiting(prompt, STEERED, "-i", "n=1")
+    printed = prompt("steer", execution)
+    assert (printed.code, "--goto" in printed.err) == (2, True)

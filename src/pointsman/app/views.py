@@ -11,7 +11,7 @@ from pointsman.engine.data import dotted
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.steps import Scope
+from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.runtime.status import status_of
 from pointsman.values import Json, JsonObject
@@ -123,22 +123,32 @@ def failure_view(failure: Failure, node: str | None) -> JsonObject:
 
 
 def errors_of(rows: Iterable[Row]) -> list[Json]:
-    """What went wrong finally: the failure of the execution, or failures that were handled on the way."""
-    found: list[Json] = []
+    """What went wrong finally: the failure of the execution, or failures that were handled on the way.
+
+    What a retry took up again, or a resumption went on from, is not wrong any more.
+    """
+    found: list[tuple[Step | None, Json]] = []
+    retried: tuple[Step | None, ...] = ()
     for row in rows:
         for event in row.events:
             match event:
                 case events.StepFailed(final=True) | events.LeavingFailed():
-                    found.append(failure_view(event.failure, event.step.node))
-                case life_events.ExecutionFailed() if event.step is None or _left_undone(event.failure):
-                    found.append(failure_view(event.failure, None))
+                    found.append((event.step, failure_view(event.failure, event.step.node)))
+                case life_events.ExecutionFailed():
+                    retried = (None, event.step, *event.steps)
+                    if event.step is None or _left_undone(event.failure):
+                        found.append((None, failure_view(event.failure, None)))
                 case life_events.ExecutionInterrupted() | wait_events.LimitHit():
                     hint = f"Raise it: --limit {event.limit}=NUMBER."
                     code = f"limit-{event.limit}"
-                    found.append({"code": code, "message": event.message, "nodeId": None, "hint": hint})
+                    found.append((None, {"code": code, "message": event.message, "nodeId": None, "hint": hint}))
+                case life_events.ExecutionRetried():
+                    found = [one for one in found if one[0] not in retried]
+                case life_events.ExecutionResumed():
+                    found = [one for one in found if one[0] is not None]
                 case _:
                     pass
-    return found
+    return [error for _, error in found]
 
 
 def _left_undone(failure: Failure) -> bool:

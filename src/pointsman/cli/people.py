@@ -103,6 +103,8 @@ def steer(
     **options: Unpack[Driving],
 ) -> int:
     """Take a hand in an execution, and go on. Its workflow must say `humanInLoop: real_time`."""
+    if not (messages or edits or goto):
+        raise click.UsageError("say, set, or send control somewhere: --say, --set, --goto.")
     values = {path: lenient_value(text) for path, text in edits}
 
     async def begin(app: Pointsman) -> Execution:

@@ -112,6 +112,7 @@ SCRIPT_SCHEMA: Final[JsonObject] = {
                 "properties": {
                     "description": _TEXT,
                     "parameters": _OBJECT,
+                    "requiresApproval": {"type": "boolean"},
                     **_CANNED_KEYS,
                     "results": {
                         "type": "array",

@@ -6,6 +6,7 @@ web_search:
     - {when: {query: port}, result: [{title: Harbour}]}
     - {contains: strike, result: [], times: 1}
     - {fail: the index is down}
+pay: {requiresApproval: true, result: {paid: true}}
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class CannedTool:
             description=str(script.get("description", "A scripted tool.")),
             parameters=parameters if isinstance(parameters, dict) else _ANYTHING,
             idempotent=True,
+            requires_approval=script.get("requiresApproval") is True,
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
