@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 
@@ -167,3 +169,77 @@ def test_people_who_are_asked_at_a_limit_may_also_be_passed_over(prompt: Prompt)
     assert (done["status"], done["waiting"], done["path"].count("count")) == ("completed", [], 6)
     stopped = prompt("run", "watched.yaml", "--answer", "ask=stop", "--json").json
     assert (stopped["status"], stopped["path"].count("count")) == ("completed", 4)
+
+
+BOUND = """\
+pointsman: 1
+id: bound
+entry: one
+input: {type: object}
+config: {limits: {LIMITS}}
+nodes:
+  - {id: one, type: agent, config: {prompt: one, tools: [look]}, outputs: {one: result}}
+  - {id: two, type: agent, config: {prompt: two, tools: [look]}, outputs: {n: "(n ?? 0) + 1"}}
+  - {id: end, type: end}
+edges:
+  - {source: one, target: two}
+  - {source: two, target: one, condition: {type: expression, expression: "n < 2"}}
+  - {source: two, target: end, condition: {type: default}}
+"""
+
+SPENDS = """\
+tools: {look: {result: found}}
+rules:
+  - {node: one, call: 1, toolCalls: [{name: look, arguments: {}}], usage: {inputTokens: 50, outputTokens: 10}}
+  - {node: one, text: done, delay: 20ms}
+  - {node: two, text: done}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "at", "more"),
+    [
+        ("steps", "2", "20"),
+        ("visits", "1", "9"),
+        ("tokens", "30", "100000"),
+        ("modelCalls", "2", "20"),
+        ("toolCalls", "1", "9"),
+        ("executionTime", "5ms", "600"),
+        ("deadline", "5ms", "600"),
+    ],
+)
+def test_each_limit_that_interrupts_is_raised_in_another_process(
+    prompt: Prompt, limit: str, at: str, more: str
+) -> None:
+    flow = written("bound.yaml", BOUND.replace("LIMITS", f"{limit}: {at}"))
+    stopped = prompt("run", flow, "--script", written("s.yaml", SPENDS), "--json")
+    assert (stopped.code, stopped.json["status"]) == (4, "interrupted")
+    assert f"(`{limit}`, set by the workflow)" in stopped.json["errors"][0]["message"]
+    done = prompt("resume", stopped.json["executionId"], "--limit", f"{limit}={more}", "--json").json
+    assert (done["status"], done["path"]) == ("completed", ["one", "two", "one", "two", "end"])
+
+
+def test_an_agent_that_goes_in_circles_is_given_more_tries_in_another_process(prompt: Prompt) -> None:
+    flow = written("bound.yaml", BOUND.replace("LIMITS", "steps: 50").replace("(n ?? 0) + 1", "1"))
+    stopped = prompt("run", flow, "--script", written("s.yaml", "rules: [{text: done}]"), "--json")
+    assert (stopped.code, stopped.json["path"].count("two")) == (4, 2)
+    assert "nothing was new meanwhile" in stopped.json["errors"][0]["message"]
+    again = prompt("resume", stopped.json["executionId"], "--limit", "no-progress=6", "--json").json
+    assert (again["status"], again["path"].count("two")) == ("interrupted", 5)
+
+
+@pytest.mark.parametrize(
+    ("limit", "at", "more", "code"),
+    [("stateSize", "40B", "100000", "state-too-large"), ("nodeTime", "5ms", "60", "model-timeout")],
+)
+def test_a_step_that_a_limit_failed_is_tried_again_with_more_in_another_process(
+    prompt: Prompt, limit: str, at: str, more: str, code: str
+) -> None:
+    flow = written("bound.yaml", BOUND.replace("LIMITS", f"{limit}: {at}"))
+    script = "rules: [{node: one, text: a text that is longer than allowed, delay: 20ms}, {text: done}]"
+    failed = prompt("run", flow, "--script", written("s.yaml", script), "--json")
+    execution = failed.json["executionId"]
+    assert (failed.json["status"], failed.json["errors"][0]["code"]) == ("failed", code)
+    assert prompt("retry", execution, "--json").json["status"] == "failed", "nothing was raised"
+    done = prompt("retry", execution, "--limit", f"{limit}={more}", "--json").json
+    assert (done["status"], done["path"].count("two")) == ("completed", 2)

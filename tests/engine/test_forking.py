@@ -6,6 +6,7 @@ import pytest
 
 from pointsman.engine.editing import EditRefused
 from pointsman.engine.facts import Edit
+from pointsman.engine.life_events import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
 from pointsman.engine.steps import Branch
 from tests.engine.replays import forked
@@ -99,3 +100,24 @@ def test_a_paused_one_forked_goes_on_and_a_late_result_of_the_origin_is_not_its_
 def test_timers_keep_their_times() -> None:
     world = started("wait1 -> tool1", nodes={"wait1": {"config": {"duration": "1h"}}}).later(600)
     assert fork(world).timers == [3600.0]
+
+
+def test_a_fork_undoes_what_it_did_itself_and_its_origin_the_rest() -> None:
+    """Both could undo what was done before the cut, and it was done once."""
+    nodes = {"tool1": {"compensate": "tool8"}, "tool2": {"compensate": "tool8"}}
+    world = started("tool1 -> tool2; tool2 -> tool3; tool8", nodes=nodes, entry="tool1").done("tool1")
+    copy = fork(world).crash().done("tool2").fails("tool3")
+    assert copy.working == ["tool8"]
+    copy.done("tool8")
+    assert (copy.status, [str(event.step) for event in copy.events(UndoBegan)]) == ("failed", ["tool2"])
+    world.done("tool2").fails("tool3").done("tool8").done("tool8#2")
+    assert [str(event.step) for event in world.events(UndoBegan)] == ["tool2", "tool1"]
+
+
+def test_forks_of_old_journals_owe_what_they_owed() -> None:
+    nodes = {"tool1": {"compensate": "tool8"}}
+    world = started("tool1 -> tool2; tool8", nodes=nodes, entry="tool1").done("tool1")
+    plan, rows = world.simulation.plan, tuple(world.simulation.rows)
+    copy = World(plan)
+    copy.simulation = forked(plan, rows, ForkRequested(origin="simulated", row=len(rows), undoes="all"), seed=2)
+    assert copy.fails("tool2").working == ["tool8"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from pointsman.engine.reports import TimerFired
 from pointsman.engine.wait_events import LimitHit
-from tests.engine.world import World, limits, started
+from pointsman.values import Json
+from tests.engine.world import More, World, limits, started
 
 CYCLE = "start -> tool1; tool1 -> tool1"
 
@@ -177,7 +180,58 @@ def test_an_agent_that_says_something_new_makes_progress() -> None:
 def test_an_agent_stopped_for_no_progress_may_be_given_more_tries() -> None:
     world = agents(*["you do it"] * 20)
     world.resume(**{"no-progress": 5})
-    assert world.done("agent1", "you do it", next="two").status == "running"
+    assert world.done("agent2", "you do it", next="one").status == "running"
+
+
+def circle(*said: tuple[str, str], between: str = "", nodes: More | None = None, state: Json = None) -> World:
+    """Agents in a circle that say, in turn, what is given, again and again; `between` is a transform after the last."""
+    names = [name for name, _ in said]
+    ways = pairwise(["start", *names, *([between] if between else []), names[0]])
+    drawing = "; ".join(f"{source} -> {target}" for source, target in ways)
+    world = started(drawing, nodes=nodes, config=limits(steps=80), state=state or {})
+    for number in range(60):
+        if world.status != "running":
+            break
+        name, answer = said[number % len(said)]
+        world.done(next(step for step in world.working if step.startswith(name)), answer)
+    return world
+
+
+def test_longer_circles_of_agents_are_seen_too() -> None:
+    world = circle(("agent1", "a"), ("agent2", "b"), ("agent3", "c"))
+    assert (world.state.interruption, world.path.count("agent3")) == ("no-progress", 3)
+    answers = ["a", "b"] * 30
+    alone = started("start -> agent1; agent1 -> agent1")
+    for answer in answers:
+        if alone.status == "running":
+            alone.done(alone.working[0], answer)
+    assert (alone.state.interruption, alone.path.count("agent1")) == ("no-progress", 6)
+
+
+def test_what_others_write_in_between_is_progress() -> None:
+    counted = {"set1": {"config": {"set": {"n": "(n ?? 0) + 1"}}}}
+    assert circle(("agent1", "a"), between="set1", nodes=counted).state.interruption == "steps"
+    same = {"set1": {"config": {"set": {"n": "1"}}}}
+    assert circle(("agent1", "a"), between="set1", nodes=same).state.interruption == "no-progress"
+
+
+def test_saying_the_same_into_a_list_again_is_no_progress() -> None:
+    nodes = {"agent1": {"outputs": {"log": "result"}}}
+    world = circle(("agent1", "a"), ("agent2", "b"), nodes=nodes, state={"log": {"reduce": "append"}})
+    assert world.state.interruption == "no-progress"
+
+
+def test_one_agent_that_says_something_new_is_progress_for_all() -> None:
+    world = started("start -> agent1; agent1 -> agent2; agent2 -> agent1", config=limits(steps=40))
+    for number in range(40):
+        if world.status == "running":
+            world.done(world.working[0], "go on" if number % 2 == 0 else f"draft {number}")
+    assert world.state.interruption == "steps"
+
+
+def test_what_was_said_before_a_crash_is_remembered() -> None:
+    world = started("start -> agent1; agent1 -> agent1").done("agent1", "a").done("agent1#2", "a").crash()
+    assert world.done("agent1#3", "a").state.interruption == "no-progress"
 
 
 @pytest.mark.requirement("S1-69")

@@ -98,23 +98,24 @@ def retry(
     With --from, a new execution is begun that has everything up to that step (a node, or a step as `timeline` shows
     it; of several the last one), and runs it again; the old one is not touched.
     """
-    if step is None and (edits or given is not None or limits):
-        raise click.UsageError("--set, --input and --limit need --from: what happened is not changed in place.")
+    if step is None and (edits or given is not None):
+        raise click.UsageError("--set and --input need --from: what happened is not changed in place.")
     fields = _fields(given)
+    raised = {name: number_of(name, text) for name, text in limits}
 
     async def begin(app: Pointsman) -> Execution:
         if step is None:
             if to is not None:
                 await app.move(execution, named(to), by=by)
             taken = await app.open(execution)
-            await taken.retry(by=by)
+            await taken.retry(limits=raised, by=by)
             return taken
         forked = await app.fork(
             execution,
             before=step,
             set=_edits(edits),
             input=fields,
-            limits={name: number_of(name, text) for name, text in limits},
+            limits=raised,
             to=None if to is None else named(to),
             by=by,
         )

@@ -278,4 +278,5 @@ def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
         limits=raised[0] if raised else {},
         onto=next((_move(event) for event in events if isinstance(event, ExecutionMoved)), None),
         by=first.by,
+        undoes=first.undoes,
     )

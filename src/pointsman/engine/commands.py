@@ -30,6 +30,8 @@ class Execute(Struct, frozen=True, kw_only=True):
     """The conversation so far, where this work receives it. Read it, never change it."""
     phase: Phase = "work"
     timeout_s: float | None = None
+    call_timeout_s: float | None = None
+    """The time of each call of a model or tool inside it, where `nodeTime` was raised."""
     verdicts: tuple[CallVerdict, ...] = ()
     """What people decided about tool calls that this attempt got to before: it is performed again, as the same."""
 

@@ -33,6 +33,7 @@ from pointsman.engine.desk import Arrive, Decision, Desk, Leave
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepSucceeded
 from pointsman.engine.fold import begin_row
+from pointsman.engine.guards import Said
 from pointsman.engine.life_events import (
     ExecutionPaused,
 )
@@ -220,9 +221,7 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         desk.go(Leave(step, labels))
 
 
-def _succeeded(
-    desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repeats: guarding.Repeats, *, decides: bool
-) -> bool:
+def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repeats: Said, *, decides: bool) -> bool:
     """Write what it brought; False where that is refused."""
     try:
         said = _said(report, decides=decides)
@@ -247,6 +246,7 @@ def _succeeded(
             pending=report.pending,
             mark=repeats.mark,
             repeats=repeats.times,
+            seen=repeats.seen,
             usage=report.usage,
             cached=report.cached,
             undone_by=node.compensate,

@@ -138,6 +138,7 @@ def execution_of(desk: Desk, step: Step) -> Execute:
         messages=messages,
         phase=at.phase,
         timeout_s=does.timeout_s if not desk.state.limits else _timeout(desk, does),
+        call_timeout_s=limits.allowed(desk, "nodeTime", None) if desk.state.limits else None,
         verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
 

@@ -74,7 +74,9 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     mark: int = 0
     """A hash of what an agent said to what."""
     repeats: int = 0
-    """How often in a row it has said that now."""
+    """How often it has said that now, while nobody said anything new and nothing new was in the data."""
+    seen: int = 0
+    """Where it repeats itself, a hash of what was in the data."""
     usage: Usage | None = None
     cached: bool = False
     """The result was known from an equal step; nothing was performed."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from msgspec import Struct
 
 from pointsman.engine.plan import Reducer
 from pointsman.engine.steps import Scope, Thread
 from pointsman.values import Json
+
+Undoes: TypeAlias = Literal["own", "all"]
+"""What a fork owes, should it fail: to undo what it did itself, or also what its origin had done."""
 
 
 class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):

@@ -39,6 +39,7 @@ def fork(desk: Desk, report: ForkRequested) -> None:
             edits=edits,
             session=report.session,
             by=report.by,
+            undoes=report.undoes,
         )
     )
     if report.onto is not None:

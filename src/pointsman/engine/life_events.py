@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pointsman.engine.facts import Edit, Fact
+from pointsman.engine.facts import Edit, Fact, Undoes
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
@@ -118,6 +118,8 @@ class Forked(Fact, frozen=True, kw_only=True, tag="forked"):
     edits: tuple[Edit, ...] = ()
     session: str | None = None
     by: str = ""
+    undoes: Undoes = "all"
+    """What it undoes should it fail: what it did itself, or (as forks did once) also what its origin had done."""
 
 
 class ExecutionMoved(Fact, frozen=True, kw_only=True, tag="moved"):

@@ -173,6 +173,8 @@ def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None
 def _forked(state: ExecutionState, event: life_events.Forked) -> None:
     """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
     state.undelivered = {}
+    if event.undoes == "own":
+        state.undo = []
     state.origin, state.parent, state.session = event.origin, None, event.session
     state.started_at = state.at
     if event.input is not None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from pointsman.engine.calls import ProposedCall
-from pointsman.engine.facts import Edit
+from pointsman.engine.facts import Edit, Undoes
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
@@ -228,6 +228,8 @@ class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omi
     onto: MoveRequested | None = None
     """Another definition to go on with."""
     by: str = ""
+    undoes: Undoes = "own"
+    """`all` is said by journals of forks that were begun before origin and fork were told apart."""
 
 
 Report: TypeAlias = (

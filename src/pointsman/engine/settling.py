@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import events, tokens, wait_events
+from pointsman.engine import events, guards, tokens, wait_events
 from pointsman.engine.arrivals import came, scope_of
 from pointsman.engine.facts import Write
+from pointsman.engine.guards import Said
 from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
 from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Undo, Waiting
@@ -84,7 +85,7 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
     if event.undone_by is not None:
         state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        state.guard[step.node, step.scope] = (event.mark, event.repeats)
+        guards.hear(state.guard, step, Said(event.mark, event.repeats, event.seen))
     value = at.left.value if event.keeps else event.result
     caller = step.node if event.pending else at.left.caller
     state.left[step] = Left(value, at.left.thread, caller, event.pending)

@@ -21,6 +21,7 @@ from pointsman.engine.commands import Order, Phase
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.guards import Guard
 from pointsman.engine.people import Approvers, GateAbout, Vote
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Branch, Scope, Step, Thread
@@ -319,8 +320,8 @@ class ExecutionState(Struct, eq=False):
     handed_at: int | None = None
     """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
-    guard: dict[tuple[str, Scope], tuple[int, int]] = {}
-    """Per agent node: hash of what it last said to what, and how often in a row."""
+    guard: dict[Scope, Guard] = {}
+    """What agents said lately, in each scope."""
     undo: list[Undo] = []
     """What can be undone, in the order in which it was done."""
     compensation: Compensation | None = None

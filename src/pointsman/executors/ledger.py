@@ -56,7 +56,7 @@ class Ledger:
         self._command = command
         self._spec = spec
         self._run = run
-        limit = spec.settings.get("callTimeout")
+        limit = command.call_timeout_s if command.call_timeout_s is not None else spec.settings.get("callTimeout")
         self._call_s = limit if isinstance(limit, int | float) else None
         self._approvals = Approvals(command, world.tools)
         self._number = 0

@@ -1,0 +1,51 @@
+"""Guards: what agents said lately in one scope, so that going in circles is seen. Folded; `guarding` decides.
+
+A: x   B: u   A: x   B: u   A: x   B: u        nothing new since the first `u`: B has said it three times
+A: x   B: u   A: x   B: v   A: x   B: w        B says something new each time: nobody goes in circles
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from pointsman.engine.steps import Scope, Step
+
+REMEMBERED: Final = 64
+"""Longer circles than this are left to the limits of steps and visits."""
+
+
+class Said(NamedTuple):
+    """What an agent said to what, as a hash; how often now; and a hash of the data it repeats itself before."""
+
+    mark: int
+    times: int
+    seen: int = 0
+
+
+class Guard(Struct, eq=False):
+    """The latest different sayings of the agents of a scope, the latest last."""
+
+    news: int = 0
+    """How often something was said that was not among them."""
+    said: dict[tuple[str, int], tuple[int, int, int]] = {}
+    """By node and mark: how often it was said since the last news, a hash of the data then, and which news that was."""
+
+    def times(self, node: str, mark: int) -> Said:
+        """What this would be the repetition of; 0 times where it is new, or the first since the last news."""
+        times, seen, news = self.said.get((node, mark), (0, 0, 0))
+        return Said(mark, times, seen) if news == self.news else Said(mark, 0)
+
+
+def hear(guards: dict[Scope, Guard], step: Step, said: Said) -> None:
+    """Fold: an agent has said something."""
+    guard = guards.get(step.scope)
+    if guard is None:
+        guard = guards[step.scope] = Guard()
+    known = guard.said.pop((step.node, said.mark), None)
+    if known is None:
+        guard.news += 1
+        if len(guard.said) >= REMEMBERED:
+            del guard.said[next(iter(guard.said))]
+    guard.said[step.node, said.mark] = (said.times, said.seen, guard.news)
