@@ -44,10 +44,11 @@ def repeats(desk: Desk, at: StepState, report: WorkDone) -> Said:
 
 def _things(data: JsonObject) -> JsonObject:
     """What is in the data; of lists only what is in them, for the same once more is nothing new."""
-    return {
-        name: sorted({_hash(one) for one in found}) if isinstance(found, list) else found
-        for name, found in data.items()
-    }
+    return {name: _members(found) if isinstance(found, list) else found for name, found in data.items()}
+
+
+def _members(values: list[Json]) -> Json:
+    return [*sorted({_hash(value) for value in values})]
 
 
 def _hash(value: Json) -> int:
