@@ -32,7 +32,7 @@ def each(name: str, chosen: list[tuple[Path, Block]]) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """In the root of the repository, with a store of its own and no settings and no keys."""
+    """Where the repository's files are at hand and what is written stays, with no settings and no keys."""
     for name in [*os.environ]:
         if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
             monkeypatch.delenv(name)
@@ -40,7 +40,12 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("POINTSMAN_DELAYS", "false")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.chdir(ROOT)
+    here = tmp_path / "here"
+    here.mkdir()
+    for entry in ROOT.iterdir():
+        if not entry.name.startswith("."):
+            (here / entry.name).symlink_to(entry)
+    monkeypatch.chdir(here)
     return tmp_path
 
 

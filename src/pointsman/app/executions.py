@@ -142,8 +142,13 @@ class Execution:
         return [row async for row in self._runtime.journal.read(self.id)]
 
     async def view(self) -> JsonObject:
-        """The execution as JSON."""
-        return await family_view(self._runtime, self._driver.state, await self.rows())
+        """The execution as JSON, as its journal tells."""
+        return await family_view(self._runtime, await self._runtime.load(self.id), await self.rows())
+
+    @property
+    def is_kept(self) -> bool:
+        """Other processes can find it."""
+        return self._runtime.store.shared
 
     async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
         """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself."""

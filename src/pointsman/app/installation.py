@@ -11,6 +11,7 @@ from pointsman.app.bulletins import bulletins, observability_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
+from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
     from pointsman.app.triggers.events import Published
-    from pointsman.app.triggers.schedules import Kept, Missed, Overlap
+    from pointsman.app.triggers.schedules import Kept, Plan
     from pointsman.app.triggers.webhooks import Received
     from pointsman.app.wiring import Hands
     from pointsman.runtime.keeper import Keeper
@@ -91,6 +92,7 @@ class Pointsman:
         self._library: Library | None = None
         self._triggers: Triggers | None = None
         self._places: Places | None = None
+        self._fleeting: Fleeting | None = None
 
     async def __aenter__(self) -> Self:
         if not self.settings.store:
@@ -125,6 +127,8 @@ class Pointsman:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._fleeting is not None:
+            await self._fleeting.close()
         if self._places is not None:
             await self._places.close()
         if self._runtime is not None:
@@ -148,6 +152,13 @@ class Pointsman:
     def places(self) -> Places:
         assert self._places is not None, "use `async with Pointsman(…)`"
         return self._places
+
+    @property
+    def fleeting(self) -> Fleeting:
+        """The executions of which nothing is kept."""
+        if self._fleeting is None:
+            self._fleeting = Fleeting(self)
+        return self._fleeting
 
     @property
     def library(self) -> Library:
@@ -239,11 +250,16 @@ class Pointsman:
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
-        options = await self._options(definition, revision)
+        fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
+        options = await self._options(self.library if fleeting is None else fleeting.library, definition, revision)
         if durability is not None:
             options["durability"] = durability
-        starts = Starts(self.runtime, self.library, self.places, self._driver)
-        return await starts.start(definition, input, Wish(options, session, config or {}, execution, key))
+        wish = Wish(options, session, config or {}, execution, key)
+        if fleeting is not None:
+            return await fleeting.start(definition, input, wish)
+        if self.script is not None:
+            options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
+        return await Starts(self.runtime, self.library, self.places, self._driver).start(definition, input, wish)
 
     async def _definition(self, workflow: Workflow | str, *, lenient: bool = False) -> tuple[Definition, int]:
         """What runs, and the saved revision it is; 0 for a document."""
@@ -252,37 +268,16 @@ class Pointsman:
         _, revision = await self.library.saved(workflow)
         return await self.runnable(await self.source(workflow), lenient=lenient), revision
 
-    async def _options(self, definition: Definition, revision: int) -> JsonObject:
-        options = await self.library.options(definition, revision)
+    async def _options(self, library: Library, definition: Definition, revision: int) -> JsonObject:
+        options = await library.options(definition, revision)
         model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
         if model is not None:
             options["model"] = model
-        if self.script is not None:
-            options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
         return options
 
-    async def schedule(
-        self,
-        workflow: str,
-        *,
-        cron: str | None = None,
-        every: float | None = None,
-        at: float | None = None,
-        timezone: str = "UTC",
-        id: str | None = None,
-        input: Json = None,
-        missed: Missed = "once",
-        overlap: Overlap = "skip",
-    ) -> Kept:
-        """Start a saved workflow by a cron schedule, every so many seconds, or once at an instant (unix seconds).
-
-        The schedule's id is the workflow's unless given. Raises what `timing_of` and `Schedules.add` raise.
-        """
-        from pointsman.app.triggers.calendar import timing_of  # As for `triggers`.
-
-        timing = timing_of(cron=cron, every_s=every, at=at, timezone=timezone)
-        name = id if id is not None else workflow.partition("@")[0]
-        return await self.triggers.schedules.add(name, workflow, timing, input=input, missed=missed, overlap=overlap)
+    async def schedule(self, workflow: str, **how: Unpack[Plan]) -> Kept:
+        """Start a saved workflow by a cron schedule, every so many seconds, or once at an instant. See `Plan`."""
+        return await self.triggers.schedules.plan(workflow, **how)
 
     async def publish(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Published:
         """Tell an event to every execution that waits for it, and start what it starts. Under one key: once."""

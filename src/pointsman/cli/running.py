@@ -145,8 +145,7 @@ async def follow(
             except asyncio.CancelledError:
                 stopped = True
                 _carry_on()
-        view = await app.view(execution.id)
-        lasting = not app.settings.store_url.startswith("memory:")
+        view, lasting = await execution.view(), execution.is_kept
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
     code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)

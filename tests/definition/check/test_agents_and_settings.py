@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, found, the
 
@@ -150,6 +153,27 @@ def test_triggers_say_when() -> None:
     ]
 
 
-def test_persistence_none_alone_says_that_it_changes_nothing() -> None:
-    problem = the(drawn("start -> a; a -> end", config={"persistence": "none"}), "setting-without-effect")
-    assert (problem.severity, problem.pointer) == ("warning", "/config/persistence")
+NONE: Final[Json] = {"persistence": "none"}
+
+
+@pytest.mark.requirement("S1-03")
+@pytest.mark.parametrize("config", [{"event": "paid"}, {"until": "input.then"}, {"duration": "2h"}])
+def test_what_outlives_a_process_cannot_be_waited_for_without_persistence(config: JsonObject) -> None:
+    waits = drawn("start -> wait; wait -> end", configs={"wait": config}, config=NONE)
+    assert the(waits, "wait-without-persistence").severity == "error"
+    kept = drawn("start -> wait; wait -> end", configs={"wait": config}, config={"persistence": "session"})
+    assert "wait-without-persistence" not in codes(kept)
+
+
+def test_a_short_wait_needs_no_persistence() -> None:
+    assert codes(drawn("start -> wait; wait -> end", configs={"wait": {"duration": "5s"}}, config=NONE)) == []
+
+
+def test_what_is_remembered_for_others_needs_persistence() -> None:
+    def remembering(scope: str) -> tuple[Problem, ...]:
+        memory: JsonObject = {"scope": scope, "operation": "set", "key": "k"}
+        nodes: list[Json] = [{"id": "keep", "type": "memory", "config": memory}]
+        return found({"id": "remember", "nodes": nodes, "edges": [], "config": NONE})
+
+    assert the(remembering("long_term"), "memory-not-kept").pointer == "/nodes/0/config/scope"
+    assert "memory-not-kept" not in codes(remembering("execution"))

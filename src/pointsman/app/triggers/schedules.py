@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pointsman.app.triggers.calendar import Timing, due_after
+from pointsman.app.triggers.calendar import Timing, due_after, timing_of
 from pointsman.errors import CallerError
 from pointsman.journal.faults import EntryMoved
 from pointsman.values import Json
@@ -32,6 +32,22 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 Missed: TypeAlias = Literal["skip", "once", "all"]
 Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
 Outcome: TypeAlias = Literal["started", "missed", "skipped", "queued", "failed"]
+
+
+class Plan(TypedDict, total=False):
+    """When a workflow is started by itself: exactly one of `cron`, `every`, `at`."""
+
+    cron: str | None
+    every: float | None
+    """Seconds."""
+    at: float | None
+    """Unix seconds."""
+    timezone: str
+    id: str | None
+    """The schedule's; absent: the workflow's."""
+    input: Json
+    missed: Missed
+    overlap: Overlap
 
 
 class NoSuchSchedule(CallerError):
@@ -115,6 +131,18 @@ class Schedules:
 
     def __init__(self, app: Pointsman) -> None:
         self._app = app
+
+    async def plan(self, workflow: str, **how: Unpack[Plan]) -> Kept:
+        """Start a saved workflow when `how` says. Raises what `timing_of` and `add` raise."""
+        timing = timing_of(
+            cron=how.get("cron"),
+            every_s=how.get("every"),
+            at=how.get("at"),
+            timezone=how.get("timezone", "UTC"),
+        )
+        name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
+        id = workflow.partition("@")[0] if name is None else name
+        return await self.add(id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap)
 
     async def add(
         self,

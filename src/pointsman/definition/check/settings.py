@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject
@@ -10,7 +11,11 @@ from pointsman.definition.check.ways import actions_of
 from pointsman.definition.control import HumanConfig, WaitConfig
 from pointsman.definition.policies import Config
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
+from pointsman.definition.work import MemoryConfig
 from pointsman.expressions.names import ROOTS
+
+FLEETING_S: Final = 3600.0
+"""How long an execution of which nothing is kept may be made to wait: its process must outlive it."""
 
 
 def check_settings(subject: Subject) -> Iterator[Problem]:
@@ -61,10 +66,8 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
     if subject.conversational and config.persistence == "none":
         message = "a conversation needs its earlier messages, and `persistence: none` keeps none"
         yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
-    elif config.persistence == "none" and not gates:
-        message = "`persistence: none` changes nothing by itself: its executions are in the store like all others"
-        hint = "Run it with `--store memory:`, or let retention delete its executions."
-        yield warning("setting-without-effect", "/config/persistence", message, hint=hint)
+    if config.persistence == "none":
+        yield from _fleeting(subject)
     for position, node in enumerate(subject.nodes):
         match node.config:
             case HumanConfig():
@@ -73,6 +76,25 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
                 message = f"{subject.node(position)} waits for nothing"
                 hint = "Set `duration`, `until` or `event`."
                 yield error("wait-without-end", subject.at_node(position), message, hint=hint)
+            case _:
+                pass
+
+
+def _fleeting(subject: Subject) -> Iterator[Problem]:
+    """Nothing is kept: what outlives a process cannot be waited for, and nothing is remembered."""
+    for position, node in enumerate(subject.nodes):
+        match node.config:
+            case WaitConfig(duration=duration, until=until, event=event):
+                if event is not None or until is not None or (duration is not None and duration.seconds > FLEETING_S):
+                    message = (
+                        f"{subject.node(position)} waits for long, and `persistence: none` keeps nothing meanwhile"
+                    )
+                    hint = "Set `persistence: session`, or wait for a `duration` of at most an hour."
+                    yield error("wait-without-persistence", subject.at_node(position), message, hint=hint)
+            case MemoryConfig(scope="session" | "long_term"):
+                message = f"{subject.node(position)} remembers for others, and `persistence: none` keeps nothing"
+                hint = "Set `persistence: long_term`, or remember in the scope of the execution."
+                yield warning("memory-not-kept", subject.at_node(position, "config", "scope"), message, hint=hint)
             case _:
                 pass
 
