@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ from pointsman.app.storage.deletion import ExecutionUnfinished, UnknownMemory, U
 from pointsman.errors import CallerError
 from pointsman.journal.sqlite import blobs
 from pointsman.runtime.cache import SCOPE
-from pointsman.runtime.local import UnknownExecution
+from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
-from tests.app.stand import HandClock, asking, noting, opened
+from tests.app.stand import HandClock, asking, listening, noting, opened
 
 CANARY = "canary91c4"
 DAY = 86_400.0
@@ -195,3 +196,26 @@ async def test_a_family_is_collected_as_one_and_its_definition_with_it(
 def test_a_retention_that_cannot_be_meant_is_refused(wrong: JsonObject) -> None:
     with pytest.raises(ValueError, match="retention"):
         Settings.model_validate({"retention": wrong})
+
+
+async def test_what_an_execution_still_has_to_tell_is_told_before_it_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emit: JsonObject = {"id": "tell", "type": "emit", "config": {"event": "paid", "data": {}}}
+    async with opened(tmp_path, HandClock()) as app:
+        waiting = await app.start(listening())
+        await waiting.settled()
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalRuntime, "tell", never)
+            execution = await app.start(Workflow.of({"id": "telling", "nodes": [emit], "edges": []}))
+            driver = app.runtime.drivers[execution.id]
+            await driver.until(lambda: driver.state.ended)
+            await app.runtime.close()
+    async with opened(tmp_path, HandClock()) as app:
+        assert (await app.view(waiting.id))["status"] == "waiting"
+        assert await app.storage.delete(execution.id) == [execution.id]
+        assert (await app.open(waiting.id)).state.ended
+
+
+async def never(*_: object) -> None:
+    await asyncio.Event().wait()

@@ -75,7 +75,13 @@ async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path)
         assert "exec-running" in found["stuck"].message
         assert "exec-child" in found["orphans"].message
         assert str(asked.id) not in "".join(one.message for one in found.values()), "a gate may wait for ever"
-        assert all(found[code].hint for code in ("overdue", "stuck", "orphans"))
+        assert all(found[code].hint for code in ("overdue", "stuck", "orphans", "nobody-keeps"))
+        async with opened(tmp_path, clock) as other:
+            keep = await other.store.keep("another process")
+            codes_now = {one.code: one for one in await findings(app)}
+            assert "another process" in codes_now["kept"].message
+            assert "nobody-keeps" not in codes_now
+            await keep.release()
 
 
 async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ async def test_each_due_time_starts_one_execution(tmp_path: Path) -> None:
         started = await app.open(fired.execution)
         assert await started.settled() == "completed"
         assert started.state.input == {"who": "ann"}
+        assert (await app.view(started.id))["trigger"] == {"kind": "schedule", "id": "report"}
         assert await count(app) == 1
 
 

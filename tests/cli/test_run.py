@@ -207,3 +207,15 @@ def test_a_durability_can_be_chosen(prompt: Prompt, durability: str) -> None:
     assert printed.json["status"] == "completed"
     rows = prompt("events", printed.json["executionId"], "--jsonl").out.splitlines()
     assert json.loads(rows[0])["options"]["durability"] == durability
+
+
+def test_a_durability_given_at_the_start_is_warned_of_where_a_tool_may_act_twice(prompt: Prompt) -> None:
+    send = "id: mail\nnodes: [{id: a, type: tool, config: {tool: send}}]\nedges: []\n"
+    script = written("s.yaml", "tools: {send: {result: sent}}\n")
+    given = ["run", written("mail.yaml", send), "--script", script]
+    assert "may be called again" not in prompt(*given).err
+    printed = prompt(*given, "--durability", "exit")
+    assert (printed.code, "tool 'send' may be called again after a crash: `durability: exit`" in printed.err) == (
+        0,
+        True,
+    )

@@ -73,6 +73,15 @@ def check_workflow(
     return Checked(told(read, found), read.dialect, workflow)
 
 
+def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:
+    """The tools that may be called twice when it is started with this durability, whatever its own is."""
+    if source.read.workflow is None:
+        return []
+    known = replace(known_of(settings, tools, ()), durability=durability)
+    _, found = found_in(source.read, known=known, drop_dangling=True)
+    return [problem for problem in found if problem.code == "not-idempotent"]
+
+
 def softened(problem: Problem) -> Problem:
     """Where the scripted model plays, and under leniency, agents and their tools need not be known.
 

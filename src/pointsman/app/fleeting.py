@@ -38,8 +38,8 @@ class Fleeting:
         from pointsman.app.wiring import wire  # As the installation does.
 
         self._app = app
-        self.store = MemoryStore(app.store.workflows)
-        self.library = Library(self.store, app.settings)
+        self.store = MemoryStore()
+        self.library = Library(self.store, app.settings, app.store.workflows)
         self._hands = wire(app.settings, app.tools, self.store, model=app.model, script=app.script)
         self.runtime = LocalRuntime(
             self.store,

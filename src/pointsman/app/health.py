@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from pointsman.app.installation import Pointsman
 from pointsman.app.storage.deletion import PAGE, summaries
 from pointsman.errors import PointsmanError
+from pointsman.journal.faults import StoreKept
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite.connection import path_of
 from pointsman.runtime.parking import Parking
@@ -108,6 +109,8 @@ async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
         elif one.status == "running" and one.wakes is None and one.updated < now - STUCK_S:
             stuck.append(one)
     resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
+    if overdue or stuck:
+        yield await _keeper(app)
     if overdue:
         yield Finding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
     if stuck:
@@ -115,6 +118,17 @@ async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
     if orphans:
         hint = "`pointsman cancel EXECUTION`, then `pointsman delete EXECUTION`."
         yield Finding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
+
+
+async def _keeper(app: Pointsman) -> Finding:
+    """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
+    try:
+        keep = await app.store.keep("doctor")
+    except StoreKept as why:
+        return Finding("note", "kept", str(why), "Ask there why it does not go on with them.")
+    await keep.release()
+    message = "nobody keeps the store: timers ring nowhere, and what was left is not taken up"
+    return Finding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
 
 
 def _named(some: list[Summary]) -> str:

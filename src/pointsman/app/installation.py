@@ -243,17 +243,21 @@ class Pointsman:
         lenient: bool = False,
         execution: ExecutionId | None = None,
         key: str | None = None,
+        trigger: JsonObject | None = None,
     ) -> Execution:
         """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
+        `trigger` says what started it: `kind`, `id`.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
         options = await self._options(self.library if fleeting is None else fleeting.library, definition, revision)
         if durability is not None:
             options["durability"] = durability
+        if trigger is not None:
+            options["trigger"] = trigger
         wish = Wish(options, session, config or {}, execution, key)
         if fleeting is not None:
             return await fleeting.start(definition, input, wish)

@@ -18,7 +18,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError
-from pointsman.journal.store import Store
+from pointsman.journal.store import Store, Workflows
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
@@ -50,8 +50,10 @@ class VariableUnresolved(AuthorError):
 class Library:
     """Definitions of one installation."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, workflows: Workflows | None = None) -> None:
+        """`workflows`: the saved ones of another store, instead of this one's."""
         self._store = store
+        self._workflows = store.workflows if workflows is None else workflows
         self._settings = settings
         self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
 
@@ -123,9 +125,9 @@ class Library:
 
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A saved workflow by `id`, `id@revision` or `id@semver`, and its revision. Raises `UnknownWorkflow`."""
-        found = await self._store.workflows.find(reference)
+        found = await self._workflows.find(reference)
         if found is None:
-            entries = await self._store.workflows.list()
+            entries = await self._workflows.list()
             known = ", ".join(entry.id for entry in entries[:20]) or "none is saved"
             raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=f"Saved: {known}.")
         workflow, problems = Workflow.from_document(found.draft.native)
@@ -151,9 +153,9 @@ class Library:
 
     async def copy_into(self, other: Store) -> None:
         """Save every revision of every workflow in another store too, under the same numbers."""
-        for latest in await self._store.workflows.list():
-            for entry in reversed(await self._store.workflows.list(latest.id)):
-                found = await self._store.workflows.find(f"{entry.id}@{entry.revision}")
+        for latest in await self._workflows.list():
+            for entry in reversed(await self._workflows.list(latest.id)):
+                found = await self._workflows.find(f"{entry.id}@{entry.revision}")
                 if found is not None:
                     await other.workflows.save(found.draft)
 

@@ -242,6 +242,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
             "toolCalls": usage.tool_calls,
         },
         "sessionId": state.session,
+        "trigger": state.options.get("trigger"),
         "startedAt": state.started_at,
         "durationMs": round((ended - state.started_at) * 1000),
     }

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias, TypedDict, Unpack
 
 import click
 
-from pointsman.app import Execution, Pointsman
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.checking import called_again
 from pointsman.app.driving import Answer, drive, outermost
 from pointsman.app.executions import TakenOver
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
@@ -117,11 +118,19 @@ def run(
         return go(dry_run(app, found, data, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:
-        return await app.start(
-            await known(app, found), data, session=session, durability=durability, lenient=lenient, key=key
-        )
+        workflow = await known(app, found)
+        if durability is not None:
+            await _warn(app, workflow, durability)
+        return await app.start(workflow, data, session=session, durability=durability, lenient=lenient, key=key)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
+
+
+async def _warn(app: Pointsman, workflow: Workflow | str, durability: str) -> None:
+    """Of what `--durability` means for the tools of a workflow: its author could not know."""
+    source = await app.source(workflow) if isinstance(workflow, str) else workflow
+    for problem in called_again(source, durability, app.settings, app.tools):
+        say(f"warning: {problem.message}")
 
 
 async def follow(

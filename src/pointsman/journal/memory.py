@@ -27,7 +27,6 @@ from pointsman.journal.records import (
     WorkflowDraft,
     WorkflowEntry,
 )
-from pointsman.journal.store import Workflows
 from pointsman.journal.words import words_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
@@ -326,12 +325,11 @@ class MemoryKeeper:
 class MemoryStore:
     """Everything in this process; gone with it."""
 
-    def __init__(self, workflows: Workflows | None = None) -> None:
-        """`workflows`: those of another store, instead of its own."""
+    def __init__(self) -> None:
         summaries: dict[ExecutionId, Summary] = {}
         self.journal = MemoryJournal(summaries)
         self.executions = MemoryExecutions(summaries)
-        self.workflows: Workflows = MemoryWorkflows() if workflows is None else workflows
+        self.workflows = MemoryWorkflows()
         self.memory = MemoryMemories()
         self.sessions = MemorySessions()
         self.effects = MemoryEffects()

@@ -63,7 +63,11 @@ async def _parent_must_have_ended(app: Pointsman, summary: Summary) -> None:
 
 
 async def delete_family(app: Pointsman, members: list[Summary]) -> list[ExecutionId]:
-    """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted."""
+    """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted.
+
+    What they still have to tell others is told first.
+    """
+    members = [await _delivered(app, one) for one in members]
     _all_ended(members)
     for one in reversed(members):
         await _delete_one(app, one)
@@ -118,6 +122,14 @@ def _all_ended(members: Iterable[Summary]) -> None:
             f"{first.execution!r} is {first.status}: only what has ended can be deleted",
             hint=f"`pointsman cancel {first.execution}` ends it.",
         )
+
+
+async def _delivered(app: Pointsman, summary: Summary) -> Summary:
+    """It again, once it owes nobody anything. Only what owes something is due although it has ended."""
+    if summary.status in ENDED and summary.wakes is not None:
+        await (await app.open(summary.execution)).settled()
+        return await app.store.executions.find(summary.execution) or summary
+    return summary
 
 
 async def known(app: Pointsman, execution: ExecutionId) -> Summary:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from pointsman.journal.faults import JournalMoved
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -40,14 +40,18 @@ class CausedStarts:
         self._locks: WeakValueDictionary[ExecutionId, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self, workflow: str, input: Json, *cause: str, config: Mapping[str, Json] | None = None) -> Started:
-        """Start a saved workflow because of `cause`. What `Pointsman.start` refuses is refused here."""
+        """Start a saved workflow because of `cause`: its kind, which one of it, what else is special about it.
+
+        What `Pointsman.start` refuses is refused here.
+        """
         name = id_for(*cause)
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             if await self.began(name):
                 return Started(name, new=False)
             try:
-                await self._app.start(workflow, input, config=config, execution=name)
+                trigger: JsonObject = {"kind": cause[0], "id": cause[1]}
+                await self._app.start(workflow, input, config=config, execution=name, trigger=trigger)
             except JournalMoved:
                 return Started(name, new=False)
             return Started(name, new=True)

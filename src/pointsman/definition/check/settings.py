@@ -119,13 +119,14 @@ def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Prob
 
 def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
     tools = subject.known.tools
-    if config.durability not in ("async", "exit") or tools is None:
+    mode = subject.known.durability or config.durability
+    if mode not in ("async", "exit") or tools is None:
         return
     for site in subject.sites:
         if site.kind == "tool" and site.text in tools and not tools[site.text].idempotent:
             message = (
                 f"tool {site.text!r} may be called again after a crash: "
-                f"`durability: {config.durability}` does not wait until a step is on disk"
+                f"`durability: {mode}` does not wait until a step is on disk"
             )
             hint = "Use `durability: step`, or a tool that can be called twice."
             yield warning("not-idempotent", site.pointer, message, hint=hint)

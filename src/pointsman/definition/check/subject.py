@@ -39,6 +39,8 @@ class Known:
     models: Collection[str] | None = None
     workflows: Collection[str] | None = None
     """Ids, without versions."""
+    durability: str | None = None
+    """What was asked for beside the workflow, instead of its own."""
     node_types: Collection[str] = ()
     """Types that plug-ins perform."""
 
