@@ -1,4 +1,4 @@
-"""Lists for people and programs: executions, tools, models."""
+"""Lists for people and programs: executions and tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pointsman.app.installation import Pointsman
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.values import Json, JsonObject, WorkflowId
+from pointsman.values import JsonObject, WorkflowId
 
 
 async def list_executions(
@@ -58,16 +58,3 @@ def list_tools(app: Pointsman) -> list[JsonObject]:
                 }
             )
     return found
-
-
-def list_models(app: Pointsman) -> JsonObject:
-    """Which model answers agents that name none, and which providers are configured. Keys are counted, not shown."""
-    settings = app.settings
-    providers: list[Json] = [
-        {"name": name, "baseUrl": one.base_url, "keys": len(one.keys), "source": "settings"}
-        for name, one in settings.providers.items()
-    ]
-    for name, variable in settings.providers_by_key().items():
-        providers.append({"name": name, "baseUrl": None, "keys": 1, "source": variable})
-    answers = app.model or settings.model or ("scripted" if not settings.has_provider() else None)
-    return {"default": answers, "forEveryAgent": app.model or answers == "scripted", "providers": providers}

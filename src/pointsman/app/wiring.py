@@ -33,7 +33,7 @@ class Hands:
 def models_for(settings: Settings, *, model: str | None, script: Script | None) -> PydanticModels:
     """Connects nothing yet: providers are opened by the first call."""
     return PydanticModels(
-        providers={name: _provider(settings, name, one) for name, one in settings.providers.items()},
+        providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
         default=settings.model_in_effect,
         purposes=settings.models,
         fallback=settings.fallback,
@@ -42,8 +42,8 @@ def models_for(settings: Settings, *, model: str | None, script: Script | None) 
     )
 
 
-def _provider(settings: Settings, name: str, one: ProviderSettings) -> Provider:
-    # A handle of which there is no secret stays as it is, and is refused when the provider is first asked.
+def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
+    """A provider with its secrets. A handle of which there is none stays, and is refused when it is first asked."""
     provider = one.provider(name)
     return replace(provider, keys=tuple(settings.resolved(key) or key for key in provider.keys))
 

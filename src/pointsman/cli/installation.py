@@ -8,7 +8,8 @@ from typing import cast
 import click
 
 from pointsman.app.health import Finding, damage, findings, mend
-from pointsman.app.lists import list_models, list_tools
+from pointsman.app.lists import list_tools
+from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, shown
@@ -59,19 +60,64 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
 
 
 @click.command()
+@click.option("--ping", is_flag=True, help="Ask each of them for one word, which real ones bill.")
 @json_option
 @model_option
-def models(*, as_json: bool, model: str | None) -> None:
-    """The models that workflows can use here: the default, and the providers that are configured."""
-    found = list_models(installation(model=model))
+@script_option
+def models(*, ping: bool, as_json: bool, model: str | None, script: Path | None) -> int:
+    """The models that workflows can use here: those the settings name with their prices, and the providers with their
+    keys, masked.
+
+    Exit code 1 where one was pinged and did not answer.
+    """
+    app = installation(model=model, script=script)
+    found = list_models(app)
+    pings = go(ping_models(app)) if ping else []
     if as_json:
-        print_json(found)
-        return
+        print_json({**found, "pings": cast("list[Json]", pings)} if ping else found)
+    else:
+        _show_models(found, pings)
+    return 0 if all(one["ok"] for one in pings) else 1
+
+
+def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
     default = found["default"] or "none: an agent must name its model"
     click.echo(f"default: {shown(default)}{', for every agent' if found['forEveryAgent'] else ''}")
+    answers = {one["name"]: one for one in pings}
+    for one in cast("list[JsonObject]", found["models"]):
+        answer = answers.get(one["name"])
+        if one["scripted"] and answer is None:
+            continue
+        told = [
+            ", ".join(cast("list[str]", one["uses"])),
+            _price(one),
+            *([] if answer is None else [_pong(answer)]),
+        ]
+        click.echo(f"{shown(one['name']):32} {' · '.join(text for text in told if text)}")
     for one in cast("list[JsonObject]", found["providers"]):
-        click.echo(f"{one['name']:14} {one['keys']} keys, from {one['source']}  {one['baseUrl'] or ''}".rstrip())
+        keys = ", ".join(cast("list[str]", one["masked"]))
+        told = (
+            f"{one['keys']} keys{f' ({keys})' if keys else ''}, from {one['source']}  {one['baseUrl'] or ''}".rstrip()
+        )
+        click.echo(f"{shown(one['name']):14} {shown(one['kind'])}: {shown(told, chars_max=160)}")
+        if one["missing"]:
+            click.echo(f"  → {shown(one['missing'], chars_max=200)}")
     click.echo("scripted       offline, deterministic: --model scripted [--script FILE]")
+
+
+def _price(model: JsonObject) -> str:
+    if model["scripted"]:
+        return "scripted"
+    if model["inputUsdPerMillion"] is None:
+        return "no price known"
+    return f"${model['inputUsdPerMillion']:g} in, ${model['outputUsdPerMillion']:g} out per million tokens"
+
+
+def _pong(answer: JsonObject) -> str:
+    if answer["ok"]:
+        return f"answered in {answer['seconds']:g} s"
+    failure = cast("JsonObject", answer["failure"])
+    return f"{failure['code']}: {shown(failure['message'], chars_max=120)}"
 
 
 @click.command()

@@ -65,6 +65,8 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 """What went wrong -> the failure's code, and whether the same again could help. The first that fits."""
 
 _SERVER_ERRORS: Final = 500
+_RETRIES_OFF: Final = frozenset({"bedrock"})
+"""Whose client was told when it was opened, and warns of being told again."""
 
 _HINTS: Final = {
     "model-rate-limited": "Add keys, pace the provider (`interval`), or name a `fallback`.",
@@ -87,12 +89,15 @@ async def exchange(
     """Ask once. Raises `ModelFailed`."""
     with _failures_named():
         messages = to_messages(request)
-        settings = to_settings(request, headers=headers)
+        settings = to_settings(request, headers=headers, client_retries=model.system not in _RETRIES_OFF)
         parameters = to_parameters(request, model)
-        if on_text is None:
-            answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
-        else:
-            answer = await _streamed(model, messages, settings, parameters, on_text)
+        with _garbage_named():
+            if on_text is None:
+                answer = await model_request(
+                    model, messages, model_settings=settings, model_request_parameters=parameters
+                )
+            else:
+                answer = await _streamed(model, messages, settings, parameters, on_text)
         return to_reply(answer, request)
 
 
@@ -109,7 +114,12 @@ async def _streamed(
         async for event in stream:
             if text := _text_of(event):
                 on_text(text)
-        return stream.get()
+        answer = stream.get()
+    said_why = answer.finish_reason == "content_filter" or (answer.provider_details or {}).get("finish_reason")
+    if not said_why:
+        # Clients take the end of the connection for the end of the answer; every wire says why an answer ends.
+        raise ModelFailed(_unreadable("the stream broke off before the answer had ended"))
+    return answer
 
 
 def _text_of(event: ModelResponseStreamEvent) -> str:
@@ -119,6 +129,26 @@ def _text_of(event: ModelResponseStreamEvent) -> str:
             return text
         case _:
             return ""
+
+
+@contextmanager
+def _garbage_named() -> Generator[None]:
+    """What answers with anything but its wire makes clients stumble, each in its own way."""
+    try:
+        yield
+    except (AgentRunError, UserError, ModelFailed):
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as why:
+        message = f"the answer is none of this wire: {type(why).__name__}: {why}"
+        raise ModelFailed(_unreadable(message[:_MESSAGE_CHARS_MAX])) from why
+    except Exception as why:  # Clients are strangers' code; what one raises must not end an execution.
+        message = f"the client of the provider failed: {type(why).__name__}: {why}"[:_MESSAGE_CHARS_MAX]
+        raise ModelFailed(Failure(code="model-failed", message=message)) from why
+
+
+def _unreadable(message: str) -> Failure:
+    code = "model-answer-unreadable"
+    return Failure(code=code, message=message, retryable=True, hint=_HINTS[code])
 
 
 @contextmanager

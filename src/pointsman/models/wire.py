@@ -105,9 +105,11 @@ def _definition(tool: ToolSpec) -> ToolDefinition:
     )
 
 
-def to_settings(request: Request, *, headers: dict[str, str] | None = None) -> ModelSettings:
-    """Retries are ours alone: the provider's client must not add its own."""
-    settings = ModelSettings(max_retries=0)
+def to_settings(
+    request: Request, *, headers: dict[str, str] | None = None, client_retries: bool = True
+) -> ModelSettings:
+    """Retries are ours alone: a provider's client that has its own (`client_retries`) is told not to."""
+    settings = ModelSettings(max_retries=0) if client_retries else ModelSettings()
     if request.temperature is not None:
         settings["temperature"] = request.temperature
     if request.max_tokens is not None:

@@ -1,0 +1,151 @@
+"""The models of an installation: which are named where, who pays, what they cost, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from pointsman.app.installation import Pointsman
+from pointsman.app.wiring import models_for, provider_for
+from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.kinds import KINDS
+from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
+from pointsman.models.transcript import user_message
+from pointsman.models.transport import PydanticModels, is_scripted
+from pointsman.ports import ModelRequest
+from pointsman.values import Json, JsonObject
+
+SHOWN: Final = 4
+SHOWN_OF_MIN: Final = 12
+"""Of a shorter key its last characters would tell too much."""
+PING_S: Final = 30.0
+_PING: Final = "Answer with OK."
+_PER: Final = 1_000_000
+
+
+def list_models(app: Pointsman) -> JsonObject:
+    """Which models are named, with their prices, and which providers are configured. Of keys only the last letters."""
+    settings = app.settings
+    answers = app.model or settings.model or ("scripted" if not settings.has_provider() else None)
+    providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
+    for name, variable in settings.providers_by_key().items():
+        if name not in settings.providers:
+            providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
+    models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
+    return {
+        "default": answers,
+        "forEveryAgent": app.model or answers == "scripted",
+        "models": models,
+        "providers": providers,
+    }
+
+
+def named_models(app: Pointsman) -> dict[str, list[str]]:
+    """Every model that the settings name -> what for."""
+    found: dict[str, list[str]] = {}
+    for name, use in _uses(app):
+        if name:
+            found.setdefault(name, []).append(use)
+    return found
+
+
+def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
+    settings = app.settings
+    if app.model is not None:
+        yield app.model, "every agent"
+        return
+    yield settings.model_in_effect, "default"
+    for purpose, name in settings.models.items():
+        yield name, purpose
+    for name in settings.fallback:
+        yield name, "fallback"
+    for agent, config in settings.agents.items():
+        yield config.model or "", f"agent {agent}"
+        for name in config.fallback or ():
+            yield name, f"fallback of agent {agent}"
+
+
+def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
+    from pointsman.models.prices import cost_usd
+
+    provider, _, model = name.partition(":")
+    configured = app.settings.providers.get(provider)
+    kind = provider if configured is None or not configured.kind else configured.kind
+    kind = kind.removesuffix("-chat").removesuffix("-responses")
+    prices: list[Json] = [None, None]
+    if not is_scripted(name):
+        # As for small calls: beyond some lengths providers ask for more.
+        one, other = (cost_usd(kind, model, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
+        prices = [None if one is None else one * _PER / 1000, None if other is None else other * _PER / 1000]
+    used: list[Json] = [*uses]
+    return {
+        "name": name,
+        "uses": used,
+        "scripted": is_scripted(name),
+        "inputUsdPerMillion": prices[0],
+        "outputUsdPerMillion": prices[1],
+    }
+
+
+def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
+    provider = provider_for(app.settings, name, one)
+    missing = None
+    try:
+        resolved: Provider = provider.resolved(name)
+    except ModelUnusable as why:
+        resolved, missing = provider, f"{why}. {why.hint}"
+    keys: list[Json] = [masked(key) for key in resolved.keys]
+    return {
+        "name": name,
+        "kind": provider.kind,
+        "baseUrl": one.base_url or None,
+        "keys": len(resolved.keys),
+        "masked": keys,
+        "strategy": one.strategy,
+        "interval": one.interval.seconds,
+        "source": source if source != "settings" or one.keys else _variable_of(provider) or "settings",
+        "missing": missing,
+    }
+
+
+def _variable_of(provider: Provider) -> str | None:
+    return next((name for name in KINDS[provider.kind].keys if os.environ.get(name)), None)
+
+
+def masked(key: str) -> str:
+    """A key as people may see it: where it is to come from, or its last letters."""
+    if key.startswith((FROM_ENVIRONMENT, HANDLE)):
+        return key
+    return f"…{key[-SHOWN:]}" if len(key) >= SHOWN_OF_MIN else "…"
+
+
+async def ping_models(app: Pointsman) -> list[JsonObject]:
+    """Ask every named model for one word, all at once; keys in turn. What each answered, or why it did not."""
+    models = models_for(app.settings, model=None, script=app.script)
+    try:
+        return [*await asyncio.gather(*(_ping(models, name) for name in named_models(app)))]
+    finally:
+        await models.close()
+
+
+async def _ping(models: PydanticModels, name: str) -> JsonObject:
+    loop = asyncio.get_running_loop()
+    # Its own fallback: nobody else shall answer for it.
+    request = ModelRequest(
+        model=name, fallback=(name,), messages=[user_message(_PING)], purpose="ping", timeout_s=PING_S
+    )
+    began = loop.time()
+    try:
+        reply = await models.ask(request)
+    except ModelFailed as why:
+        failure: JsonObject = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
+        return {"name": name, "ok": False, "failure": failure}
+    return {
+        "name": name,
+        "ok": True,
+        "seconds": round(loop.time() - began, 3),
+        "model": reply.model,
+        "costUsd": reply.usage.cost_usd,
+    }

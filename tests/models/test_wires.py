@@ -1,0 +1,257 @@
+"""The clients of providers against a real server on this machine: what each kind sends, and what faults come to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed
+from pointsman.models.kinds import KINDS
+from pointsman.models.provider import Provider
+from pointsman.models.transcript import user_message
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import ModelReply, ModelRequest, ToolSpec
+from pointsman.values import Json, JsonObject
+
+ANYWHERE = re.compile(".*")
+KEY = "canary-key-0123456789"
+
+CHOICE: JsonObject = {"index": 0, "message": {"role": "assistant", "content": "fine"}, "finish_reason": "stop"}
+CHAT: JsonObject = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "small-1",
+    "choices": [CHOICE],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+}
+RESPONSES: JsonObject = {
+    "id": "r1",
+    "object": "response",
+    "created_at": 0,
+    "status": "completed",
+    "model": "small-1",
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "output": [
+        {
+            "id": "m1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "fine", "annotations": []}],
+        }
+    ],
+    "usage": {
+        "input_tokens": 10,
+        "output_tokens": 2,
+        "total_tokens": 12,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    },
+}
+ANTHROPIC: JsonObject = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "small-1",
+    "content": [{"type": "text", "text": "fine"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 10, "output_tokens": 2},
+}
+GOOGLE: JsonObject = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "fine"}]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12},
+    "modelVersion": "small-1",
+    "responseId": "g1",
+}
+BEDROCK: JsonObject = {
+    "output": {"message": {"role": "assistant", "content": [{"text": "fine"}]}},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12},
+    "metrics": {"latencyMs": 1},
+}
+ANSWERS: dict[str, JsonObject] = {
+    "openai": RESPONSES,
+    "openai-responses": RESPONSES,
+    "openai-compatible-responses": RESPONSES,
+    "anthropic": ANTHROPIC,
+    "google": GOOGLE,
+    "bedrock": BEDROCK,
+    "openrouter": {
+        **CHAT,
+        "provider": "somebody",
+        "choices": [{**CHOICE, "native_finish_reason": "stop"}],
+    },
+}
+
+
+CHAT_BEGUN = (
+    'data: {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "small-1", '
+    '"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Once"}}]}\n\n'
+)
+ANTHROPIC_BEGUN = (
+    'event: message_start\ndata: {"type": "message_start", "message": {"id": "m", "type": "message", '
+    '"role": "assistant", "model": "small-1", "content": [], "stop_reason": null, "stop_sequence": null, '
+    '"usage": {"input_tokens": 1, "output_tokens": 1}}}\n\n'
+    'event: content_block_start\ndata: {"type": "content_block_start", "index": 0, '
+    '"content_block": {"type": "text", "text": "Once"}}\n\n'
+)
+SEARCH = ToolSpec(
+    name="search", description="Search.", parameters={"type": "object", "properties": {"q": {"type": "string"}}}
+)
+EVENTS = {"content-type": "text/event-stream"}
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(host="127.0.0.1") as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def signing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
+
+
+def answer(server: HTTPServer, body: Json | str, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
+    """The same to every request."""
+    data = body if isinstance(body, str) else json.dumps(body)
+    given = {"content-type": "application/json", **(headers or {})}
+    server.expect_request(ANYWHERE).respond_with_data(data, status=status, headers=given)
+
+
+async def ask(server: HTTPServer, kind: str, *, hear: list[str] | None = None, timeout_s: float = 20.0) -> ModelReply:
+    provider = Provider(
+        kind=kind,
+        base_url=server.url_for("/v1"),
+        keys=() if kind == "bedrock" else (KEY,),  # It sends keys over https only.
+        retries=0,
+        headers={"x-team": "desk"},
+        region="eu-west-1",
+    )
+    models = PydanticModels(providers={"house": provider})
+    asked = ModelRequest(
+        model="house:openai/small" if kind == "openrouter" else "house:small",
+        system="Be brief.",
+        messages=[user_message("hello")],
+        tools=(SEARCH,),
+        temperature=0.3,
+        timeout_s=timeout_s,
+    )
+    try:
+        return await models.ask(asked, on_text=None if hear is None else hear.append)
+    finally:
+        await models.close()
+
+
+async def failed(server: HTTPServer, kind: str, *, hear: list[str] | None = None, timeout_s: float = 20.0) -> Failure:
+    with pytest.raises(ModelFailed) as caught:
+        await ask(server, kind, hear=hear, timeout_s=timeout_s)
+    assert KEY not in f"{caught.value!r}{caught.value.failure!r}"
+    return caught.value.failure
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_kind_sends_its_wire_with_its_key_and_reads_the_answer(server: HTTPServer, kind: str) -> None:
+    answer(server, ANSWERS.get(kind, CHAT))
+    reply = await ask(server, kind)
+    assert reply.text == "fine"
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.model_calls) == (10, 2, 1)
+    (heard,) = [request for request, _ in server.log]
+    sent = heard.get_data(as_text=True)
+    assert all(word in sent for word in ("hello", "Be brief.", "search"))
+    if kind != "bedrock":  # Its SDK brings its own HTTP client, and signs with what the environment holds.
+        assert KEY in str(heard.headers), "the key is sent as this wire sends it"
+        assert reply.key == 0
+        assert heard.headers["x-team"] == "desk"
+
+
+@pytest.mark.parametrize("kind", ["openai-chat", "openai", "anthropic", "google", "mistral", "groq", "bedrock"])
+@pytest.mark.parametrize(
+    ("status", "code", "retryable"),
+    [
+        (401, "model-unauthorized", False),
+        (404, "model-not-found", False),
+        (429, "model-rate-limited", True),
+        (500, "model-server-error", True),
+        (503, "model-unavailable", True),
+    ],
+)
+async def test_every_kind_tells_its_failures_alike_and_asks_once(
+    server: HTTPServer, kind: str, status: int, code: str, retryable: bool
+) -> None:
+    error: JsonObject = {"message": f"not with {KEY}", "type": "error", "code": status}
+    answer(server, {"type": "error", "error": error, "message": "no"}, status=status)
+    failure = await failed(server, kind)
+    assert (failure.code, failure.retryable) == (code, retryable)
+    assert failure.hint
+    assert failure.details is not None
+    assert failure.details["status"] == status
+    assert len(server.log) == 1, "tries are ours alone"
+
+
+async def test_the_time_that_a_provider_asks_for_is_told(server: HTTPServer) -> None:
+    answer(server, {"error": {"message": "slow down"}}, status=429, headers={"retry-after": "45"})
+    assert (await failed(server, "openai-chat")).retry_after_s == 45
+
+
+async def test_a_conversation_that_does_not_fit_is_named(server: HTTPServer) -> None:
+    message = "This model's maximum context length is 8192 tokens."
+    answer(server, {"error": {"message": message, "code": "context_length_exceeded"}}, status=400)
+    failure = await failed(server, "openai-chat")
+    assert (failure.code, failure.retryable) == ("model-context-too-long", False)
+    assert "larger context" in failure.hint
+
+
+@pytest.mark.parametrize("kind", ["openai-chat", "openai", "anthropic"])
+@pytest.mark.parametrize(
+    "body", ["<html>welcome</html>", '{"id": 1', '{"choices": 5, "content": 5, "output": 5}', "[]"]
+)
+async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, kind: str, body: str) -> None:
+    answer(server, body)
+    failure = await failed(server, kind)
+    assert failure.code in ("model-answer-unreadable", "model-failed", "model-unreachable")
+
+
+@pytest.mark.parametrize(("kind", "events"), [("openai-chat", CHAT_BEGUN), ("anthropic", ANTHROPIC_BEGUN)])
+async def test_a_stream_that_breaks_in_the_middle_of_an_event_is_a_failure(
+    server: HTTPServer, kind: str, events: str
+) -> None:
+    answer(server, events + 'data: {"id": ', headers=EVENTS)
+    heard: list[str] = []
+    failure = await failed(server, kind, hear=heard)
+    assert heard == ["Once"]
+    assert failure.retryable
+
+
+@pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
+async def test_a_service_that_does_not_answer_in_time_is_left(server: HTTPServer, kind: str) -> None:
+    release = Event()
+
+    def hang(_: Request) -> Response:
+        release.wait(20)
+        return Response("{}")
+
+    server.expect_request(ANYWHERE).respond_with_handler(hang)
+    try:
+        failure = await failed(server, kind, timeout_s=0.2)
+    finally:
+        release.set()
+    assert (failure.code, failure.retryable) == ("model-timeout", True)
+
+
+async def test_a_service_that_is_not_there_is_named(server: HTTPServer) -> None:
+    server.stop()
+    failure = await failed(server, "openai-chat")
+    assert (failure.code, failure.retryable) == ("model-unreachable", True)
