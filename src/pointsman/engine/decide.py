@@ -37,7 +37,7 @@ from pointsman.engine.guards import Said
 from pointsman.engine.life_events import (
     ExecutionPaused,
 )
-from pointsman.engine.outputs import accept, check_size, written
+from pointsman.engine.outputs import accept, check_messages, written
 from pointsman.engine.plan import Plan, PlanNode, Work
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -61,7 +61,7 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
-from pointsman.engine.settling import say, show
+from pointsman.engine.settling import show
 from pointsman.engine.state import ENDED, ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import TimerRang
@@ -171,7 +171,9 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
 def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
-    return at if at is not None and at.runs and at.attempt == report.attempt and not desk.state.ended else None
+    return (
+        at if at is not None and at.runs and at.attempt == report.attempt and desk.state.status not in ENDED else None
+    )
 
 
 def _parent(desk: Desk, report: ChildSpent | ChildEnded) -> StepState | None:
@@ -228,7 +230,7 @@ def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repe
         writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
         accept(desk, at.scope, node, at.left.thread, writes, report.result, result_bytes=report.result_bytes)
         if desk.plan.messages and report.messages:
-            check_size(desk, at.scope, say(report.messages), None)
+            check_messages(desk, at.scope, report.messages)
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
         return False

@@ -10,7 +10,7 @@ they come from (`after`), writes that are the result itself say `whole`. Stored 
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, final
 
 from pointsman.engine.commands import Phase
 from pointsman.engine.facts import Arrival, Fact, Write
@@ -22,6 +22,7 @@ from pointsman.engine.wait_events import WaitEvent
 from pointsman.values import Json, JsonObject
 
 
+@final
 class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
     """Work, a gate, a timer or a child begins; a settling event will follow."""
 
@@ -40,6 +41,7 @@ class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
     caller: str | None = None
 
 
+@final
 class StepPassed(Fact, frozen=True, kw_only=True, tag="step_passed"):
     """Control went through a node that takes no time."""
 
@@ -58,6 +60,7 @@ class StepPassed(Fact, frozen=True, kw_only=True, tag="step_passed"):
     writes: tuple[Write, ...] = ()
 
 
+@final
 class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     step: Step
     attempt: int = 1
@@ -115,6 +118,7 @@ class StepCancelled(Fact, frozen=True, kw_only=True, tag="step_cancelled"):
     step: Step
 
 
+@final
 class Parked(Fact, frozen=True, kw_only=True, tag="parked"):
     """An arrival waits at a node for others that can still come. It replaces one of the same edge and thread."""
 
@@ -125,6 +129,7 @@ class Parked(Fact, frozen=True, kw_only=True, tag="parked"):
     thread: Thread = ()
 
 
+@final
 class Held(Fact, frozen=True, kw_only=True, tag="held"):
     """An arrival is kept while the execution is paused or interrupted."""
 
@@ -136,6 +141,7 @@ class Held(Fact, frozen=True, kw_only=True, tag="held"):
     caller: str | None = None
 
 
+@final
 class TokenEnded(Fact, frozen=True, kw_only=True, tag="token_ended"):
     """Control ended here: no edge was taken. `answers`: the value is one of the execution's results."""
 
@@ -158,6 +164,7 @@ class ScopesOpened(Fact, frozen=True, kw_only=True, tag="scopes_opened"):
     joined: bool = True
 
 
+@final
 class BranchSettled(Fact, frozen=True, kw_only=True, tag="branch_settled"):
     step: Step
     """The step of the parallel."""
@@ -189,6 +196,7 @@ class LoopEntered(Fact, frozen=True, kw_only=True, tag="loop_entered"):
     item_name: str | None = None
 
 
+@final
 class LoopRound(Fact, frozen=True, kw_only=True, tag="loop_round"):
     """A round begins. Rounds count from 1."""
 

@@ -13,6 +13,7 @@ from pointsman.engine.desk import Desk
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
+from pointsman.engine.settling import MESSAGES
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Thread
 from pointsman.engine.threads import at_once
@@ -163,6 +164,12 @@ def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json, size
         if bound + added > limit:
             raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
     desk.state.size_bound = bound + added
+
+
+def check_messages(desk: Desk, scope: ScopeState, messages: tuple[Json, ...]) -> None:
+    """The same for what is added to the conversation, measured in one piece."""
+    said: list[Json] = [*messages]
+    check_size(desk, scope, (Write(MESSAGES, "append", whole=True),), said)
 
 
 def check_values(desk: Desk, values: Iterable[Json]) -> None:

@@ -36,19 +36,16 @@ class Feed:
 
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
+        self.watched = False
+        """Asked for every row and every delta: a plain attribute."""
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """From now on; the returned function ends it."""
-        self._watchers = [*self._watchers, watcher]
+        self._have([*self._watchers, watcher])
+        return lambda: self._have([one for one in self._watchers if one is not watcher])
 
-        def leave() -> None:
-            self._watchers = [one for one in self._watchers if one is not watcher]
-
-        return leave
-
-    @property
-    def watched(self) -> bool:
-        return bool(self._watchers)
+    def _have(self, watchers: list[Watcher]) -> None:
+        self._watchers, self.watched = watchers, bool(watchers)
 
     def show(self, seen: Committed | Delta) -> None:
         for watcher in self._watchers:
