@@ -76,9 +76,10 @@ def test_a_command_on_a_full_disk_says_so_and_goes_on_when_there_is_room(prompt:
             pass
     full = prompt("run", letter, "-i", f"goal={'z' * 30_000}", "--json", *store)
     assert full.code == 1
-    assert full.json["errors"][0]["code"] in ("store-full", "store-failed")
-    assert full.json["errors"][0]["hint"]
+    assert (full.json["errors"][0]["code"], "room" in full.json["errors"][0]["hint"]) == ("store-full", True)
     assert "Traceback" not in full.err
+    # Not even the index of the log can be made when nobody has the store open.
+    assert "[store-full]" in prompt("list", *store).err
     (disk / "more").unlink()
     make_room(disk)
     answered = prompt("answer", execution, "review", "approve", "--json", *store)

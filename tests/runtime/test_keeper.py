@@ -12,11 +12,13 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
+from pointsman.journal.faults import StoreFailed, StoreMissing
 from pointsman.journal.memory import MemoryStore
+from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import Store
 from pointsman.runtime.families import child_id
-from pointsman.runtime.keeper import ABANDONED_S, Keeper
+from pointsman.runtime.keeper import ABANDONED_S, PASSES, Keeper
 from pointsman.runtime.local import LocalRuntime
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -259,7 +261,7 @@ def test_what_nobody_goes_on_with_is_taken_up_after_a_while() -> None:
 
 def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -> None:
     async def story() -> None:
-        store, troubles = MemoryStore(), list[tuple[str, str]]()
+        store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, _, _ = await here(store)
         waits = [await begun(runtime, "waits", number) for number in range(2)]
         await looks(Keeper(runtime, runtime.open))
@@ -274,6 +276,49 @@ def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -
         await looks(keeper, 5)
         assert troubles == [(waits[0], "its definition is gone")], "told once, tried again later"
         assert (await runtime.load(waits[1])).status == "completed"
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize("fault", PASSES)
+def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again(
+    fault: type[StoreFailed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        store, troubles = MemoryStore(), list[tuple[str | None, str]]()
+        runtime, doing, _ = await here(store)
+        execution = await begun(runtime, "waits")
+        keeper = Keeper(runtime, runtime.open, tell=lambda name, why: troubles.append((name, str(why))))
+        keeps = asyncio.create_task(keeper.run())
+        list_, began = store.executions.list, runtime.clock.now()
+
+        async def list_unless_away(query: ExecutionQuery) -> list[Summary]:
+            if began + 10 < runtime.clock.now() < began + 7200:
+                raise fault("away")
+            return await list_(query)
+
+        monkeypatch.setattr(store.executions, "list", list_unless_away)
+        await runtime.clock.sleep_until(began + 7100)
+        assert ([one.step.node for one in doing.asked], troubles) == (["a"], [(None, "away")])
+        await runtime.clock.sleep_until(began + 7210)
+        assert (await runtime.load(execution)).status == "completed"
+        assert not keeps.done()
+        keeps.cancel()
+
+    run_virtually(story())
+
+
+def test_a_store_that_is_gone_for_good_ends_the_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        _, _, keeper = await here(store)
+
+        async def gone(query: ExecutionQuery) -> list[Summary]:
+            raise StoreMissing("gone")
+
+        monkeypatch.setattr(store.executions, "list", gone)
+        with pytest.raises(StoreMissing):
+            await keeper.run()
 
     run_virtually(story())
 

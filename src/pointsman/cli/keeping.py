@@ -54,7 +54,7 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
 async def _keeps(app: Pointsman, *, wait: bool) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
-        async with keeping(app, wait=wait, tell=_cannot_be_taken_up):
+        async with keeping(app, wait=wait, tell=_tried_again):
             say(f"keeping {store_shown(app.settings.store_url)}")
             await asyncio.Event().wait()
     except BaseExceptionGroup as several:
@@ -64,5 +64,7 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
         raise (known if known is not None else several) from None
 
 
-def _cannot_be_taken_up(execution: ExecutionId, why: BaseException) -> None:
-    say(f"{execution} cannot be taken up, and is tried again: {why}")
+def _tried_again(execution: ExecutionId | None, why: BaseException) -> None:
+    what = f"{execution} cannot be taken up" if execution is not None else "the store cannot be used"
+    code = f" [{why.code}]" if isinstance(why, PointsmanError) else ""
+    say(f"{what}, and is tried again:{code} {why}")

@@ -7,6 +7,9 @@
         fire what else is due     ─▶ schedules
         now and then              ─▶ take up what nobody has gone on with for long
 
+A store that cannot be used for a while (full, its server away) is told of once and tried again; one that is gone for
+good ends it.
+
 One sleeper for all, so a parked execution costs neither memory nor time here. What is driven here keeps its own near
 timers; what is driven by another process (a command line) is left to it, unless that process is gone.
 """
@@ -18,7 +21,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from pointsman.errors import PointsmanError
-from pointsman.journal.faults import JournalMoved
+from pointsman.journal.faults import (
+    JournalMoved,
+    StoreCrowded,
+    StoreFull,
+    StoreLocked,
+    StoreReadOnly,
+    StoreUnreachable,
+)
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
@@ -34,6 +44,9 @@ AGAIN_S: Final = Seconds(60.0)
 SWEEPS_S: Final = Seconds(60.0)
 ABANDONED_S: Final = Seconds(900.0)
 """What runs in no process that we know, and got no row for this long, is taken up."""
+PASSES: Final = (StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable)
+"""What is wrong with a store for a while: nothing needs to be restarted when it is over."""
+STORE_AGAIN_S: Final = Seconds(5.0)
 AT_ONCE: Final = 8
 """Executions that are read and taken up side by side."""
 PAGE: Final = 200
@@ -41,8 +54,8 @@ RUNNING: Final = frozenset({"running", "pending"})
 
 TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
 """Opens an execution so that it goes on here."""
-Tell: TypeAlias = Callable[[ExecutionId, BaseException], None]
-"""Hears of executions that could not be taken up."""
+Tell: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
+"""Hears of executions that could not be taken up; None: of the store, which cannot be used for a while."""
 
 
 class Chore(Protocol):
@@ -57,7 +70,7 @@ class Chore(Protocol):
         ...
 
 
-def ignore(execution: ExecutionId, why: BaseException) -> None:
+def ignore(execution: ExecutionId | None, why: BaseException) -> None:
     """Tell nobody."""
 
 
@@ -80,10 +93,19 @@ class Keeper:
     async def run(self) -> None:
         """Until cancelled."""
         self._runtime.keeping = True
+        recovered, wrong = False, ""
         try:
-            await self.recover()
             while True:
-                await self._runtime.clock.sleep_until(await self.look())
+                try:
+                    if not recovered:
+                        await self.recover()
+                        recovered = True
+                    again, wrong = await self.look(), ""
+                except PASSES as why:
+                    if why.code != wrong:
+                        self._tell(None, why)
+                    again, wrong = self._runtime.clock.now() + STORE_AGAIN_S, why.code
+                await self._runtime.clock.sleep_until(again)
         finally:
             self._runtime.keeping = False
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ READ_WAIT_MS: Final = 5000
 """How long reading waits for another process that repairs or folds the log."""
 OLDEST: Final = (3, 37, 0)
 """STRICT tables."""
+ROOM_BYTES_MIN: Final = 65_536
+"""What the index of a log takes: SQLite does not tell a full disk from a broken one when it cannot be made."""
 WAL_RESET_FIXED: Final = (3, 51, 3)
 
 DAMAGED: Final = "Restore a backup; `pointsman verify` tells what is damaged."
@@ -126,11 +130,21 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
             return StoreForeign(message, hint="Give the store a file of its own.")
         case sqlite3.SQLITE_CORRUPT:
             return StoreDamaged(message, hint=DAMAGED)
+        case sqlite3.SQLITE_IOERR if room_at(path) < ROOM_BYTES_MIN:
+            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
         case sqlite3.SQLITE_IOERR:
             return StoreFailed(message, hint="The disk refuses to work: look at the system's log.")
         case _:
             missing = "Use a Python whose SQLite has full-text search (FTS5)." if "fts5" in message else ""
             return StoreFailed(message, hint=missing)
+
+
+def room_at(path: Path) -> float:
+    """Bytes that are free where a file is; without end where nobody can tell."""
+    try:
+        return shutil.disk_usage(path.parent).free
+    except OSError:
+        return math.inf
 
 
 def version_warnings() -> list[str]:
