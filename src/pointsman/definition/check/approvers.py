@@ -26,7 +26,7 @@ def check_approvers(subject: Subject) -> Iterator[Problem]:
             yield from _terms(node.approval, subject.at_node(position, "approval"), subject.node(position))
         passes = isinstance(node.config, ControlConfig) and not isinstance(node.config, ToolExecutorConfig)
         if node.requires_approval and (passes or node.type in UNASKABLE):
-            message = f"{subject.node(position)} takes no time: nobody can be asked before it starts"
+            message = f"{subject.node(position)} does no work: nobody can be asked before it starts"
             hint = "Put a `human` node before it."
             yield error("approval-unsupported", subject.at_node(position, "requiresApproval"), message, hint=hint)
 

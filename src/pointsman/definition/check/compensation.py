@@ -22,7 +22,9 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
         position = graph.index[name]
         node, at = subject.nodes[position], subject.at_node(position)
         if node.type in UNDOES_NOTHING:
-            message = f"{subject.node(position)} is to undo a step, and a {node.type} cannot undo anything"
+            message = (
+                f"{subject.node(position)} is to undo a step, and nodes of type {node.type!r} cannot undo anything"
+            )
             hint = "Name a node that does work: a tool, an agent, a sub-workflow, a person."
             yield error("compensation-impossible", at, message, hint=hint)
         if graph.out[position] or graph.into[position] or name in named:
