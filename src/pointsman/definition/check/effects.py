@@ -41,7 +41,9 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
             yield warning("setting-without-effect", at, message, hint=_hint(node, key), fix=remove(at))
         if node.compensate is not None and (_at_once(node) or node.type in ("wait", "emit")):
             at = subject.at_node(position, "compensate")
-            message = f"`compensate` changes nothing at {subject.node(position)}: nodes of type {node.type!r} do nothing outside"
+            message = (
+                f"`compensate` changes nothing at {subject.node(position)}: a node of that type does nothing outside"
+            )
             hint = "Put it at the node that does the work."
             yield warning("setting-without-effect", at, message, hint=hint, fix=remove(at))
     yield from _more_elsewhere(subject)
