@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -163,6 +163,10 @@ class Tools(Protocol):
     """Finds and calls tools by name."""
 
     def find(self, name: str) -> ToolSpec | None: ...
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Before `find`: get to know the tools of these names, where others have to be asked for them. Never raises."""
+        ...
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Call it with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""

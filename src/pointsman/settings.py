@@ -25,6 +25,8 @@ from pointsman.errors import OperatorError
 from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
+from pointsman.tools.mcp.described import NAME as MCP_NAME
+from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.web.described import NAME, HttpToolDescription
 from pointsman.values import Json, Seconds
 
@@ -137,6 +139,10 @@ class Settings(BaseModel):
     """Where calls may go whose address is data: http nodes, HTTP tools."""
     tools: HttpTools = Field(default_factory=dict[str, HttpToolDescription])
     """HTTP tools."""
+    mcp: dict[Annotated[str, Field(pattern=MCP_NAME)], McpServerDescription] = Field(
+        default_factory=dict[str, McpServerDescription]
+    )
+    """MCP servers, by name."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
@@ -256,6 +262,16 @@ def store_shown(url: str) -> str:
     return masked(url)
 
 
+def _masked(described: dict[str, object]) -> dict[str, object]:
+    """Without what headers and the environment hold: it may be a key."""
+    hidden = {
+        key: dict.fromkeys(cast("dict[str, str]", described[key]), "***")
+        for key in ("headers", "env")
+        if key in described
+    }
+    return {**described, **hidden}
+
+
 def shown(loaded: Loaded) -> dict[str, Json]:
     """The settings with their sources, secrets masked, for people."""
     found: dict[str, Json] = {}
@@ -270,6 +286,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
                 name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
                 for name, one in loaded.settings.notifications.items()
             }
+        elif key in ("tools", "mcp"):
+            value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
         elif key == "store":
             value = store_shown(str(value))
         elif key == "secrets":

@@ -12,6 +12,7 @@ from pointsman.app.variables import substituted, variables_in
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
+from pointsman.definition.sites import sites_of
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.checked import found_in, told
@@ -59,7 +60,8 @@ def check_workflow(
     read = source.read
     if read.workflow is None:
         return Checked(read.problems, read.dialect, None)
-    known = replace(known_of(settings, tools, workflows), node_types=_performed(read.workflow))
+    named = {site.text for site in sites_of(read.workflow) if site.kind == "tool"} if tools.has_sources else set[str]()
+    known = replace(known_of(settings, tools, workflows, named), node_types=_performed(read.workflow))
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
@@ -93,10 +95,10 @@ def softened(problem: Problem) -> Problem:
     return replace(problem, severity="warning") if played else problem
 
 
-def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]) -> Known:
-    """What this installation has."""
+def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str], named: Collection[str] = ()) -> Known:
+    """What this installation has. `named`: tools that are asked about by name, as nobody has listed them yet."""
     facts: dict[str, ToolFacts] = {}
-    for name in tools.names():
+    for name in {*tools.names(), *named}:
         spec = tools.find(name)
         if spec is not None:
             facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent)

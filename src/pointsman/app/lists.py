@@ -40,8 +40,12 @@ def summary_view(summary: Summary) -> JsonObject:
     }
 
 
-def list_tools(app: Pointsman) -> list[JsonObject]:
-    """Every tool that workflows can use here, with what models are shown of it."""
+async def list_tools(app: Pointsman) -> list[JsonObject]:
+    """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go."""
+    try:
+        await app.tools.prepare_all()
+    finally:
+        await app.tools.close()
     found: list[JsonObject] = []
     for name in app.tools.names():
         spec = app.tools.find(name)

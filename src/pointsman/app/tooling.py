@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from pointsman.tools.mcp.described import McpServerDescription
+    from pointsman.tools.outgoing.door import Door
 
 
 def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
@@ -17,4 +23,18 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
+    for name, server in settings.mcp.items():
+        from pointsman.tools.mcp.server import McpServer  # As above.
+        from pointsman.tools.mcp.source import McpTools
+
+        door = partial(_door, settings, server)
+        registry.add_source(McpTools(McpServer(name, server, door=door, resolved=settings.resolved)))
     return registry
+
+
+def _door(settings: Settings, server: McpServerDescription) -> Door:
+    """The address of a server is the operator's own: it may be inside, and on any port."""
+    from pointsman.tools.outgoing.addresses import EVERYWHERE  # It loads an HTTP client.
+    from pointsman.tools.outgoing.door import Door, Rules
+
+    return Door(Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain))

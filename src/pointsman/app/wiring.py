@@ -25,9 +25,11 @@ class Hands:
 
     executors: Executors
     models: PydanticModels
+    tools: ToolRegistry
 
     async def close(self) -> None:
         await self.models.close()
+        await self.tools.close()
 
 
 def models_for(settings: Settings, *, model: str | None, script: Script | None) -> PydanticModels:
@@ -75,4 +77,4 @@ def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | 
         memory=store.memory,
         http=lambda: http_executor(settings),
     )
-    return Hands(hands, models)
+    return Hands(hands, models, tools)

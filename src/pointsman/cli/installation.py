@@ -26,7 +26,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
     """The tools that workflows can use here: of the settings, of installed packages, and of a script."""
     if context.invoked_subcommand is not None:
         return
-    found = list_tools(installation(script=script))
+    found = go(list_tools(installation(script=script)))
     if as_json:
         print_json({"tools": cast("list[Json]", found)})
         return

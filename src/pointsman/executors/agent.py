@@ -31,7 +31,9 @@ class AgentExecutor:
             return await self._decision.execute(command, spec, run)
         ledger = Ledger(self._world, command, spec, run)
         try:
-            loop = AgentLoop(command, spec, run, settings=agent_settings(spec), tools=self._world.tools, ledger=ledger)
+            settings = agent_settings(spec)
+            await self._world.tools.prepare(settings.tools or ())
+            loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
             return await loop.perform()
         except CallsNeedApproval as why:
             return why.report(command)

@@ -17,7 +17,7 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import Run, ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.schemas import Checker
-from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext
+from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource
 from pointsman.values import Json
 
 GROUP: Final = "pointsman.tools"
@@ -34,6 +34,8 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._origins: dict[str, Origin] = {}
         self._checkers: dict[str, Checker] = {}
+        self._sources: list[ToolSource] = []
+        self._listed: set[str] = set()
         self._looks_for_plugins = plugins
         for tool in tools:
             self.add(tool)
@@ -47,6 +49,40 @@ class ToolRegistry:
             raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
         self._tools[name] = tool
         self._origins[name] = origin
+
+    def add_source(self, source: ToolSource) -> None:
+        """Tools of others: asked for when the first of them is needed (`prepare`, `call`)."""
+        self._sources.append(source)
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether there may be tools that nobody has listed yet."""
+        return bool(self._sources)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Have the tools of these names listed, where they come from others. Who does not answer is asked again later,
+        and stood in for till then."""
+        wanted = tuple(names)
+        unlisted = [one for one in self._sources if any(name.startswith(one.prefix) for name in wanted)]
+        await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed))
+
+    async def prepare_all(self) -> None:
+        """Have all tools listed."""
+        await self.prepare([source.prefix for source in self._sources])
+
+    async def _list(self, source: ToolSource) -> None:
+        try:
+            tools = await source.listed()
+        except ToolFailed:
+            return  # Whoever calls one of them is told why.
+        if source.prefix not in self._listed:
+            self._listed.add(source.prefix)
+            for tool in tools:
+                self.add(tool, origin="mcp")
+
+    async def close(self) -> None:
+        """Let go of what others hold for us. The tools stay, and begin again when they are called."""
+        await asyncio.gather(*(source.close() for source in self._sources))
 
     def names(self) -> tuple[str, ...]:
         """All of them, sorted, also those that are not loaded yet."""
@@ -63,6 +99,7 @@ class ToolRegistry:
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Call it: arguments checked before, time and size bounded. Raises `ToolFailed`."""
+        await self.prepare([call.name])
         tool = self._found(call.name)
         if tool is None:
             known = ", ".join(self.names()) or "none"
@@ -88,7 +125,9 @@ class ToolRegistry:
     def _check_arguments(self, tool: Tool, call: ToolCall) -> None:
         checker = self._checkers.get(call.name)
         if checker is None:
-            checker = self._checkers[call.name] = Checker(tool.spec.parameters)
+            checker = Checker(tool.spec.parameters)
+            if call.name in self._tools:
+                self._checkers[call.name] = checker
         if wrong := checker.problems(call.arguments):
             raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
 
@@ -103,7 +142,11 @@ class ToolRegistry:
         if known is None and (plugin := self._plugins.get(name)) is not None:
             known = _load(plugin)
             self.add(known, origin="plugin")
-        return known
+        return known or self._stood_in_for(name)
+
+    def _stood_in_for(self, name: str) -> Tool | None:
+        unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))
+        return next((tool for source in unlisted if (tool := source.stand_in(name)) is not None), None)
 
 
 def _load(plugin: EntryPoint) -> Tool:

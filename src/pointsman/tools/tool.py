@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -32,6 +33,25 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     key: str
     """Idempotency key: a call that is repeated after a crash has the same."""
     execution: str = ""
+
+
+class ToolSource(Protocol):
+    """Tools that are known once somebody was asked for them. Their names begin with `prefix`."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    async def listed(self) -> Sequence[Tool]:
+        """All of them. Raises `ToolFailed` where nobody answers."""
+        ...
+
+    def stand_in(self, name: str) -> Tool | None:
+        """The tool of that name before anyone was asked; None: it can be none of them."""
+        ...
+
+    async def close(self) -> None:
+        """Let go; asked again, it begins again."""
+        ...
 
 
 class Tool(Protocol):

@@ -6,6 +6,7 @@ script call only what their script says; a call of a tool that neither the insta
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pointsman.engine.failures import Failure
@@ -27,6 +28,10 @@ class UnscriptedTools:
         """The tool, or a stand-in of that name."""
         found = self._tools.find(name)
         return found or ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """As the tools of the installation do."""
+        await self._tools.prepare(names)
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Call it. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""

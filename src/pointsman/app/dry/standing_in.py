@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import time
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Final
 
@@ -110,6 +111,9 @@ class QuietTools:
         self._notes = notes
         self._known = UnscriptedTools(tools)
         self._canned = canned
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Nobody is asked."""
 
     def find(self, name: str) -> ToolSpec | None:
         return self._canned.find(name) or self._known.find(name)

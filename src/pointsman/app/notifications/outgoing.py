@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Final
 
+from pointsman.tools.outgoing.addresses import EVERYWHERE
 from pointsman.tools.outgoing.calls import Call, Outgoing
 from pointsman.tools.outgoing.door import Rules
 
 TIMEOUT_S: Final = 15.0
 """Of a whole call."""
-
-EVERYWHERE: Final = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:

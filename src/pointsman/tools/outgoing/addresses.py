@@ -47,6 +47,8 @@ INSIDE_V6: Final = tuple(
         ),
     )
 )
+EVERYWHERE: Final = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
+"""For addresses that are the operator's own words."""
 NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 

@@ -1,0 +1,245 @@
+"""One MCP server: a connection that is kept for as long as this process and its loop live, and made anew when it broke.
+
+    tools(), call() ─▶ connected? ─ no ─▶ a task of its own opens the connection, and holds it until close() or a break
+                           └─ yes ─▶ ask, within the time of the server
+
+The task is there because whoever opens a connection of the SDK must also close it, and callers come and go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from pointsman.engine.failures import Failure
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+    from mcp.client._transport import Transport
+    from mcp.types import CallToolResult, ContentBlock, Tool
+
+    from pointsman.tools.outgoing.door import Door
+
+T = TypeVar("T")
+
+LISTED_MAX: Final = 1000
+"""Tools of one server; more could be shown to no model."""
+PAGES_MAX: Final = 50
+EXCERPT: Final = 1000
+
+GONE: Final = frozenset({-32000, -32001})
+"""What the SDK says of a connection that closed, and of a session the server has forgotten."""
+
+
+class McpServer:
+    """A server of this installation."""
+
+    def __init__(
+        self,
+        name: str,
+        described: McpServerDescription,
+        *,
+        door: Callable[[], Door],
+        resolved: Callable[[str], str | None],
+    ) -> None:
+        """`door` makes the transport of an address; `resolved` says what a handle stands for."""
+        self.name = name
+        self.described = described
+        self._door = door
+        self._resolved = resolved
+        self._connection: _Connection | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def timeout_s(self) -> float:
+        return self.described.timeout.seconds
+
+    async def tools(self) -> list[Tool]:
+        """What it offers. Raises `ToolFailed`."""
+
+        async def listed(client: Client) -> list[Tool]:
+            found: list[Tool] = []
+            cursor: str | None = None
+            for _ in range(PAGES_MAX):
+                page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+                found += page.tools
+                cursor = page.next_cursor
+                if not cursor or len(found) >= LISTED_MAX:
+                    break
+            return found[:LISTED_MAX]
+
+        return await self._asked(listed, "its tools")
+
+    async def call(self, tool: str, arguments: JsonObject) -> Json:
+        """What a tool answers. Raises `ToolFailed`: also for what the server says went wrong."""
+
+        async def called(client: Client) -> CallToolResult:
+            return await client.call_tool(tool, cast("dict[str, object]", arguments))
+
+        return result_of(f"{self.name}__{tool}", await self._asked(called, repr(tool)))
+
+    async def close(self) -> None:
+        """End the connection; a command ends with it. Another call opens it again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
+        """Ask, over a new connection where the kept one is broken. What was sent once is not sent twice."""
+        from mcp import MCPError
+
+        bound = asyncio.timeout(self.timeout_s)
+        try:
+            async with bound:
+                connection = await self._connected()
+                return await connection.during(ask(connection.client))
+        except TimeoutError as why:
+            if not bound.expired():
+                raise self._unreachable(why) from why
+            message = f"the MCP server {self.name!r} did not answer about {what} within {self.timeout_s:g} s"
+            raise ToolFailed(Failure(code="tool-timeout", message=message, retryable=True)) from why
+        except MCPError as why:
+            if why.code in GONE:
+                await self.close()
+                raise self._unreachable(why) from why
+            message = f"the MCP server {self.name!r} refused {what}: {why}"[:EXCERPT]
+            raise ToolFailed(Failure(code="tool-failed", message=message)) from why
+
+    async def _connected(self) -> _Connection:
+        async with self._opening:
+            connection = self._connection
+            if connection is None or connection.is_over:
+                self._connection = None
+                connection = _Connection(self._client)
+                try:
+                    await connection.opened()
+                except BaseException as why:
+                    await connection.close()
+                    if isinstance(why, Exception) and not isinstance(why, ToolFailed):
+                        raise self._unreachable(why) from why
+                    raise
+                self._connection = connection
+            return connection
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncGenerator[Client]:
+        from mcp.client import Client
+
+        async with AsyncExitStack() as stack:
+            transport = self._command(stack) if self.described.command else await self._address(stack)
+            yield await stack.enter_async_context(Client(transport, cache=None))
+
+    def _command(self, stack: AsyncExitStack) -> Transport:
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        # What a server writes to its standard error is its own affair; here it would be lost among ours.
+        silent = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
+        program, *arguments = self.described.command
+        env = self._secrets(self.described.env)
+        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=silent)
+
+    async def _address(self, stack: AsyncExitStack) -> Transport:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        client = httpx2.AsyncClient(
+            transport=self._door(),
+            headers=self._secrets(self.described.headers),
+            timeout=httpx2.Timeout(self.timeout_s),
+            trust_env=False,
+        )
+        await stack.enter_async_context(client)
+        return streamable_http_client(self.described.url, http_client=client)
+
+    def _secrets(self, values: Mapping[str, str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, value in values.items():
+            said = self._resolved(value)
+            if said is None:
+                message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
+                raise ToolFailed(Failure(code="secret-missing", message=message, hint="Set it, or take it out."))
+            found[name] = said
+        return found
+
+    def _unreachable(self, why: BaseException) -> ToolFailed:
+        message = f"the MCP server {self.name!r} cannot be reached: {_innermost(why)}"[:EXCERPT]
+        hint = "Look at its command or address under [mcp] in the settings."
+        return ToolFailed(Failure(code="mcp-unreachable", message=message, hint=hint, retryable=True))
+
+
+class _Connection:
+    """A connection held by a task."""
+
+    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
+        self._opening = opening
+        self._open = asyncio.get_running_loop().create_future()
+        self._end = asyncio.Event()
+        self._task = asyncio.create_task(self._hold())
+
+    @property
+    def is_over(self) -> bool:
+        return self._task.done()
+
+    @property
+    def client(self) -> Client:
+        return self._open.result()
+
+    async def opened(self) -> None:
+        """Raises what went wrong."""
+        await asyncio.wait([self._open, self._task], return_when=asyncio.FIRST_COMPLETED)
+        if not self._open.done():
+            await self._task
+            raise ConnectionError("it ended at once")
+
+    async def during(self, asking: Awaitable[T]) -> T:
+        """What is asked, for as long as the connection holds. Raises `ConnectionError` where it broke."""
+        asked = asyncio.ensure_future(asking)
+        try:
+            await asyncio.wait([asked, self._task], return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise ConnectionResetError("the connection broke")
+            return asked.result()
+        finally:
+            asked.cancel()
+
+    async def close(self) -> None:
+        """End it. Never raises: it is over either way."""
+        self._end.set()
+        if not self._open.done():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _hold(self) -> None:
+        async with self._opening() as client:
+            self._open.set_result(client)
+            await self._end.wait()
+
+
+def result_of(name: str, answer: CallToolResult) -> Json:
+    """Structured content where there is some, else its parts: texts as texts, others as objects."""
+    content: list[Json] = [_content(one) for one in answer.content]
+    if answer.is_error:
+        said = " ".join(one for one in content if isinstance(one, str))[:EXCERPT]
+        raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} says: {said or 'it failed'}"))
+    if answer.structured_content is not None:
+        structured = cast("Json", answer.structured_content)
+        # A server wraps what is no object: nobody asked for the wrapping.
+        return structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    return content[0] if len(content) == 1 else content
+
+
+def _content(block: ContentBlock) -> Json:
+    said = cast("JsonObject", block.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return said["text"] if said.get("type") == "text" else {key: one for key, one in said.items() if key != "_meta"}
+
+
+def _innermost(why: BaseException) -> str:
+    while isinstance(why, BaseExceptionGroup):
+        why = cast("BaseExceptionGroup[BaseException]", why).exceptions[0]
+    return f"{type(why).__name__}: {why}"
