@@ -1,0 +1,100 @@
+"""Families at random: whatever sub-workflows do, and wherever a process ends, who waits for stillness is told."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Final
+
+import pytest
+
+from pointsman.app.executions import Execution
+from pointsman.engine.commands import Execute
+from pointsman.engine.reports import Start
+from pointsman.errors import CallerError
+from pointsman.journal.memory import open_memory
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import Json, JsonObject
+from tests.runtime.world import FIRST, Shelf, make_runtime, tool
+
+SEEDS: Final = 60
+DEPTH_MAX: Final = 3
+PATIENCE_S: Final = 100_000.0
+"""Of virtual time: no timer here is longer, so who still waits waits for ever."""
+LEAVES: Final = ("ends", "fails", "asks", "sleeps", "works")
+
+
+def leaf(kind: str) -> JsonObject:
+    nodes: dict[str, JsonObject] = {
+        "ends": tool("quick"),
+        "fails": tool("broken"),
+        "asks": {"id": "ask", "type": "human", "config": {"message": "Well?", "options": [{"value": "approve"}]}},
+        "sleeps": {"id": "nap", "type": "wait", "config": {"duration": "90s"}},
+        "works": tool("slow"),
+    }
+    return {"id": kind, "nodes": [nodes[kind]], "edges": []}
+
+
+def family_of(random: Random) -> dict[str, JsonObject]:
+    """Documents by name; `root` calls some of the others side by side, these call others."""
+    documents = {kind: leaf(kind) for kind in LEAVES}
+
+    def calling(name: str, depth: int) -> str:
+        nodes: list[Json] = [{"id": "fork", "type": "parallel", "config": {}}]
+        edges: list[Json] = []
+        for number in range(random.randint(1, 3)):
+            deeper = depth < DEPTH_MAX and random.random() < 0.4
+            called = calling(f"{name}{number}", depth + 1) if deeper else random.choice(LEAVES)
+            nodes.append({"id": f"call{number}", "type": "workflow", "config": {"workflow": called}})
+            edges.append({"source": "fork", "target": f"call{number}"})
+        documents[name] = {"id": name, "nodes": nodes, "edges": edges}
+        return name
+
+    calling("root", 1)
+    return documents
+
+
+async def work(command: Execute) -> Json:
+    await asyncio.sleep({"slow": 30.0}.get(command.step.node, 0.0))
+    if command.step.node == "broken":
+        raise CallerError("it is broken")
+    return command.step.node
+
+
+async def life(random: Random) -> tuple[str, int]:
+    """Start it, end the process now and then, answer whatever is asked; its end, and how often it was answered."""
+    shelf, store, clock = Shelf(**family_of(random)), await open_memory("memory:"), VirtualClock()
+    runtime, _ = await make_runtime(shelf, work, store=store, clock=clock)
+    handle = Execution(
+        runtime, await runtime.start(FIRST, await shelf.pinned("root", {}), Start(input={}, definition="root"))
+    )
+    answered = 0
+    while True:
+        if random.random() < 0.6:
+            for _ in range(random.randint(0, 12)):
+                await asyncio.sleep(random.choice((0.0, 0.0, 10.0)))
+            await runtime.close()
+            runtime, _ = await make_runtime(shelf, work, store=store, clock=clock)
+            handle = Execution(runtime, await runtime.open(FIRST))
+        status = await asyncio.wait_for(handle.settled(), PATIENCE_S)
+        if handle.state.ended:
+            await handle.drained()
+            await runtime.close()
+            return status, answered
+        gates = handle.gates
+        assert gates, "it stands still, and nobody is asked"
+        gate = random.choice(gates)
+        await Execution(runtime, gate.driver).answer(gate.id, "approve")
+        answered += 1
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_who_waits_for_a_family_is_told_when_it_stands_still(seed: int) -> None:
+    status, _ = run_virtually(life(Random(seed)))
+    assert status in ("completed", "failed")
+
+
+def test_the_families_do_wait_for_people_and_do_fail() -> None:
+    lives = [run_virtually(life(Random(seed))) for seed in range(20)]
+    assert {status for status, _ in lives} == {"completed", "failed"}
+    assert any(answered for _, answered in lives)
