@@ -108,7 +108,9 @@ def test_stored_rows_of_any_shape_run_as_they_were_drawn(shape: str) -> None:
 def test_a_way_that_is_not_there_is_asked_again_and_then_fails_with_the_legal_ones(rule: str) -> None:
     played = play(pair(), script=said(rule))
     (failure,) = played.errors
-    found = (played.status, failure["code"], failure["details"]["legal"])
+    details = failure["details"]
+    assert isinstance(details, dict)
+    found = (played.status, failure["code"], details["legal"])
     assert found == ("failed", "no-route", ["Worker"])
     assert len([event for event in played.told("attempt_started") if event["reason"] == "reask"]) == 2
 
