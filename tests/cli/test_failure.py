@@ -243,3 +243,58 @@ def test_a_step_that_a_limit_failed_is_tried_again_with_more_in_another_process(
     assert prompt("retry", execution, "--json").json["status"] == "failed", "nothing was raised"
     done = prompt("retry", execution, "--limit", f"{limit}={more}", "--json").json
     assert (done["status"], done["path"].count("two")) == ("completed", 2)
+
+
+BELOW = """\
+pointsman: 1
+id: below
+input: {type: object}
+nodes:
+  - {id: one, type: agent, config: {prompt: one}}
+  - {id: two, type: agent, config: {prompt: two}}
+  - {id: three, type: agent, config: {prompt: three}}
+  - {id: four, type: agent, config: {prompt: four}}
+  - {id: five, type: agent, config: {prompt: five}}
+edges:
+  - {source: one, target: two}
+  - {source: two, target: three}
+  - {source: three, target: four}
+  - {source: four, target: five}
+"""
+
+ABOVE = """\
+pointsman: 1
+id: above
+entry: call
+input: {type: object}
+config: CONFIG
+nodes:
+  - {id: call, type: workflow, config: {workflow: below}}
+  - {id: ask, type: human, config: {options: [{value: continue, more: {modelCalls: 9}}]}}
+edges: []
+"""
+
+SLOWLY = "rules: [{text: done, delay: 50ms}]"
+
+
+@pytest.mark.parametrize(
+    ("config", "status", "go_on"),
+    [
+        ("{limits: {modelCalls: 1}}", "interrupted", ["resume", "EXEC", "--limit", "modelCalls=9"]),
+        ("{limits: {modelCalls: 1}, budget: {policy: pause}}", "paused", ["resume", "EXEC", "--limit", "modelCalls=9"]),
+        ("{limits: {modelCalls: 1}, onLimit: ask}", "waiting", ["answer", "EXEC", "ask", "continue"]),
+    ],
+)
+def test_a_sub_workflow_stands_still_with_its_parent_and_goes_on_with_it(
+    prompt: Prompt, config: str, status: str, go_on: list[str]
+) -> None:
+    script = written("s.yaml", SLOWLY)
+    prompt("workflows", "save", written("below.yaml", BELOW))
+    stopped = prompt("run", written("above.yaml", ABOVE.replace("CONFIG", config)), "--script", script, "--json").json
+    found = {one["workflowId"]: one for one in prompt("list", "--json").json["executions"]}
+    assert (found["above"]["status"], found["below"]["status"]) == (status, "paused")
+    spent = prompt("show", found["below"]["executionId"], "--json").json["usage"]["modelCalls"]
+    assert 2 <= spent < 5, "it did not go on to its own end"
+    command = [stopped["executionId"] if word == "EXEC" else word for word in go_on]
+    done = prompt(*command, "--script", script, "--json").json
+    assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 5)

@@ -167,3 +167,22 @@ async def test_a_person_answers_by_the_labels_of_the_rows() -> None:
     script = "rules:\n  - {node: Triage, next: Approval}\n"
     seen = await run("rows/human-handoff", script, {"message": "hi"}, ("n3", "again", None), ("n3", "END", None))
     assert (seen["status"], seen["path"]) == ("completed", ["n1", "n3", "n1", "n3"])
+
+
+@pytest.mark.parametrize(("retries", "status"), [(0, "failed"), (1, "failed"), (2, "completed"), (None, "completed")])
+async def test_a_graph_is_tried_as_often_as_its_node_says_else_three_times(retries: int | None, status: str) -> None:
+    own: JsonObject = {} if retries is None else {"execution": {"retries": retries, "retryDelay": "1ms"}}
+    document: JsonObject = {
+        "name": "tries",
+        "entry_node_id": "write",
+        "nodes": [{"id": "write", "type": "agent", "agent_id": "writer", **own}],
+        "edges": [],
+    }
+    if retries is None:
+        document["nodes"] = [{"id": "write", "type": "agent", "agent_id": "writer", "execution": {"retryDelay": "1ms"}}]
+    script = "rules: [{attempt: 1, fail: 500}, {attempt: 2, fail: 500}, {text: done}]"
+    settings = Settings(store="memory:", agents={"writer": AgentConfig()})
+    async with Pointsman(settings=settings, model="scripted", script=read_script(script)) as installation:
+        execution = await installation.start(Workflow.of(document), {"goal": "x"})
+        await _settle(execution)
+        assert execution.status == status

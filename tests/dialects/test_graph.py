@@ -263,6 +263,20 @@ def test_policies_of_nodes_and_documents() -> None:
     assert cast(JsonObject, stops.document["config"])["errorHandling"] == "fail"
 
 
+def test_a_node_says_in_native_words_how_it_is_executed() -> None:
+    own: JsonObject = {"retries": 1, "retryDelay": "2s", "errorHandler": "llm_recovery"}
+    found = read([agent("a", timeout_ms=500, execution=own), agent("b", execution={"retris": 1})])
+    assert node_of(found, "a")["execution"] == {**own, "timeout": 500}
+    _, problems = Workflow.from_document(found.document)
+    assert [one.pointer for one in problems if one.code == "unknown-key"] == ["/nodes/1/execution/retris"]
+    right = read([agent("a", timeout_ms=500, execution=own)])
+    written = graph.write(workflow_of(right), None)
+    assert written.losses == ()
+    assert graph.read(written.document, name="").document["nodes"] == [
+        {**node_of(right, "a"), "execution": {**own, "timeout": 500}}
+    ]
+
+
 @pytest.mark.requirement("S3-83", "T3-24")
 def test_a_graph_that_ends_in_merges_gives_back_what_they_made() -> None:
     assert imported("graph/improvement-desk").document["output"] == "latest"
@@ -315,7 +329,6 @@ def test_a_native_workflow_is_written_as_a_graph_and_its_losses_are_listed() -> 
     assert sorted(loss.pointer for loss in written.losses) == [
         "/edges/1/condition",
         "/nodes/0/config/result",
-        "/nodes/0/execution/retries",
         "/nodes/0/outputs/y",
         "/nodes/1/config/cases",
         "/output",

@@ -8,10 +8,13 @@ from pointsman.definition.policies import Limits
 from pointsman.definition.quantities import Duration
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.budgets import refused
+from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.decide import decide
 from pointsman.engine.limits import LimitCapped, UnknownLimit
+from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Work
-from pointsman.engine.reports import Usage
+from pointsman.engine.reports import ChildSpent, Usage
 from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json, JsonObject, Seconds
 from tests.engine.world import World, plan_of, started
@@ -187,3 +190,14 @@ def test_a_limit_that_does_not_exist_is_not_raised() -> None:
     world = talked(budget(tokens=200))
     with pytest.raises(UnknownLimit, match="no limit 'token'"):
         world.refused_resume(token=3)
+
+
+@pytest.mark.parametrize("policy", ["stop", "pause"])
+def test_a_sub_workflow_is_held_with_its_parent_also_after_a_crash(policy: str) -> None:
+    world = started("start -> child1", nodes=CHILD, config=budget(policy, tokens=90))
+    step, attempt = world.at("child1")
+    report = ChildSpent(step=step, attempt=attempt, usage=TALK)
+    decision = decide(world.simulation.plan, world.state, report, world.now)
+    assert HoldChild(step=step, attempt=1) in decision.commands
+    if policy == "stop":
+        assert outstanding(world.simulation.plan, world.state) == [HoldChild(step=step, attempt=1)]

@@ -29,6 +29,7 @@ from pointsman.dialects.inline_agents import Agents
 from pointsman.dialects.losses import document_of, loss, lost_fields
 from pointsman.values import Json, JsonObject
 
+ERROR_STRATEGIES: Final = ("fail", "continue")
 _STRATEGY_OF: Final[Mapping[str, str]] = {native: word for word, native in STRATEGIES.items()}
 _RESULT: Final = "result"
 
@@ -66,11 +67,15 @@ class GraphNode:
         execution = self.node.execution
         if execution is not None and execution.timeout is not None:
             self.made["timeout_ms"] = round(execution.timeout.seconds * 1000)
-        if said.get("errorHandler") in ("fail", "continue"):
+        if said.get("errorHandler") in ERROR_STRATEGIES:
             self.made["error_strategy"] = said["errorHandler"]
-        for key in said:
-            if key not in ("timeout", "errorHandler") or said[key] == "llm_recovery":
-                self.losses.append(loss(f"{self.at}/execution{pointer_to(key)}", f"{key!r}", "graph"))
+        own = {
+            key: value
+            for key, value in said.items()
+            if key != "timeout" and not (key == "errorHandler" and value in ERROR_STRATEGIES)
+        }
+        if own:
+            self.made["execution"] = own
 
     def lose(self, config: Shape, *known: str) -> None:
         self.losses.extend(lost_fields(config, known, f"{self.at}/config", "graph"))

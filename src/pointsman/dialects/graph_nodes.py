@@ -83,6 +83,11 @@ class NodeReader:
             text = with_results(skip) if isinstance(skip, str) else skip
             self.reading.put(node, at, "skipWhen", text, params.at("skip_condition"))
         execution: JsonObject = {}
+        own = record.value.get("execution")
+        if isinstance(own, dict):  # in native words, as `config` of the whole: retries have none of their own here
+            record.taken.add("execution")
+            for key, value in own.items():
+                self.reading.put(execution, f"{at}/execution", key, value, record.at("execution") + pointer_to(key))
         self.reading.move(execution, f"{at}/execution", "timeout", record, "timeout_ms")
         strategy = record.value.get("error_strategy")
         if isinstance(strategy, str) and strategy in _STRATEGIES_OF_ERRORS:

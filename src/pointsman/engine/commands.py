@@ -72,6 +72,13 @@ class StartChild(Struct, frozen=True, kw_only=True):
     """False: the child goes on alone; nobody waits for its end."""
 
 
+class HoldChild(Struct, frozen=True, kw_only=True):
+    """Pause the child execution of this attempt of a step: a limit stopped its parent. `StartChild` lets it go on."""
+
+    step: Step
+    attempt: int
+
+
 class StopChild(Struct, frozen=True, kw_only=True):
     """Cancel the child execution of this attempt of a step, and report `Delivered`."""
 
@@ -91,4 +98,4 @@ class Publish(Struct, frozen=True, kw_only=True):
 Order: TypeAlias = StopChild | Publish
 """What others are told without being asked anything. `order` names it: who was told twice knows it by that name."""
 
-Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | OpenGate | StartChild | StopChild | Publish
+Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | OpenGate | StartChild | HoldChild | StopChild | Publish

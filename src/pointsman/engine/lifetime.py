@@ -32,7 +32,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
         case life_events.HandedOver():
             _handed_over(state, event)
         case life_events.ExecutionPaused():
-            state.status = "paused"
+            state.status, state.paused_by = "paused", event.by
         case life_events.ExecutionResumed():
             if state.status == "interrupted":
                 state.interruption, state.handed_at, state.handoff = None, None, None

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from pointsman.engine import cancelling, ending
 from pointsman.engine.arrivals import NOBODY
-from pointsman.engine.commands import SetTimer
+from pointsman.engine.commands import HoldChild, SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.events import Held
 from pointsman.engine.life_events import ExecutionInterrupted, ExecutionPaused, HandedOver
@@ -146,6 +146,7 @@ def trip(desk: Desk, tripped: Tripped) -> None:
     if tripped.limit in dict(desk.plan.limits.budgets) and desk.plan.limits.budget_policy == "pause":
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         desk.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
+        desk.commands += held_below(desk.state)
         return
     handler = desk.plan.limits.on_limit if not desk.state.handed_off else None
     asked = handler is not None and _asks(desk.plan.nodes[handler])
@@ -157,6 +158,7 @@ def trip(desk: Desk, tripped: Tripped) -> None:
         return
     for at in desk.state.steps.values():
         cancelling.stop(desk, at, children=False)
+    desk.commands += held_below(desk.state)
     desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
     if handler is not None:
         gate = desk.visit(desk.state.root, desk.plan.nodes[handler], ())
@@ -167,6 +169,11 @@ def trip(desk: Desk, tripped: Tripped) -> None:
 def _asks(node: PlanNode) -> bool:
     """People may answer there that it goes on."""
     return isinstance(node.does, Ask) and bool(node.does.more)
+
+
+def held_below(state: ExecutionState) -> list[HoldChild]:
+    """What a limit stops here stands still below too."""
+    return [HoldChild(step=at.step, attempt=at.attempt) for at in state.steps.values() if at.child]
 
 
 def watch(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pointsman.engine.commands import Command, OpenGate, SetTimer, StartChild
 from pointsman.engine.desk import Desk
 from pointsman.engine.entry import execution_of
+from pointsman.engine.limits import held_below
 from pointsman.engine.plan import Call, Plan
 from pointsman.engine.state import ExecutionState, StepState
 
@@ -30,7 +31,7 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     if state.ended or state.status == "pending":
         return asked
     if state.status == "interrupted":
-        return asked + _whether_to_go_on(state)
+        return [*asked, *held_below(state), *_whether_to_go_on(state)]
     desk = Desk(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:

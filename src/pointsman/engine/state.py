@@ -311,6 +311,8 @@ class ExecutionState(Struct, eq=False):
     failure: Failure | None = None
     interruption: str | None = None
     """The limit that stopped it."""
+    paused_by: str = ""
+    """Who paused it last."""
     working: int = 0
     """Steps an executor works on."""
     worked_s: float = 0.0

@@ -215,6 +215,8 @@ class Driver:
                 self.timers.drop(timer)
             case commands.StartChild():
                 self.spawn(self.world.start_child(self.execution, command))
+            case commands.HoldChild():
+                self.spawn(self.world.hold_child(self.execution, command))
             case commands.StopChild() | commands.Publish():
                 self.spawn(self._tell(command))
             case _:
@@ -339,8 +341,7 @@ class Driver:
         raise asyncio.CancelledError
 
     def _stop(self, step: Step) -> None:
-        task = self.lanes.get(step)
-        if task is not None:
+        if (task := self.lanes.get(step)) is not None:
             self.stopped.add(step)
             task.cancel()
             return
@@ -369,8 +370,7 @@ class Driver:
                 future.set_result(None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return when `holds` does of what is durable; it is asked whenever the status changes. Raises what broke the
-        driver."""
+        """Return when `holds` does of what is durable, asked when the status changes. Raises what broke the driver."""
         while self.committing or self.commits.lost or not holds():
             if self.failure is not None:
                 raise self.failure

@@ -21,7 +21,15 @@ from msgspec.structs import replace
 from pointsman.engine.commands import StartChild
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, ChildEnded, ChildSpent, PauseRequested, Start, Usage
+from pointsman.engine.reports import (
+    CancelRequested,
+    ChildEnded,
+    ChildSpent,
+    PauseRequested,
+    ResumeRequested,
+    Start,
+    Usage,
+)
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
@@ -94,8 +102,10 @@ class Families:
         if child is None:
             return
         above = self._runtime.drivers.get(parent)
-        if above is not None and above.state.status == "paused" and child.state.status == "running":
-            await child.deliver(PauseRequested(by=f"its parent {parent}"))  # it began as the parent was being paused
+        if above is not None and above.state.stands_still:
+            await self._hold(child)  # it began as the parent was being stopped
+        elif above is not None and above.state.status == "running":
+            await self._let_go_on(child)
         if not command.wait:
             started: JsonObject = {"executionId": child.execution}
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
@@ -149,6 +159,37 @@ class Families:
             seed=above.state.seed,
         )
         return await self._runtime.start(name, plan, report)
+
+    async def hold(self, name: ExecutionId) -> None:
+        """A limit stopped its parent: it stands still with it. What runs there may finish."""
+        child = await self._begun(name)
+        if child is not None:
+            await self._hold(child)
+
+    async def _hold(self, child: Driver) -> None:
+        if child.state.status == "running":
+            await child.deliver(PauseRequested(by=_as_parent(child)))
+        for below in await self._below(child):
+            await self._hold(below)
+
+    async def _begun(self, name: ExecutionId) -> Driver | None:
+        async with self._runtime.alone(name):
+            if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
+                return await self._runtime.opened(name, recover=False)
+        return None
+
+    async def _below(self, driver: Driver) -> list[Driver]:
+        """The sub-workflows it waits for, as far as they have begun."""
+        names = [child_id(driver.execution, at.step, at.attempt) for at in driver.state.steps.values() if at.child]
+        found = [await self._begun(name) for name in names]
+        return [child for child in found if child is not None]
+
+    async def _let_go_on(self, child: Driver) -> None:
+        """Its parent goes on, and only for the parent's sake it stood still."""
+        if child.state.status == "paused" and child.state.paused_by == _as_parent(child):
+            await child.deliver(ResumeRequested(by=_as_parent(child)))
+            for below in await self._below(child):
+                await self._let_go_on(below)
 
     async def stop(self, parent: ExecutionId, name: ExecutionId) -> None:
         async with self._runtime.alone(name):
@@ -243,6 +284,10 @@ def rests(driver: Driver, horizon: float) -> bool:
         and not (state.working or state.undelivered)
         and all(timer.at > horizon for timer in state.timers.values())
     )
+
+
+def _as_parent(child: Driver) -> str:
+    return f"its parent {child.state.parent}"
 
 
 def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from pointsman.engine.commands import Order, StartChild, StopChild
+from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Start
@@ -222,6 +222,10 @@ class LocalRuntime:
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step; the parent is told of its end, if it waits for it."""
         await self.families.start(parent, command)
+
+    async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
+        """Pause the child of a step, and what is below it."""
+        await self.families.hold(child_id(parent, command.step, command.attempt))
 
     async def tell(self, source: ExecutionId, order: Order) -> None:
         """Cancel a child, or deliver an event to all who wait for it."""

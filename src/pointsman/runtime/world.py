@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pointsman.engine.commands import Execute, Order, StartChild
+from pointsman.engine.commands import Execute, HoldChild, Order, StartChild
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
@@ -52,6 +52,10 @@ class World(Protocol):
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step, and report its end to the parent."""
+        ...
+
+    async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
+        """A limit stopped the parent: its child stands still with it, and what is below that."""
         ...
 
     async def tell(self, source: ExecutionId, order: Order) -> None:

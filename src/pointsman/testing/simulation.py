@@ -24,6 +24,7 @@ from pointsman.engine.commands import (
     Command,
     DropTimer,
     Execute,
+    HoldChild,
     OpenGate,
     Order,
     Publish,
@@ -126,6 +127,8 @@ class Asked:
                 self.gates[command.step] = None
             case StartChild():
                 self.children[command.step] = command
+            case HoldChild():
+                pass  # what it has done by now may still come
             case StopChild():
                 self.children.pop(command.step, None)
                 self.orders[command.order] = command
