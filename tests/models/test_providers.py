@@ -11,7 +11,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 
 from pointsman.models.prices import cost_usd
-from pointsman.models.providers import Provider
+from pointsman.models.provider import Provider
 from pointsman.models.scripted import HINTS_HEADER
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import PydanticModels

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pointsman.models.clients import Closing
 
-__all__ = ["Line", "Provider", "Providers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Line:

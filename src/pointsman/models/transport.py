@@ -20,7 +20,8 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.models.calling import Caller, Ear, bounded
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
-from pointsman.models.providers import Provider, Providers
+from pointsman.models.provider import Provider
+from pointsman.models.providers import Providers
 from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
