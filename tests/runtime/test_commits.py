@@ -1,0 +1,47 @@
+"""Rows reach the journal in order, whoever waits for them and however long the disk takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pointsman.engine.wait_events import Warned
+from pointsman.journal.records import Summary
+from pointsman.journal.store import Ledger, open_store
+from pointsman.ports import Row
+from pointsman.runtime.commits import Commits
+from pointsman.values import ExecutionId
+
+EXECUTION = ExecutionId("exec-commits")
+
+
+class SlowLedger:
+    """A journal whose first append waits to be let go."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.let_go = asyncio.Event()
+        self.read = ledger.read
+        self.last = ledger.last
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        await self.let_go.wait()
+        await self._ledger.append(execution, row, summary=summary)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        await self._ledger.extend(execution, rows, summary=summary)
+
+
+async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it() -> None:
+    ledger = SlowLedger((await open_store("memory:")).journal)
+    seen: list[int] = []
+    commits = Commits(EXECUTION, committed=lambda row: seen.append(row.seq), lost=lambda _: None)
+    rows = [Row(seq, float(seq), (Warned(code="c", message="m"),)) for seq in (1, 2, 3)]
+    written = [asyncio.ensure_future(commits.now(ledger, row, None)) for row in rows]
+    flushed = asyncio.ensure_future(commits.flush(ledger))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert (seen, commits.behind, flushed.done()) == ([], 3, False)
+    ledger.let_go.set()
+    await asyncio.gather(*written, flushed)
+    assert (seen, commits.behind, await ledger.last(EXECUTION)) == ([1, 2, 3], 0, 3)
