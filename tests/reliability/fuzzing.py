@@ -7,6 +7,8 @@ what parses is evaluated over a small world, within its budget.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from math import inf
 from random import Random
 from typing import Final
 
@@ -69,19 +71,31 @@ def formula(random: Random) -> str:
     return text
 
 
+def least_time(text: str) -> float:
+    """Seconds of CPU. What takes long is looked at again: the collector of garbage may have come along."""
+    least = inf
+    for _ in range(3):
+        began = time.thread_time()
+        with suppress(Exception):
+            value(text, {**STATE})
+        least = min(least, time.thread_time() - began)
+        if least <= HANG_S:
+            break
+    return least
+
+
 def examine_formulas(count: int, seed: int) -> tuple[list[str], int, float]:
     """What was raised that has no code, or took long; how many were refused; the slowest in seconds of CPU."""
     violations, refused, slowest = list[str](), 0, 0.0
     for number in range(count):
         text = formula(Random(f"{seed}:{number}"))
-        began = time.thread_time()
         try:
             value(text, {**STATE})
         except PointsmanError:
             refused += 1
         except Exception as why:
             violations.append(f"formula {seed}:{number} {text[:80]!r} raised {why!r}")
-        took = time.thread_time() - began
+        took = least_time(text)
         slowest = max(slowest, took)
         if took > HANG_S:
             violations.append(f"formula {seed}:{number} {text[:80]!r} took {took * 1000:.0f} ms")

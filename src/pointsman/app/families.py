@@ -10,7 +10,7 @@ from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.families import child_id
+from pointsman.runtime.families import child_id, stands_still_for_parent
 from pointsman.runtime.local import LocalRuntime
 from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -47,8 +47,12 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
         return False
     below = [_child(runtime, driver, at) for at in state.steps.values() if at.child]
-    # A child that has ended is about to be reported.
-    return all(child is not None and not child.state.ended and is_still(runtime, child) for child in below)
+    return all(child is not None and not _is_due(child) and is_still(runtime, child) for child in below)
+
+
+def _is_due(child: Driver) -> bool:
+    """Its end is about to be reported, or it is about to go on with its parent, which runs."""
+    return child.state.ended or stands_still_for_parent(child)
 
 
 def _only_waits(state: ExecutionState) -> bool:

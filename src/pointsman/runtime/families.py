@@ -186,7 +186,7 @@ class Families:
 
     async def _let_go_on(self, child: Driver) -> None:
         """Its parent goes on, and only for the parent's sake it stood still."""
-        if child.state.status == "paused" and child.state.paused_by == _as_parent(child):
+        if stands_still_for_parent(child):
             await child.deliver(ResumeRequested(by=_as_parent(child)))
             for below in await self._below(child):
                 await self._let_go_on(below)
@@ -284,6 +284,11 @@ def rests(driver: Driver, horizon: float) -> bool:
         and not (state.working or state.undelivered)
         and all(timer.at > horizon for timer in state.timers.values())
     )
+
+
+def stands_still_for_parent(child: Driver) -> bool:
+    """Paused because its parent stood still: where the parent goes on, it is about to."""
+    return child.state.status == "paused" and child.state.paused_by == _as_parent(child)
 
 
 def _as_parent(child: Driver) -> str:
