@@ -137,8 +137,12 @@ class Compiler:
             raise WrongArguments(
                 f"{tree.name}() wants a lambda", spot=self.spot(tree), hint=f"{tree.name}(list, x => x.field)"
             )
-        if apply is not None and len(values) > 1:
-            raise WrongArguments(f"{tree.name}() takes one list before the lambda", spot=self.spot(tree))
+        if apply is not None and len(values) != 1:
+            raise WrongArguments(
+                f"{tree.name}() takes one list before the lambda",
+                spot=self.spot(tree),
+                hint=f"{tree.name}(list, x => x.field)",
+            )
         codes = tuple(self.code(self.value(tree, value)) for value in values)
         return invoke(function, codes, apply, self.spot(tree))
 
