@@ -75,6 +75,11 @@ def test_what_people_let_go_on_after_a_limit_ends_as_if_there_had_been_none(grap
     must_go_on_as_it_was(graph)
 
 
+@pytest.mark.parametrize("graph", [280, 290, 455, 493])
+def test_what_starts_together_is_stopped_together(graph: int) -> None:
+    must_go_on_as_it_was(graph)
+
+
 @law
 @given(graphs, schedules, st.booleans())
 def test_every_execution_ends_and_every_step_settles_once(graph: int, schedule: int, unruly: bool) -> None:

@@ -81,7 +81,7 @@ def hold(state: ExecutionState, event: events.Held) -> None:
     scope = scope_of(state, event.scope)
     left = Left(None) if event.after is None else left_by(state, scope, event.after)
     left = replace(left, thread=event.thread, caller=event.caller or left.caller)
-    state.held.append(Waiting(event.node, event.scope, event.edge, left))
+    state.held.append(Waiting(event.node, event.scope, event.edge, left, event.again))
     scope.tokens += 1
 
 

@@ -110,11 +110,27 @@ def release_scope(desk: Desk, scope: ScopeState) -> bool:
     waits = {node: _waits_for(desk, scope, plan.nodes[node], parked) for node in parked}
     before = {node: _all_before(node, waits) for node in parked}
     ready = [node for node in parked if _is_ready(node, before)]
+    if len(ready) > 1 and (tripped := _forbidden(desk, scope, ready)) is not None:
+        limits.trip(desk, tripped)
+        return True
     for node in ready:
         mates = before[node]
         first = min((node, *mates), key=lambda n: plan.nodes[n].index) if mates else ""
         _start_parked(desk, scope, plan.nodes[node], first)
     return bool(ready)
+
+
+def _forbidden(desk: Desk, scope: ScopeState, ready: list[str]) -> limits.Tripped | None:
+    """A limit that stops one of several that start together stops all: what one leads to must not join the rest."""
+    if desk.state.compensation is not None:
+        return None
+    for number, node in enumerate(ready):
+        thread = max(one.left.thread for one in scope.parked[node].values())
+        move = Arrive(node, scope.key, None, None, thread)
+        tripped = limits.before_step(desk, desk.plan.nodes[node], scope, move, beside=number)
+        if tripped is not None:
+            return tripped
+    return None
 
 
 def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:

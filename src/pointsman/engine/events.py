@@ -139,6 +139,8 @@ class Held(Fact, frozen=True, kw_only=True, tag="held"):
     after: Step | None
     thread: Thread = ()
     caller: str | None = None
+    again: bool = False
+    """It was about to start the node: it does so when it goes on, whatever else could still come."""
 
 
 @final

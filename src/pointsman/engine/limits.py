@@ -111,14 +111,14 @@ def may_raise(plan: Plan, wanted: Mapping[str, float]) -> None:
             )
 
 
-def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> Tripped | None:
-    """A limit that forbids to start this node now."""
+def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, beside: int = 0) -> Tripped | None:
+    """A limit that forbids to start this node now, with so many others beside it."""
     state, limits = desk.state, desk.plan.limits
     if state.handoff is not None and state.status == "interrupted":
         return None  # it is the gate that asks whether to go on: nothing else starts meanwhile
     raised = state.limits
     steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
-    if steps is not None and state.taken - (state.handed_at or 0) >= steps:
+    if steps is not None and state.taken + beside - (state.handed_at or 0) >= steps:
         return Tripped("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
     if state.handed_off:
         return None
@@ -135,7 +135,15 @@ def hold(desk: Desk, move: Arrive) -> None:
     """Keep an arrival for when the execution goes on."""
     edge = "" if move.edge is None else move.edge.id
     desk.emit(
-        Held(node=move.node, scope=move.scope, edge=edge, after=move.after, thread=move.thread, caller=move.caller)
+        Held(
+            node=move.node,
+            scope=move.scope,
+            edge=edge,
+            after=move.after,
+            thread=move.thread,
+            caller=move.caller,
+            again=move.again,
+        )
     )
 
 

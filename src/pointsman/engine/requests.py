@@ -112,7 +112,8 @@ def _take_up(desk: Desk, held: tuple[Waiting, ...]) -> None:
     for number, waits in enumerate(held):
         left = waits.left
         edge = edges.get(waits.edge)
-        desk.go(Arrive(waits.node, waits.scope, edge, held_step(number), left.thread, left.caller))
+        after = held_step(number)
+        desk.go(Arrive(waits.node, waits.scope, edge, after, left.thread, left.caller, again=waits.again))
     for key in desk.state.scopes:
         desk.touched[key] = None
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from pointsman.engine import approving, asking, branching, budgets, ending, gathering, limits, looping, telling, waiting
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
@@ -47,12 +49,12 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
         tripped = budgets.used_up(desk, node.does)
     if tripped is not None and desk.state.compensation is None:
         if not merged:
-            limits.hold(desk, move)
+            limits.hold(desk, replace(move, again=True))
         limits.trip(desk, tripped)
         return
     if desk.before is not None and desk.before == desk.visit(scope, node, move.thread):
         if not merged:
-            limits.hold(desk, move)
+            limits.hold(desk, replace(move, again=True))
         desk.emit(ExecutionPaused())
         return
     entry = Entry(desk, node, scope, move, merged)

@@ -62,6 +62,8 @@ class Waiting(Struct, frozen=True, gc=False):
     scope: Scope
     edge: str
     left: Left
+    again: bool = False
+    """It starts the node when it goes on, whatever else could still come."""
 
 
 class Gate(Struct):
