@@ -112,7 +112,8 @@ async def _told(
     for left in reversed(range(RACES_MAX)):
         gate = gate_named([*gates_of(runtime, driver)], name)
         try:
-            await _ring(gate, runtime.clock.now())
+            if await _rang(gate, runtime.clock.now()):
+                gate = gate_named([*gates_of(runtime, driver)], name)
             await deliver(gate)
             return
         except (JournalMoved, DriverLost):
@@ -122,12 +123,14 @@ async def _told(
             driver = again if gate.driver is driver else driver
 
 
-async def _ring(gate: OpenGate, now: float) -> None:
-    """A gate whose time was up while no process minded it is closed, or put to others, before anybody answers."""
-    for timer in gate.at.timers:
-        set_ = gate.driver.state.timers.get(timer)
-        if set_ is not None and set_.at <= now:
-            await gate.driver.deliver(TimerFired(timer=timer))
+async def _rang(gate: OpenGate, now: float) -> bool:
+    """A gate whose time was up while no process minded it is closed, or put to others, before anybody answers. Whether
+    it was so: somebody else may have been faster meanwhile."""
+    timers = gate.driver.state.timers
+    due = [timer for timer in gate.at.timers if timer in timers and timers[timer].at <= now]
+    for timer in due:
+        await gate.driver.deliver(TimerFired(timer=timer))
+    return bool(due)
 
 
 def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
