@@ -13,6 +13,7 @@ import pytest
 
 from tests import postgres
 from tests.house.requirements import REQUIREMENTS
+from tests.local_model import server as model_server
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 
@@ -71,6 +72,12 @@ def pytest_unconfigure() -> None:
 def postgres_url() -> str:
     """A PostgreSQL store of this test's own, where nothing is yet."""
     return postgres.address(f"test_{uuid4().hex}")
+
+
+@pytest.fixture(scope="session")
+def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[model_server.ModelServer]:
+    """A real model server on this machine."""
+    yield from model_server.running(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture

@@ -122,7 +122,11 @@ def test_a_refused_key_is_left_out_and_the_others_pay(status: int) -> None:
     replies = ask(service, retries=0, index=0, times=3)
     assert service.keys == ["first", "second", "second", "second"]
     assert [reply.key for reply in replies] == [1, 1, 1]
-    assert replies[0].warnings == ("key 0 of 'house' cannot be used now: key 1 was",)
+    assert replies[0].warnings == (
+        "key 0 of 'house' is not accepted (model-unauthorized)",
+        "key 0 of 'house' cannot be used now: key 1 was",
+    )
+    assert replies[1].warnings == ("key 0 of 'house' cannot be used now: key 1 was",)
 
 
 def test_where_every_key_is_refused_each_was_tried_once_and_no_more() -> None:

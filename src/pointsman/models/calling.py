@@ -55,7 +55,7 @@ class Caller:
 
     async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
         """Raises `ModelFailed`, `ModelUnusable`."""
-        left, tried, failure = line.retries, set[int](), None
+        left, tried, failure, refused = line.retries, set[int](), None, list[str]()
         while True:
             try:
                 key = await line.pool.take(request.key_index)
@@ -67,10 +67,12 @@ class Caller:
             except ModelFailed as why:
                 failure = why.failure
             else:
-                return _told(reply, line, key, request.key_index)
+                return _told(reply, line, key, request.key_index, refused)
             finally:
                 line.pool.give_back(key)
             self._rest(line, key, failure)
+            if failure.code in REFUSED_KEYS:
+                refused.append(f"key {key} of {line.provider!r} is not accepted ({failure.code})")
             following = line.pool.next_key(request.key_index)
             elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
             if not elsewhere:
@@ -116,11 +118,11 @@ def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
     return elsewhere or failure.code == RATE_LIMITED
 
 
-def _told(reply: ModelReply, line: Line, key: int, index: int | None) -> ModelReply:
+def _told(reply: ModelReply, line: Line, key: int, index: int | None, refused: list[str]) -> ModelReply:
     """The reply with the key that paid, and what was not as it was asked for."""
     if not line.key_count:
         return reply
-    warnings = list(reply.warnings)
+    warnings = [*reply.warnings, *refused]
     if index is not None and not line.pool.rotates:
         wanted = index % line.key_count
         if wanted != index:

@@ -64,6 +64,9 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 )
 """What went wrong -> the failure's code, and whether the same again could help. The first that fits."""
 
+_WINDOW: Final = ("context size", "context length", "context window")
+"""How servers say that a conversation does not fit, where they have no code for it: llama.cpp, LM Studio, TGI."""
+
 _SERVER_ERRORS: Final = 500
 _RETRIES_OFF: Final = frozenset({"bedrock"})
 """Whose client was told when it was opened, and warns of being told again."""
@@ -162,6 +165,8 @@ def _failures_named() -> Generator[None]:
 def _failure(why: Exception) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
     message, details = str(why)[:_MESSAGE_CHARS_MAX], JsonObject()
+    if code == "model-rejected" and any(words in message.lower() for words in _WINDOW):
+        code = "model-context-too-long"
     if isinstance(why, ModelHTTPError):
         details["status"] = why.status_code
         if why.status_code >= _SERVER_ERRORS:

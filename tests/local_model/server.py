@@ -1,0 +1,100 @@
+"""llama.cpp's server on this machine, with keys: real wires, grammars and streams, and no weights from elsewhere.
+
+POINTSMAN_TEST_LLAMA=/directory    where `llama-server` was unpacked, if not where tests/install-llama puts it
+no server                          the tests that need one are skipped, and say so
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.local_model.weights import write_weights
+
+CONFIGURED: Final = "POINTSMAN_TEST_LLAMA"
+NAME: Final = "tiny"
+KEYS: Final = ("canary-local-key-1", "canary-local-key-2")
+WINDOW: Final = 8192
+"""Tokens of one conversation."""
+PLACES: Final = 2
+"""Conversations at once."""
+STARTS_IN_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """One that runs."""
+
+    address: str
+    """`http://127.0.0.1:PORT`; wires of OpenAI are below `/v1`."""
+    name: str = NAME
+    keys: tuple[str, ...] = KEYS
+
+
+def program() -> Path | None:
+    """Where `llama-server` is: on the path, or where tests/install-llama puts it."""
+    on_path = shutil.which("llama-server")
+    if on_path is not None:
+        return Path(on_path)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = os.environ.get(CONFIGURED) or Path(cache) / "pointsman" / "llama"
+    found = Path(folder) / "llama-server"
+    return found if found.exists() else None
+
+
+FOUND: Final = program()
+"""Looked for before any test changes the environment."""
+
+
+def running(folder: Path) -> Iterator[ModelServer]:
+    """Start one with its files in `folder`; stop it afterwards. Skips the test where there is none."""
+    if FOUND is None:
+        pytest.skip("no llama-server is installed (tests/install-llama unpacks one; on macOS: brew install llama.cpp)")
+    weights, log = folder / "tiny.gguf", folder / "log"
+    write_weights(weights)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = int(found.getsockname()[1])
+    options = {
+        "--model": weights,
+        "--host": "127.0.0.1",
+        "--port": port,
+        "--alias": NAME,
+        "--ctx-size": WINDOW * PLACES,
+        "--parallel": PLACES,
+        "--threads": 1,
+        "--api-key": ",".join(KEYS),
+    }
+    arguments = [str(part) for option in options.items() for part in option]
+    with log.open("wb") as written:
+        process = subprocess.Popen([FOUND, *arguments, "--jinja", "--no-ui"], stdout=written, stderr=written)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(process, address, log)
+        yield ModelServer(address)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_for(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    """Until it answers."""
+    until = time.monotonic() + STARTS_IN_S
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            with urlopen(f"{address}/health", timeout=1):
+                return
+        except (URLError, OSError):
+            time.sleep(0.05)  # It has no other way to tell.
+    pytest.fail(f"llama-server did not start:\n{log.read_text(errors='replace')[-2000:]}")
