@@ -10,7 +10,7 @@ from msgspec import Struct
 from pointsman.engine.commands import Execute
 from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.values import ExecutionId, Json, JsonObject
 

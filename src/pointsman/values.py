@@ -16,6 +16,9 @@ else:
 
 JsonObject: TypeAlias = dict[str, Json]
 
+Path: TypeAlias = tuple[str | int, ...]
+"""A place in JSON: keys and positions, outermost first."""
+
 CONTAINERS: Final = (dict, list)
 """The values that hold others, for `isinstance` where it matters: `dict | list` there makes a new object each time."""
 

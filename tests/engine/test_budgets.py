@@ -11,9 +11,9 @@ from pointsman.engine.budgets import refused
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import decide
+from pointsman.engine.kinds import Work
 from pointsman.engine.limits import LimitCapped, UnknownLimit
 from pointsman.engine.outstanding import outstanding
-from pointsman.engine.plan import Work
 from pointsman.engine.reports import ChildSpent, Usage
 from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json, JsonObject, Seconds

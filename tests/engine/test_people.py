@@ -373,3 +373,58 @@ def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
     assert gate is not None
     assert gate.message == "Go on? the limit of 2 steps is reached (`steps`, set by the workflow)"
     assert world.crash().answer("ask9", "approve").working == ["tool4"]
+
+
+DECLARED = {"n": {"schema": {"type": "integer"}}, "text": {"schema": {"type": "string", "minLength": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("edits", "told"),
+    [
+        ([[["n"], "seven", []]], "'n' does not fit what the workflow declares"),
+        ([[["deep", "list"], [1, "x"], []]], r"'deep\.list\[1\]' does not fit"),
+        ([[["deep"], {"list": 3}, []]], r"'deep\.list' does not fit"),
+    ],
+)
+def test_what_people_put_into_the_data_must_fit_what_is_declared_of_it(edits: Json, told: str) -> None:
+    whole = {"schema": {"properties": {"list": {"type": "array", "items": {"type": "integer"}}}}}
+    world = started(LINE, input={"n": 1}, config=REAL_TIME, state={**DECLARED, "deep": whole})
+    with pytest.raises(EditRefused, match=told):
+        steer(world, edits=edits)
+    steer(world, edits=[[["n"], 7, []], [["deep"], {"list": [1]}, []]])
+    assert (world.crash().data["n"], world.data["deep"]) == (7, {"list": [1]})
+
+
+def test_what_a_step_left_in_a_declared_field_does_not_stand_in_the_way_of_edits_elsewhere() -> None:
+    writes = {"tool1": {"outputs": {"n": "result"}}}
+    world = started(LINE, nodes=writes, config=REAL_TIME, state=DECLARED).done("tool1", "no number")
+    steer(world, edits=[[["text"], "fine", []]])
+    assert world.data == {"n": "no number", "text": "fine"}
+
+
+def test_an_edit_at_a_gate_must_fit_what_is_declared_of_the_field_and_the_gate_stays_open() -> None:
+    world = started(
+        GATE,
+        nodes={"ask1": {"config": {"actions": ["approve", "edit", "reject"], "editable": ["text"]}}},
+        input={"text": "old"},
+        state=DECLARED,
+    )
+    with pytest.raises(EditRefused, match="'text' does not fit what the workflow declares"):
+        said(world, "edit", data={"text": 3})
+    assert world.working == []
+    said(world, "edit", data={"text": "new"})
+    assert (world.data["text"], world.working) == ("new", ["tool1"])
+
+
+def test_a_vote_for_an_edit_that_does_not_fit_is_refused_when_it_is_cast() -> None:
+    world = started(
+        GATE,
+        nodes={"ask1": {"config": {"actions": ["approve", "edit"], "editable": ["text"], "approvers": THREE}}},
+        input={"text": "old"},
+        state=DECLARED,
+    )
+    with pytest.raises(EditRefused):
+        said(world, "edit", "ada", data={"text": "x"})
+    said(world, "edit", "ada", data={"text": "xy"})
+    said(world, "edit", "ben", data={"text": "xy"})
+    assert world.data["text"] == "xy"

@@ -29,9 +29,11 @@ from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import BranchSettled, ScopesClosed
+from pointsman.engine.facts import Reducer
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import GatheredResult
 from pointsman.engine.outstanding import outstanding
-from pointsman.engine.plan import GatheredResult, Plan, Reducer
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
 from pointsman.engine.steps import Thread

@@ -15,7 +15,7 @@ from pointsman.app.driving import Answer
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import decide
-from pointsman.engine.plan import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
+from pointsman.engine.kinds import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.executors.registry import Executors

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
 from pointsman.journal.sqlite import open_sqlite

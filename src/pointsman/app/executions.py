@@ -11,7 +11,7 @@ from pointsman.app.edits import edits_of
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
 from pointsman.app.inputs import check_event
 from pointsman.app.views import event_view, waiting_view
-from pointsman.engine.plan import Call, Work
+from pointsman.engine.kinds import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pointsman.app.edits import check_declared, edits_of
+from pointsman.app.edits import edits_of
 from pointsman.app.identity import new_id
 from pointsman.app.inputs import check_input
 from pointsman.app.library import Library
@@ -118,7 +118,6 @@ async def _check(
     workflow = await library.kept(definition)
     if report.input is not None and workflow.input_schema is not None:
         check_input(draft.input, workflow.input_schema)
-    check_declared(workflow, draft, report.edits)
 
 
 async def _take_along(store: Store, state: ExecutionState, session: str) -> None:

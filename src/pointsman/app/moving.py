@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.app.edits import undeclared
 from pointsman.app.library import Library
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.data import dotted
+from pointsman.engine.declared import undeclared
 from pointsman.engine.moving import Misfit, MoveRefused, misfits
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.state import ExecutionState
@@ -30,11 +30,10 @@ async def onto_definition(
 async def move(library: Library, driver: Driver, onto: MoveRequested, *, check_only: bool) -> list[Misfit]:
     """Move it if everything fits. Raises `MoveRefused`, `WrongStatus`; checked only, all that does not fit is told."""
     plan = await library.pinned(onto.definition, onto.options)
-    workflow = await library.kept(onto.definition)
     found = [*misfits(plan, driver.state, driver.plan)]
     found += [
         Misfit("state-schema", dotted(path), message)
-        for path, message in undeclared(workflow, driver.state.root.data.root)
+        for path, message in undeclared(plan.declared, driver.state.root.data.root)
     ]
     if check_only:
         return found

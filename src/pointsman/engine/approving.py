@@ -20,7 +20,7 @@ from pointsman.engine.desk import Desk
 from pointsman.engine.entry import Entry, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import Call, Work
+from pointsman.engine.kinds import Call, Work
 from pointsman.engine.questions import put
 from pointsman.engine.reports import ApprovalAsked, GateAnswered
 from pointsman.engine.state import Gate, StepState

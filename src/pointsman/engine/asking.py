@@ -16,14 +16,15 @@ from pointsman.engine import approving, handing
 from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
+from pointsman.engine.editing import check_edits
 from pointsman.engine.entry import Entry, fail_open_step
 from pointsman.engine.events import StepSucceeded
-from pointsman.engine.facts import Write
+from pointsman.engine.facts import Edit, Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.gates import gate_of
+from pointsman.engine.kinds import Ask
 from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.people import Vote
-from pointsman.engine.plan import Ask
 from pointsman.engine.questions import put, set_deadline, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.sizing import answer_must_fit
@@ -97,6 +98,7 @@ def answered(desk: Desk, report: GateAnswered) -> None:
     if _said_before(at, report):
         return
     check_answer(gate, report.action, report.data)
+    check_edits(desk, (Edit(one.path, one.value, at.scope.key) for one in edits_of(gate, report.action, report.data)))
     must_approve(gate, report.by, report.groups)
     report = replace(report, groups=rightful(gate, report.groups))
     handing.must_be_allowed(desk, at, report.action)

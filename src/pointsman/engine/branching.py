@@ -17,8 +17,8 @@ from pointsman.engine.entry import Entry, set_timer
 from pointsman.engine.events import BranchSettled, ScopesOpened
 from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Fork, Gather, PlanEdge
 from pointsman.engine.outputs import StepRefused
-from pointsman.engine.plan import Fork, Gather, PlanEdge
 from pointsman.engine.state import Opening, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.expressions.environment import Environment

@@ -14,8 +14,9 @@ from typing import Final, Literal, TypeAlias
 from pointsman.engine import limits
 from pointsman.engine.desk import Desk
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Call, Does, Work
 from pointsman.engine.limits import Tripped, allowed_in, told
-from pointsman.engine.plan import Call, Does, Plan, Work
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ChildSpent, Usage
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 from pointsman.engine.wait_events import LimitHit, SpentBelow, Warned

@@ -14,8 +14,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from pointsman.engine.facts import Write
-from pointsman.engine.plan import Reducer
+from pointsman.engine.facts import Reducer, Write
 from pointsman.errors import PointsmanError
 from pointsman.values import CONTAINERS, Json, JsonObject
 

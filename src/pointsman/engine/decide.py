@@ -34,11 +34,12 @@ from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepSucceeded
 from pointsman.engine.fold import begin_row
 from pointsman.engine.guards import Said
+from pointsman.engine.kinds import Work
 from pointsman.engine.life_events import (
     ExecutionPaused,
 )
 from pointsman.engine.outputs import accept, check_messages, written
-from pointsman.engine.plan import Plan, PlanNode, Work
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,

@@ -19,7 +19,8 @@ from pointsman.engine.events import Event, TokenEnded
 from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import fold
-from pointsman.engine.plan import Plan, PlanEdge, PlanNode, Repeat, Value
+from pointsman.engine.kinds import PlanEdge, Repeat, Value
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.engine.wait_events import Warned

@@ -5,15 +5,17 @@ Checked here, before anything is decided; `scopes.edit` is the other half.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from pointsman.engine.data import WriteFailed
+from pointsman.engine.data import Data, WriteFailed, dotted
+from pointsman.engine.declared import misfit
 from pointsman.engine.desk import Desk
-from pointsman.engine.facts import Edit
+from pointsman.engine.facts import Edit, Write
 from pointsman.engine.outputs import StepRefused, check_possible, check_size
+from pointsman.engine.plan import Plan
 from pointsman.engine.scopes import write_of
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Scope, scope_text
 from pointsman.errors import CallerError
 
@@ -25,7 +27,9 @@ class EditRefused(CallerError):
 
 
 def check_edits(desk: Desk, edits: Iterable[Edit]) -> None:
-    """Refuse, before anything is written, what has no place or grows too large. Raises `EditRefused`."""
+    """Refuse, before anything is written, what has no place, grows too large, or does not fit the schema of its field.
+    Raises `EditRefused`.
+    """
     in_order = sorted(edits, key=lambda edit: edit.scope)
     for key, several in groupby(in_order, key=lambda edit: edit.scope):
         scope = desk.state.scopes.get(key)
@@ -37,6 +41,21 @@ def check_edits(desk: Desk, edits: Iterable[Edit]) -> None:
             check_size(desk, scope, writes, None)
         except (WriteFailed, StepRefused) as why:
             raise EditRefused(f"the edit is refused: {why}", hint=why.hint) from why
+        if desk.plan.declared:
+            _check_declared(desk.plan, scope, writes)
+
+
+def _check_declared(plan: Plan, scope: ScopeState, writes: Sequence[Write]) -> None:
+    draft = Data(scope.data.shared())
+    for write in writes:
+        draft.write(write, write.value)
+    wrong = misfit(plan.declared, draft.root, [write.path for write in writes])
+    if wrong is not None:
+        path, message = wrong
+        raise EditRefused(
+            f"{dotted(path)!r} does not fit what the workflow declares: {message}",
+            hint="See `state` in the definition.",
+        )
 
 
 def scope_named(state: ExecutionState, text: str) -> Scope:

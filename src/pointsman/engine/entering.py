@@ -21,7 +21,8 @@ from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk, in_order
 from pointsman.engine.events import Parked
 from pointsman.engine.gathering import closes, was_fired
-from pointsman.engine.plan import Gather, Plan, PlanNode, Repeat
+from pointsman.engine.kinds import Gather, Repeat
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ScopeState
 from pointsman.engine.steps import Thread
 from pointsman.engine.threads import closed, together

@@ -9,7 +9,8 @@ from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.events import StepFailed, StepPassed, StepStarted
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import PlanEdge, PlanNode, Work
+from pointsman.engine.kinds import PlanEdge, Work
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import Left, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import TimerSet

@@ -6,9 +6,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.plan import Reducer
 from pointsman.engine.steps import Scope, Thread
 from pointsman.values import Json
+
+Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
+"""How a write joins what is there. `last` is `set` that never conflicts: in branch order, the last one wins."""
 
 Undoes: TypeAlias = Literal["own", "all"]
 """What a fork owes, should it fail: to undo what it did itself, or also what its origin had done."""

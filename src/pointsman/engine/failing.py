@@ -14,8 +14,9 @@ from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted, StepFailed, StepSucceeded
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Call, Fork, Retry, Work
 from pointsman.engine.outputs import accept, failure_from, written
-from pointsman.engine.plan import Call, Fork, PlanNode, Retry, Work
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.reports import Usage, WorkDone
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import StepState

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pointsman.engine.arrivals import parked
 from pointsman.engine.desk import Arrive
 from pointsman.engine.entry import Entry
+from pointsman.engine.kinds import Gather, GatheredResult
 from pointsman.engine.outputs import accept, check_values, written
-from pointsman.engine.plan import Gather, GatheredResult, PlanNode
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState
 from pointsman.expressions.paths import Path
 from pointsman.values import Json

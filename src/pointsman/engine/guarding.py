@@ -14,8 +14,8 @@ import msgspec
 
 from pointsman.engine.desk import Desk
 from pointsman.engine.guards import Said
+from pointsman.engine.kinds import Repeat
 from pointsman.engine.limits import Tripped, allowed
-from pointsman.engine.plan import Repeat
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step

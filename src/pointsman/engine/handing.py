@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pointsman.engine import budgets, cancelling, ending, limits, requests
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.guarding import REPEATS_MAX
+from pointsman.engine.kinds import Ask
 from pointsman.engine.life_events import HandedOver, LimitsRaised
-from pointsman.engine.plan import Ask
 from pointsman.engine.state import StepState
 
 

@@ -17,8 +17,9 @@ from pointsman.engine.entry import catching
 from pointsman.engine.events import ScopesClosed, StepFailed
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Fork, Gather, GatheredResult
 from pointsman.engine.outputs import StepRefused, check_conflicts, check_values, failure_from
-from pointsman.engine.plan import Fork, Gather, GatheredResult, PlanNode
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import Opening
 from pointsman.errors import PointsmanError
 from pointsman.values import Json

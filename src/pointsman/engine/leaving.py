@@ -14,8 +14,9 @@ from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching
 from pointsman.engine.events import LeavingFailed, LoopLeft
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import PlanEdge, Repeat
 from pointsman.engine.outputs import failure_from
-from pointsman.engine.plan import PlanEdge, PlanNode, Repeat
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import Left, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.threads import split

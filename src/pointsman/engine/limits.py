@@ -10,8 +10,9 @@ from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.commands import HoldChild, SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.events import Held
+from pointsman.engine.kinds import Ask
 from pointsman.engine.life_events import ExecutionInterrupted, ExecutionPaused, HandedOver
-from pointsman.engine.plan import Ask, Plan, PlanNode
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import LimitHit, TimerSet

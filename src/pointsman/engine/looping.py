@@ -24,8 +24,9 @@ from pointsman.engine.events import (
 )
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import PlanEdge, Repeat
 from pointsman.engine.outputs import accept
-from pointsman.engine.plan import PlanEdge, PlanNode, Repeat
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import LoopState, ScopeState
 from pointsman.engine.steps import Step, Thread
 from pointsman.expressions.paths import Path

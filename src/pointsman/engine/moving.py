@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from pointsman.engine import limits
 from pointsman.engine.desk import Desk
+from pointsman.engine.kinds import Ask, Call, Fork, Repeat, Wait, Work
 from pointsman.engine.life_events import ExecutionMoved
-from pointsman.engine.plan import Ask, Call, Fork, Plan, PlanNode, Repeat, Wait, Work
+from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ExecutionState, LoopState, Opening, StepState, Waiting

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pointsman.engine.commands import Command, OpenGate, SetTimer, StartChild
 from pointsman.engine.desk import Desk
 from pointsman.engine.entry import execution_of
+from pointsman.engine.kinds import Call
 from pointsman.engine.limits import held_below
-from pointsman.engine.plan import Call, Plan
+from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState, StepState
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from pointsman.engine.commands import OpenGate, SetTimer
 from pointsman.engine.desk import Desk
 from pointsman.engine.gates import gate_of
+from pointsman.engine.kinds import Ask
 from pointsman.engine.people import Terms
-from pointsman.engine.plan import Ask
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import GateOpened, TimerSet

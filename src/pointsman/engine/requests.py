@@ -8,6 +8,7 @@ from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepCancelled
+from pointsman.engine.kinds import Call, Work
 from pointsman.engine.life_events import (
     ExecutionAdmitted,
     ExecutionResumed,
@@ -16,7 +17,6 @@ from pointsman.engine.life_events import (
     LimitsRaised,
 )
 from pointsman.engine.outstanding import outstanding, start_child
-from pointsman.engine.plan import Call, Work
 from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,

@@ -16,9 +16,7 @@ from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import Entry, execute, set_timer
 from pointsman.engine.facts import Arrival, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.life_events import ExecutionPaused
-from pointsman.engine.outputs import accept, check_values, failure_from, written
-from pointsman.engine.plan import (
+from pointsman.engine.kinds import (
     Ask,
     Begin,
     Call,
@@ -30,12 +28,14 @@ from pointsman.engine.plan import (
     Fork,
     Gather,
     Pass,
-    PlanNode,
     Repeat,
     Value,
     Wait,
     Work,
 )
+from pointsman.engine.life_events import ExecutionPaused
+from pointsman.engine.outputs import accept, check_values, failure_from, written
+from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState
 from pointsman.engine.wait_events import ChildAsked
 from pointsman.errors import PointsmanError

@@ -13,8 +13,8 @@ from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.editing import check_edits
 from pointsman.engine.facts import Edit
+from pointsman.engine.kinds import Gather
 from pointsman.engine.life_events import Redirected, Steered
-from pointsman.engine.plan import Gather
 from pointsman.engine.reports import SteerRequested
 from pointsman.engine.requests import must
 from pointsman.errors import CallerError

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 
 from pointsman.engine.data import Data
-from pointsman.engine.facts import Write
-from pointsman.engine.plan import Reducer
+from pointsman.engine.facts import Reducer, Write
 from pointsman.engine.steps import Thread
-from pointsman.values import Json
-
-Path: TypeAlias = tuple[str | int, ...]
+from pointsman.values import Json, Path
 
 REPLACING: Final = ("set", "last")
 

@@ -14,8 +14,8 @@ from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.entry import Entry, fail_open_step, set_timer
 from pointsman.engine.events import StepSucceeded
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Wait
 from pointsman.engine.outputs import StepRefused, accept, failure_from, written
-from pointsman.engine.plan import Wait
 from pointsman.engine.reports import EventReceived
 from pointsman.engine.sizing import event_must_fit
 from pointsman.engine.state import StepState

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, WorkDone
 from pointsman.executors.agent_settings import AgentSettings, model_of
 from pointsman.executors.answers import REASKS_MAX, Expected, Wrong

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import text_of
 from pointsman.values import JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.failures import work_failed
 from pointsman.ports import Run

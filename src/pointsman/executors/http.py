@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed

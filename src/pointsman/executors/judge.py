@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.agent_settings import agent_settings, model_of

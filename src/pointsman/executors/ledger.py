@@ -18,7 +18,7 @@ import msgspec
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.executors.approvals import Approvals
 from pointsman.executors.failures import WorkRefused

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.failures import work_failed
 from pointsman.models.transcript import as_text, text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import failure_of, work_failed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.plan import WorkSpec
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.ledger import Ledger, Outcome, World

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.events import Event, StepSucceeded
-from pointsman.engine.plan import Work
+from pointsman.engine.kinds import Work
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Memory

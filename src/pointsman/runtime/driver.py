@@ -20,8 +20,9 @@ from pointsman.engine.commands import Command, Execute, Order
 from pointsman.engine.decide import decide
 from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import Work
 from pointsman.engine.outstanding import outstanding
-from pointsman.engine.plan import Plan, Work
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,
     Delivered,

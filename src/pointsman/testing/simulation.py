@@ -36,8 +36,9 @@ from pointsman.engine.commands import (
 from pointsman.engine.decide import decide
 from pointsman.engine.events import Event, StepPassed, StepStarted
 from pointsman.engine.fold import begin_row, fold
+from pointsman.engine.kinds import Wait
 from pointsman.engine.outstanding import outstanding
-from pointsman.engine.plan import Plan, Wait
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,

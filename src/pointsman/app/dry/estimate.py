@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from pointsman.app.dry.standing_in import Called
-from pointsman.engine.plan import Plan, Repeat
+from pointsman.engine.kinds import Repeat
+from pointsman.engine.plan import Plan
 from pointsman.models.prices import cost_usd
 
 Rounds: TypeAlias = Mapping[tuple[str, str], int]

@@ -15,7 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.plan import Plan, WorkSpec
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.memory import AppendingMemory
 from pointsman.executors.registry import Executors

@@ -9,7 +9,7 @@ import msgspec
 
 from pointsman.definition.control import JoinConfig
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import GatheredResult, Value
+from pointsman.engine.kinds import GatheredResult, Value
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

@@ -30,8 +30,7 @@ from pointsman.engine.compile.edges import timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.limits import amounts
 from pointsman.engine.instants import seconds_of
-from pointsman.engine.people import Approvers, Level, Terms
-from pointsman.engine.plan import (
+from pointsman.engine.kinds import (
     NO_RETRY,
     UNASKED,
     Approval,
@@ -50,6 +49,7 @@ from pointsman.engine.plan import (
     Value,
     Wait,
 )
+from pointsman.engine.people import Approvers, Level, Terms
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

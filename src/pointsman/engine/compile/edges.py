@@ -12,7 +12,7 @@ from pointsman.definition.graph import Graph
 from pointsman.definition.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import PlanEdge, Test, Value
+from pointsman.engine.kinds import PlanEdge, Test, Value
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.labels import equals, same_label

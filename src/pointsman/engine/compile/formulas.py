@@ -11,7 +11,9 @@ from typing import Final, Literal
 
 from pointsman.definition.text import Text
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.plan import Fixed, Output, Reducer, Test, Value
+from pointsman.engine.facts import Reducer
+from pointsman.engine.kinds import Fixed, Test, Value
+from pointsman.engine.plan import Output
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.names import Names

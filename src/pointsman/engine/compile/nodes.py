@@ -41,21 +41,8 @@ from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
 from pointsman.engine.compile.separate import passes_separately, separate
 from pointsman.engine.compile.transforms import change_of
-from pointsman.engine.plan import (
-    Ask,
-    Does,
-    Emit,
-    Enter,
-    Fork,
-    Gather,
-    NoRoute,
-    Pass,
-    PlanEdge,
-    PlanNode,
-    Repeat,
-    Value,
-    WorkSpec,
-)
+from pointsman.engine.kinds import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
+from pointsman.engine.plan import Enter, NoRoute, PlanNode
 from pointsman.values import END, Json
 
 TRANSPARENT: Final = frozenset({"decision", "loop", "wait", "emit", "note", "human", "progress", "verifier"})

@@ -14,7 +14,8 @@ from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.compile.ways import leads_in, meets_in, reaches_in
-from pointsman.engine.plan import Durability, Plan, PlanEdge, PlanNode
+from pointsman.engine.kinds import PlanEdge
+from pointsman.engine.plan import DeclaredField, Durability, Plan, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
@@ -55,6 +56,7 @@ def compile_workflow(
         nodes=nodes,
         limits=limits_of(workflow, original, caps),
         reducers=formulas.reducers,
+        declared=_declared(workflow),
         output=formulas.output(workflow.output),
         output_fields=OUTPUT_FIELDS.get(workflow.dialect or "", ()),
         conversational=compiler.conversational,
@@ -121,6 +123,11 @@ def _initial(workflow: Workflow) -> JsonObject:
     """Defaults of declared top-level fields."""
     fields = workflow.state or {}
     return {name: field.default for name, field in fields.items() if field.default is not None and "." not in name}
+
+
+def _declared(workflow: Workflow) -> tuple[DeclaredField, ...]:
+    fields = (workflow.state or {}).items()
+    return tuple(DeclaredField(tuple(p.split(".")), f.schema_) for p, f in fields if f.schema_ is not None)
 
 
 def _uses_engine_names(workflow: Workflow) -> bool:

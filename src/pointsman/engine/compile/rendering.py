@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pointsman.definition.work import TemplateRenderConfig
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import Change
+from pointsman.engine.kinds import Change
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 

@@ -14,7 +14,7 @@ from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import Fixed, Retry, Value, Work, WorkSpec
+from pointsman.engine.kinds import Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

@@ -1,0 +1,44 @@
+"""Declared fields: whether data fit the schemas that the workflow gives its fields.
+
+What steps write is the workflow's own affair; what people put over it is held against the schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pointsman.engine.plan import DeclaredField
+from pointsman.values import Json, JsonObject, Path
+
+
+def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[Path]) -> tuple[Path, str] | None:
+    """The first place at, above or below one of the paths that does not fit what is declared of it, and why."""
+    for path, message in undeclared(declared, data):
+        if any(all(one == other for one, other in zip(path, touched, strict=False)) for touched in paths):
+            return path, message
+    return None
+
+
+def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[tuple[Path, str]]:
+    """Where data do not fit, and why."""
+    for field in declared:
+        import jsonschema_rs  # Only workflows that declare schemas need it.
+
+        validator = jsonschema_rs.validator_for(field.schema)
+        for path, value in _values(data, field.pattern):
+            for wrong in validator.iter_errors(value):
+                yield (*path, *wrong.instance_path), wrong.message
+
+
+def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Json]]:
+    """The values at a pattern (`*` is any key), with their paths."""
+    found: list[tuple[Path, Json]] = [((), data)]
+    for key in pattern:
+        found = [((*path, name), value) for path, held in found for name, value in _held(held, key)]
+    yield from found
+
+
+def _held(value: Json, key: str) -> list[tuple[str, Json]]:
+    if not isinstance(value, dict):
+        return []
+    return [*value.items()] if key == "*" else [(key, value[key])] if key in value else []
