@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from pointsman.engine.answers import AnswerInvalid
@@ -10,10 +9,8 @@ from pointsman.engine.asking import AnswerDiffers, GateClosedAlready
 from pointsman.engine.calls import ProposedCall
 from pointsman.engine.decide import Decision, decide
 from pointsman.engine.editing import EditRefused
-from pointsman.engine.life_events import Steered
 from pointsman.engine.replaying import Difference, replay
-from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, SteerRequested, TimerFired
-from pointsman.engine.steering import NotSteerable
+from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, TimerFired
 from pointsman.engine.voting import NotAnApprover, NotDelegable, VotesDiffer
 from pointsman.engine.wait_events import GateClosed, GateEscalated, GateVoted
 from pointsman.values import Json
@@ -264,87 +261,6 @@ def test_an_answer_to_one_gate_of_a_step_is_none_to_the_next() -> None:
     assert (world.working, world.gates) == ([], ["tool1"])
 
 
-REAL_TIME = {"humanInLoop": "real_time"}
-LINE = "start -> tool1; tool1 -> tool2; tool2 -> tool3"
-
-
-def steer(world: World, **said: Json | tuple[object, ...]) -> None:
-    """Decide it first, to see what is refused; then the world is told."""
-    report = msgspec.convert({"type": "steer_requested", **said}, SteerRequested)
-    decide(world.simulation.plan, world.state, report, world.now)
-    world.crash()
-    world.tell(report)
-
-
-def test_control_is_sent_to_another_node_and_is_nowhere_else() -> None:
-    world = started("start -> tool1, ask1; tool1 -> tool2; ask1 -> tool3; tool9 -> tool4", config=REAL_TIME)
-    steer(world, goto="tool9", by="ada", reason="stuck")
-    assert (world.working, world.gates) == (["tool9"], [])
-    (event,) = world.events(Steered)
-    assert (event.by, event.reason) == ("ada", "stuck")
-    world.crash().done("tool9").done("tool4")
-    assert world.status == "completed"
-
-
-def test_values_that_a_person_puts_in_are_seen_by_what_starts_next() -> None:
-    nodes = {"tool2": {"config": {"tool": "t", "parameters": {"n": "{{n}}"}}}}
-    world = started(LINE, nodes=nodes, input={"n": 1}, config=REAL_TIME)
-    steer(world, edits=[[["n"], 7, []]])
-    assert world.done("tool1").asked("tool2")["parameters"] == {"n": 7}
-
-
-def test_a_message_is_said_into_the_conversation() -> None:
-    world = started(LINE, config={**REAL_TIME, "conversational": True})
-    steer(world, messages=[{"role": "user", "content": "shorter"}])
-    assert world.crash().data["messages"] == [{"role": "user", "content": "shorter"}]
-
-
-def test_what_is_steered_while_paused_waits_for_the_resumption() -> None:
-    world = started(LINE, config=REAL_TIME).pause()
-    steer(world, goto="tool3")
-    assert (world.status, world.working) == ("paused", [])
-    assert world.crash().resume().working == ["tool3"]
-
-
-@pytest.mark.parametrize(
-    ("config", "said", "refusal"),
-    [
-        ({}, {"goto": "tool2"}, NotSteerable),
-        (REAL_TIME, {"goto": "nowhere"}, NotSteerable),
-        (REAL_TIME, {"messages": ["hi"]}, NotSteerable),
-        (REAL_TIME, {"edits": [[["n", "x"], 1, []]]}, EditRefused),
-    ],
-)
-def test_a_hand_that_cannot_be_taken_is_refused(
-    config: dict[str, object], said: dict[str, Json], refusal: type[Exception]
-) -> None:
-    world = started(LINE, input={"n": 1}, config=config)
-    with pytest.raises(refusal):
-        steer(world, **said)
-    assert world.working == ["tool1"]
-
-
-def test_control_is_not_sent_into_loops_and_parallels() -> None:
-    drawing = "start -> fan1; fan1 -> tool1; tool1 -> join1; join1 -> tool2"
-    world = started(drawing, nodes={"fan1": {"config": {"items": "[1, 2]"}}}, config=REAL_TIME)
-    for inside in ("tool1", "join1"):
-        with pytest.raises(NotSteerable, match="control cannot begin there"):
-            steer(world, goto=inside)
-    steer(world, goto="tool2")
-    assert world.working == ["tool2"]
-
-
-def test_control_is_not_sent_to_what_undoes_steps_nor_away_from_it() -> None:
-    drawing = "start -> tool1; tool1 -> tool2; tool8"
-    world = started(drawing, nodes={"tool1": {"compensate": "tool8"}}, config=REAL_TIME).done("tool1")
-    with pytest.raises(NotSteerable, match="undoes steps"):
-        steer(world, goto="tool8")
-    world.fails("tool2")
-    with pytest.raises(NotSteerable, match="being undone"):
-        steer(world, goto="tool2")
-    assert world.done("tool8").status == "failed"
-
-
 def replayed(world: World) -> tuple[list[Difference], list[int]]:
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
     return again.differences, again.untold
@@ -376,30 +292,6 @@ def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
 
 
 DECLARED = {"n": {"schema": {"type": "integer"}}, "text": {"schema": {"type": "string", "minLength": 2}}}
-
-
-@pytest.mark.parametrize(
-    ("edits", "told"),
-    [
-        ([[["n"], "seven", []]], "'n' does not fit what the workflow declares"),
-        ([[["deep", "list"], [1, "x"], []]], r"'deep\.list\[1\]' does not fit"),
-        ([[["deep"], {"list": 3}, []]], r"'deep\.list' does not fit"),
-    ],
-)
-def test_what_people_put_into_the_data_must_fit_what_is_declared_of_it(edits: Json, told: str) -> None:
-    whole = {"schema": {"properties": {"list": {"type": "array", "items": {"type": "integer"}}}}}
-    world = started(LINE, input={"n": 1}, config=REAL_TIME, state={**DECLARED, "deep": whole})
-    with pytest.raises(EditRefused, match=told):
-        steer(world, edits=edits)
-    steer(world, edits=[[["n"], 7, []], [["deep"], {"list": [1]}, []]])
-    assert (world.crash().data["n"], world.data["deep"]) == (7, {"list": [1]})
-
-
-def test_what_a_step_left_in_a_declared_field_does_not_stand_in_the_way_of_edits_elsewhere() -> None:
-    writes = {"tool1": {"outputs": {"n": "result"}}}
-    world = started(LINE, nodes=writes, config=REAL_TIME, state=DECLARED).done("tool1", "no number")
-    steer(world, edits=[[["text"], "fine", []]])
-    assert world.data == {"n": "no number", "text": "fine"}
 
 
 def test_an_edit_at_a_gate_must_fit_what_is_declared_of_the_field_and_the_gate_stays_open() -> None:

@@ -44,8 +44,7 @@ def compile_workflow(
         raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
     formulas = formulas_of(workflow, language)
     edges = _edges(workflow, graph, formulas)
-    known = {**(agents or {}), **(workflow.agents or {})}
-    compiler = NodeCompiler(workflow, graph, formulas, edges, known, model)
+    compiler = NodeCompiler(workflow, graph, formulas, edges, {**(agents or {}), **(workflow.agents or {})}, model)
     nodes = _nodes(graph, compiler)
     _must_have_its_handlers(workflow, graph)
     return Plan(
