@@ -273,9 +273,6 @@ def test_what_people_did_is_decided_again_on_replay() -> None:
     said(world, "approve", "dan")
     said(world, "approve", "eve", groups=("readers", "editors"))
     assert (world.working, replayed(world)) == (["tool1"], ([], []))
-    steered = started(LINE, input={"n": 1}, config=REAL_TIME)
-    steer(steered, edits=[[["n"], 2, []]], goto="tool3", by="ada")
-    assert (steered.working, replayed(steered)) == (["tool3"], ([], []))
 
 
 def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:

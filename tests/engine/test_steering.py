@@ -8,6 +8,7 @@ import pytest
 from pointsman.engine.decide import decide
 from pointsman.engine.editing import EditRefused
 from pointsman.engine.life_events import Steered
+from pointsman.engine.replaying import replay
 from pointsman.engine.reports import SteerRequested
 from pointsman.engine.steering import NotSteerable
 from pointsman.values import Json
@@ -119,3 +120,10 @@ def test_what_a_step_left_in_a_declared_field_does_not_stand_in_the_way_of_edits
     world = started(LINE, nodes=writes, config=REAL_TIME, state=DECLARED).done("tool1", "no number")
     steer(world, edits=[[["text"], "fine", []]])
     assert world.data == {"n": "no number", "text": "fine"}
+
+
+def test_what_was_steered_is_decided_again_on_replay() -> None:
+    world = started(LINE, input={"n": 1}, config=REAL_TIME)
+    steer(world, edits=[[["n"], 2, []]], goto="tool3", by="ada")
+    again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
+    assert (world.working, again.differences, again.untold) == (["tool3"], [], [])
