@@ -299,8 +299,7 @@ class Driver:
         try:
             place = cache.place_of(self.state, command, does)
             if place is not None:
-                known = await cache.answer_to(command, place, self.world.memory)
-                if known is not None:
+                if (known := await cache.answer_to(command, place, self.world.memory)) is not None:
                     return known
                 self.places[step] = place
             if command.verdicts or (self.again and step in self.again) or (self.recovered and self.behind_s != 0.0):

@@ -271,10 +271,8 @@ class Simulation:
             report = ask()
             if report is not None:
                 return report
-        if self._happens(self.chance_of_duplicate):
-            early = self._early()
-            if early is not None:
-                return early
+        if self._happens(self.chance_of_duplicate) and (early := self._early()) is not None:
+            return early
         return self._event() or self._time_passes() or self.at_rest()
 
     def _worked(self, command: Execute) -> Report:
