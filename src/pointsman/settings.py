@@ -154,6 +154,13 @@ class Settings(BaseModel):
     def store_url(self) -> str:
         return self.store or f"sqlite:///{data_directory() / 'pointsman.db'}"
 
+    def kept_at(self, store: str | None) -> Settings:
+        """The same with another store; None: with its own. Raises `SettingsInvalid` for an empty address: a variable
+        that is not set must not send anybody to another store than the one that was meant."""
+        if store == "":
+            raise SettingsInvalid("the address of the store is empty", hint="Leave it out for a file of yours.")
+        return self if store is None else self.model_copy(update={"store": store})
+
     @property
     def model_in_effect(self) -> str:
         """The model of agents that name none, or the scripted one where no other could be asked."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pointsman import Pointsman
+from pointsman.settings import SettingsInvalid
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -219,6 +221,8 @@ def test_a_data_directory_that_cannot_be_made_is_told(prompt: Prompt, tmp_path: 
 def test_an_address_of_a_store_that_is_empty_is_no_address(prompt: Prompt) -> None:
     printed = prompt("list", "--store", "")
     assert (printed.code, "it is empty" in printed.err) == (2, True)
+    with pytest.raises(SettingsInvalid, match="the address of the store is empty"):
+        Pointsman("")
 
 
 def test_what_to_do_next_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
@@ -227,3 +231,12 @@ def test_what_to_do_next_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
     said = next(line for line in printed.err.splitlines() if "pointsman answer" in line)
     command = shlex.split(said.partition("→ pointsman ")[2])
     assert prompt(*["approve" if word.startswith("approve|") else word for word in command]).code == 0
+
+
+def test_an_input_that_is_too_large_is_told_where_data_belong(prompt: Prompt) -> None:
+    Path("large.json").write_bytes(b'{"a": "' + b"x" * 17_000_000 + b'"}')
+    for given, stdin in (("@large.json", b""), ("-", Path("large.json").read_bytes())):
+        printed = prompt("run", written("chain.yaml", flows.CHAIN), "--input", given, stdin=stdin)
+        assert printed.code == 2
+        assert "larger than 16 MiB" in printed.err
+        assert "where a tool of the workflow can read them" in printed.err

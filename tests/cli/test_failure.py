@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 
@@ -298,3 +299,20 @@ def test_a_sub_workflow_stands_still_with_its_parent_and_goes_on_with_it(
     command = [stopped["executionId"] if word == "EXEC" else word for word in go_on]
     done = prompt(*command, "--script", script, "--json").json
     assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 5)
+
+
+def test_a_refusal_says_the_status_that_people_see(prompt: Prompt) -> None:
+    printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", "--json")
+    refused = prompt("retry", printed.json["executionId"])
+    assert refused.code == 2
+    assert f"{printed.json['executionId']!r} is waiting: it cannot be retried" in refused.err
+
+
+def test_a_limit_is_not_set_to_what_is_used_already(prompt: Prompt) -> None:
+    stopped = prompt("run", written("rounds.yaml", flows.ROUNDS), "--json")
+    assert stopped.code == 4
+    execution, used = stopped.json["executionId"], stopped.json["steps"]
+    refused = prompt("resume", execution, "--limit", f"steps={used}", "--json")
+    assert (refused.code, refused.json["errors"][0]["code"]) == (2, "limit-used")
+    assert prompt("show", execution, "--json").json["status"] == "interrupted"
+    assert prompt("resume", execution, "--limit", "steps=500").code == 0

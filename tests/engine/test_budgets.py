@@ -12,12 +12,12 @@ from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import decide
 from pointsman.engine.kinds import Work
-from pointsman.engine.limits import LimitCapped, UnknownLimit
 from pointsman.engine.outstanding import outstanding
+from pointsman.engine.raising import LimitCapped, LimitUsed, UnknownLimit
 from pointsman.engine.reports import ChildSpent, Usage
 from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json, JsonObject, Seconds
-from tests.engine.world import World, plan_of, started
+from tests.engine.world import World, limits, plan_of, started
 
 CHAIN = "start -> agent1; agent1 -> agent2; agent2 -> set1; set1 -> agent3"
 CHILD = {"child1": {"type": "workflow", "config": {"workflow": "other"}}}
@@ -190,6 +190,29 @@ def test_a_limit_that_does_not_exist_is_not_raised() -> None:
     world = talked(budget(tokens=200))
     with pytest.raises(UnknownLimit, match="no limit 'token'"):
         world.refused_resume(token=3)
+
+
+def test_a_limit_is_not_set_below_what_is_used_for_it_would_stop_again_at_once() -> None:
+    world = talked(budget(tokens=200))
+    with pytest.raises(LimitUsed, match=r"'tokens' cannot be 200: 200 are used already"):
+        world.refused_resume(tokens=200)
+    with pytest.raises(LimitUsed, match="'steps' cannot be 1"):
+        world.refused_resume(tokens=1000, steps=1)
+    assert (world.status, world.state.limits) == ("interrupted", {}), "nothing was raised"
+    assert world.crash().resume(tokens=201, steps=100).status == "running"
+
+
+def test_a_node_may_be_visited_more_often_but_not_less_often_than_it_was() -> None:
+    world = started("start -> agent1; agent1 -> agent1", config=limits(visits=2))
+    world.done("agent1", "a").done(world.working[0], "b")
+    assert world.state.interruption == "visits"
+    with pytest.raises(LimitUsed, match="'visits:agent1' cannot be 2: 2 are used already"):
+        world.refused_resume(**{"visits:agent1": 2})
+    with pytest.raises(LimitUsed, match="'visits' cannot be 1"):
+        world.refused_resume(visits=1)
+    with pytest.raises(UnknownLimit, match="'visits:nobody'"):
+        world.refused_resume(**{"visits:nobody": 9})
+    assert world.resume(**{"visits:agent1": 3}).working == ["agent1#3"]
 
 
 @pytest.mark.parametrize("policy", ["stop", "pause"])

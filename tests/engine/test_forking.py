@@ -10,15 +10,16 @@ from pointsman.engine.life_events import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
 from pointsman.engine.steps import Branch
 from tests.engine.replays import forked
-from tests.engine.world import World, started
+from tests.engine.world import World, limits, started
 
 
-def fork(world: World, *edits: Edit) -> World:
+def fork(world: World, *edits: Edit, **limits: float) -> World:
     """A world that goes on from everything that happened in another one."""
     plan = world.simulation.plan
     rows = tuple(world.simulation.rows)
     copy = World(plan)
-    copy.simulation = forked(plan, rows, ForkRequested(origin="simulated", row=len(rows), edits=edits), seed=2)
+    report = ForkRequested(origin="simulated", row=len(rows), edits=edits, limits=limits)
+    copy.simulation = forked(plan, rows, report, seed=2)
     return copy
 
 
@@ -121,3 +122,19 @@ def test_forks_of_old_journals_owe_what_they_owed() -> None:
     copy = World(plan)
     copy.simulation = forked(plan, rows, ForkRequested(origin="simulated", row=len(rows), undoes="all"), seed=2)
     assert copy.fails("tool2").working == ["tool8"]
+
+
+@pytest.mark.parametrize("ends", ["runs", "failed", "interrupted", "paused"])
+def test_limits_given_to_a_fork_count_however_its_origin_stands(ends: str) -> None:
+    world = started("tool1 -> tool2; tool2 -> tool3; tool3 -> tool4", config=limits(steps=2)).done("tool1")
+    match ends:
+        case "failed":
+            world.fails("tool2")
+        case "interrupted":
+            world.done("tool2")
+        case "paused":
+            world.pause()
+        case _:
+            pass
+    assert fork(world, steps=50).rest().status == "completed"
+    assert fork(world, steps=50).state.limits == {"steps": 50}

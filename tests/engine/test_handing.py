@@ -9,9 +9,9 @@ from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import decide
 from pointsman.engine.life_events import ExecutionInterrupted, HandedOver, LimitsRaised
-from pointsman.engine.limits import LimitCapped
+from pointsman.engine.raising import LimitCapped
 from pointsman.engine.reports import GateAnswered, TimerFired, Usage
-from pointsman.runtime.status import status_of
+from pointsman.engine.status import status_of
 from pointsman.values import Json, JsonObject
 from tests.engine.world import World, limits, started
 

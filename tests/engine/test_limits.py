@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from pointsman.engine.raising import LimitUsed
 from pointsman.engine.reports import TimerFired
 from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json
@@ -141,9 +142,11 @@ def test_a_deadline_is_on_the_wall_clock_waits_included() -> None:
     assert world.answer("ask1", "approve").working == ["tool1"]
 
 
-def test_a_deadline_that_has_passed_trips_again_at_once() -> None:
-    world = started("start -> ask1", config=limits(deadline="60s")).ring().later(600).resume(deadline=100)
-    assert world.timers == [-560.0]
+def test_a_deadline_that_has_passed_already_is_not_given_again() -> None:
+    world = started("start -> ask1", config=limits(deadline="60s")).ring().later(600)
+    with pytest.raises(LimitUsed, match="'deadline' cannot be 100: 660 are used already"):
+        world.refused_resume(deadline=100)
+    assert world.resume(deadline=700).timers == [40.0]
     assert world.ring().status == "interrupted"
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
+from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import child_id
 from pointsman.runtime.local import UnknownExecution
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
 

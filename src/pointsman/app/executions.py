@@ -21,6 +21,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventTaken
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -28,7 +29,6 @@ from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
 
 

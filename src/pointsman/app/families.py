@@ -8,11 +8,11 @@ from typing import NamedTuple
 from pointsman.app.views import awaiting_view, execution_view, waiting_view
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.status import status_of
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import child_id, stands_still_for_parent
 from pointsman.runtime.local import LocalRuntime
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
 
 MOVING = frozenset({"wait", "retry", "delay"})

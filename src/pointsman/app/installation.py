@@ -77,7 +77,7 @@ class Pointsman:
     ) -> None:
         """`model` answers every agent, whatever its definition names; `script` is what the scripted model says."""
         loaded = settings if settings is not None else load_settings().settings
-        self.settings = loaded if store is None else loaded.model_copy(update={"store": store})
+        self.settings = loaded.kept_at(store)
         self.model = model
         self.tools = registry_for(self.settings, tools)
         self.script: Script | None = None

@@ -19,7 +19,7 @@ import msgspec
 from pointsman.definition.policies import Concurrency
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import CancelRequested, PlaceFreed
-from pointsman.engine.state import ENDED
+from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
@@ -73,6 +73,17 @@ class InLine(NamedTuple):
 
     execution: ExecutionId
     since: float
+
+
+class Standing(NamedTuple):
+    """Where an execution stands in line that has no place yet."""
+
+    execution: ExecutionId
+    group: Group
+    holders: tuple[ExecutionId, ...]
+    """Who has the places."""
+    ahead: int
+    """How many wait before it."""
 
 
 def group_of(workflow: Workflow, rule: Concurrency, given: JsonObject) -> Group:
@@ -141,6 +152,17 @@ class Places:
         await self.admit(group)
         if driver.state.status == "pending":
             self.look(group)
+
+    async def standing(self, state: ExecutionState) -> Standing | None:
+        """Where a pending execution stands in line; None: it waits for no place."""
+        group = group_in(state.options) if state.status == "pending" else None
+        if group is None:
+            return None
+        line = [one.execution for one in await self._line(group)]
+        execution, holders = ExecutionId(state.id), tuple(line[: group.most])
+        if execution in holders or execution not in line:
+            return None  # it is about to begin
+        return Standing(execution, group, holders, line.index(execution) - group.most)
 
     async def admit(self, group: Group) -> None:
         """Let those begin who have a place now."""

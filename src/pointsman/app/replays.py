@@ -6,8 +6,8 @@ from pointsman.app.library import Library
 from pointsman.engine.life_events import ExecutionMoved, ExecutionStarted
 from pointsman.engine.plan import Plan
 from pointsman.engine.replaying import Difference, Replay, replay
+from pointsman.engine.status import status_of
 from pointsman.ports import Row
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, JsonObject
 
 

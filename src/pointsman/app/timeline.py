@@ -13,9 +13,9 @@ from pointsman.app.views import scope_view
 from pointsman.definition.text import read_text
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.reports import Usage
+from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]

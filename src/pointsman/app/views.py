@@ -11,9 +11,9 @@ from pointsman.engine.data import dotted
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
 from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
-from pointsman.runtime.status import status_of
 from pointsman.values import Json, JsonObject
 
 HIDDEN: str = "?"

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pointsman.app.views import event_view
+from pointsman.engine.status import status_of
 from pointsman.runtime.feed import Committed, Delta, Watcher
-from pointsman.runtime.status import status_of
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:

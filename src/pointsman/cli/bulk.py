@@ -14,6 +14,7 @@ from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import COLOURS
 from pointsman.cli.printing import print_json, shown
+from pointsman.cli.stopping import stoppable
 from pointsman.values import ExecutionId, Json
 
 VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
@@ -69,7 +70,7 @@ def bulk(
 
 
 async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[Told]:
-    async with installation(store) as app:
+    async with stoppable(), installation(store) as app:
         found = await fitting(app, verb, which)
         if not yes:
             return [Told(ExecutionId(one.execution), one.status) for one in found]

@@ -78,8 +78,7 @@ def _run(arguments: Sequence[str], seen: Face) -> int:
     except click.ClickException as why:
         return _misused(why, seen)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped", err=True)
-        return CANCELLED
+        return _stopped(seen)
     except BrokenPipeError:
         raise
     except EngineBug as why:
@@ -121,6 +120,14 @@ def _refused(why: PointsmanError, seen: Face) -> int:
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
     tell(why, seen)
     return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
+
+
+def _stopped(seen: Face) -> int:
+    """Ctrl-C came before, or after, there was an execution to go on with."""
+    if seen.json:
+        print_json(error_object("stopped", "it was stopped", hint="`pointsman list` shows what had been started."))
+    click.echo("stopped", err=True)
+    return CANCELLED
 
 
 def tell(why: PointsmanError, seen: Face) -> None:

@@ -5,50 +5,52 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
+from typing import Final
 
 import click
 
 from pointsman.app import Pointsman
 from pointsman.app.keeping import keeping
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import model_option, script_option, store_option
-from pointsman.cli.printing import say
+from pointsman.cli.options import json_option, model_option, script_option, store_option
+from pointsman.cli.printing import print_json, say
+from pointsman.cli.stopping import ENDS, heeding
 from pointsman.errors import PointsmanError
 from pointsman.settings import store_shown
 from pointsman.values import ExecutionId
 
-STOPS = (signal.SIGTERM, signal.SIGINT)
+STOPS: Final = (*ENDS, signal.SIGINT)
 
 
 @click.command()
 @click.option("--wait", is_flag=True, help="Where another process keeps the store: stand by, and take over from it.")
+@json_option
 @model_option
 @script_option
 @store_option
-def keep(*, wait: bool, model: str | None, script: Path | None, store: str | None) -> None:
+def keep(*, wait: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> None:
     """Keep a store until stopped (Ctrl-C, SIGTERM): take up what ran when its process ended, ring timers, start what is
     due, send notifications. What runs when it stops goes on with the next one."""
-    go(_keep(store, model, script, wait=wait))
+    kept = go(_keep(store, model, script, wait=wait))
+    if as_json:
+        print_json({"store": kept, "status": "stopped"})
 
 
-async def _keep(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> None:
+async def _keep(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> str:
     async with installation(store, model=model, script=script) as app:
         stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for one in STOPS:
-            loop.add_signal_handler(one, stop.set)
         keeps, stopped = asyncio.create_task(_keeps(app, wait=wait)), asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if keeps.done():
-                keeps.result()
-        finally:
-            for task in (keeps, stopped):
-                task.cancel()
-            await asyncio.gather(keeps, stopped, return_exceptions=True)
-            for one in STOPS:
-                loop.remove_signal_handler(one)
+        with heeding(STOPS, stop.set):
+            try:
+                await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if keeps.done():
+                    keeps.result()
+            finally:
+                for task in (keeps, stopped):
+                    task.cancel()
+                await asyncio.gather(keeps, stopped, return_exceptions=True)
     say("stopped")
+    return store_shown(app.settings.store_url)
 
 
 async def _keeps(app: Pointsman, *, wait: bool) -> None:

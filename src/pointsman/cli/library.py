@@ -12,7 +12,7 @@ from pointsman.cli.completion import complete_workflow
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
 from pointsman.cli.options import dialect_option, json_option, store_option, var_option
-from pointsman.cli.printing import print_json, shown
+from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.values import Json, JsonObject
 
 
@@ -106,11 +106,12 @@ async def _source(store: str | None, workflow: str) -> Workflow:
 
 @workflows.command()
 @click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@json_option
 @store_option
-def delete(workflow: str, *, store: str | None) -> None:
+def delete(workflow: str, *, as_json: bool, store: str | None) -> None:
     """Delete a workflow. Executions keep the revision they run; saving it again brings it back."""
     go(_delete(store, workflow))
-    click.echo(f"deleted {shown(workflow)}", err=True)
+    print_deleted(workflow, as_json=as_json)
 
 
 async def _delete(store: str | None, workflow: str) -> None:

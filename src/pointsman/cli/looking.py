@@ -75,7 +75,7 @@ def show(execution: str, *, as_json: bool, store: str | None) -> None:
         return
     path = cast("list[str]", view["path"])
     name = " ".join(str(view[key]) for key in ("workflowId", "version") if view[key])
-    click.echo(f"{shown(name)}, started {when(view['startedAt'])}")
+    click.echo(f"{shown(name)}, started {when(view['startedAt'])}{_by_trigger(view)}")
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
@@ -85,6 +85,12 @@ def show(execution: str, *, as_json: bool, store: str | None) -> None:
         click.echo(f"output:\n{output_text(view['output'])}")
     for line in story(view, stopped=False, store=store, lasting=True):
         click.echo(line)
+
+
+def _by_trigger(view: JsonObject) -> str:
+    """What started it, where nobody did by hand."""
+    trigger = view["trigger"]
+    return f" by {shown(trigger['kind'])} {shown(trigger['id'])!r}" if isinstance(trigger, dict) else ""
 
 
 def _answer(answer: JsonObject) -> list[str]:

@@ -6,19 +6,17 @@ import getpass
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import click
 
 from pointsman.app.driving import Answer
 from pointsman.cli.guard import Face
-from pointsman.definition.documents import read_document
+from pointsman.definition.documents import BYTES_MAX, read_document
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Decorated], Decorated]
-
-INPUT_BYTES_MAX: Final = 64_000_000
 
 
 def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature
@@ -175,14 +173,22 @@ def _input(given: str) -> Json:
     if given != "-" and not given.startswith("@"):
         return value_of(given, what="--input")
     name = "standard input" if given == "-" else given[1:]
+    if not name:
+        raise click.BadParameter("a file is missing behind the @.", param_hint="--input")
     try:
         if given == "-":
-            data = sys.stdin.buffer.read(INPUT_BYTES_MAX + 1)
+            data = sys.stdin.buffer.read(BYTES_MAX + 1)
         else:
             with Path(name).open("rb") as file:
-                data = file.read(INPUT_BYTES_MAX + 1)
+                data = file.read(BYTES_MAX + 1)
     except OSError as why:
         raise click.BadParameter(f"{name!r} cannot be read: {why.strerror}.", param_hint="--input") from None
+    if len(data) > BYTES_MAX:
+        raise click.BadParameter(
+            f"{name!r} is larger than {BYTES_MAX // 1024 // 1024} MiB, the most that an input may be. "
+            "Put the data where a tool of the workflow can read them, and give their address.",
+            param_hint="--input",
+        )
     document = read_document(data, name=name)
     if not document.is_readable:
         first = next(problem for problem in document.problems if problem.severity == "error")

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 import click
 
+from pointsman.app.places import Standing
 from pointsman.cli.guard import CANCELLED, FAILED
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.settings import store_shown
@@ -50,10 +51,29 @@ def output_text(output: Json) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
+def at_store(store: str | None) -> str:
+    """What a command line needs so that it finds the same store."""
+    return f" --store {shlex.quote(store_shown(store))}" if store is not None else ""
+
+
+def queued_lines(standing: Standing | None, there: str) -> list[str]:
+    """Whose end an execution waits for that has no place yet, and how to leave the line."""
+    if standing is None:
+        return []
+    group, execution = standing.group, standing.execution
+    times = "once" if group.most == 1 else f"{group.most} times"
+    before = f", and {standing.ahead} stand in line before it" if standing.ahead else ""
+    return [
+        f"waiting for a place: {group.name!r} runs {times} at a time, now as {', '.join(standing.holders)}{before}",
+        f"  → Ctrl-C leaves it in line: pointsman resume {execution}{there} waits again.",
+        f"  → To take it out: pointsman cancel {execution}{there}",
+    ]
+
+
 def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
     """What happened and what to do next, line by line."""
     execution, status = str(view["executionId"]), str(view["status"])
-    at_store = f" --store {shlex.quote(store_shown(store))}" if store is not None else ""
+    there = at_store(store)
     failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
     lines = [*dict.fromkeys(_failure(one) for one in failures)]
     lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
@@ -63,26 +83,26 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
         target, name = address(gate, gates, execution)
         choice = "|".join(_options(gate)) or "ACTION"
         if lasting:
-            lines.append(f"  → pointsman answer {target} {name} {choice}{at_store}")
+            lines.append(f"  → pointsman answer {target} {name} {choice}{there}")
         else:
             lines.append(f"  → --answer {name}={choice}")
     for one in _objects(view["awaiting"]):
         lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
         if lasting:
-            lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{at_store}")
+            lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{there}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
         lines.append(
             "  → The store was memory, so this execution is gone. Give one that lasts: --store sqlite:///file.db"
         )
     elif stopped:
-        lines.append(f"  → Go on with it: pointsman resume {execution}{at_store}")
+        lines.append(f"  → Go on with it: pointsman resume {execution}{there}")
     elif status == "failed" and view["compensation"] is not None:
         lines.append(
             "  → What it had done was undone, so it cannot be retried. Once its cause is mended, run it again."
         )
     elif status in NEXT:
-        lines.append(f"  → {NEXT[status].format(execution=execution)}{at_store}")
+        lines.append(f"  → {NEXT[status].format(execution=execution)}{there}")
     return lines
 
 

@@ -34,6 +34,15 @@ def print_line(value: Json) -> None:
     click.echo(json.dumps(value, ensure_ascii=_plain()))
 
 
+def print_deleted(*names: str, as_json: bool) -> None:
+    """What is gone."""
+    if as_json:
+        print_json({"deleted": [*names]})
+        return
+    for name in names:
+        say(f"deleted {name}")
+
+
 def _plain() -> bool:
     """Whether standard output has only ASCII for sure."""
     return not (sys.stdout.encoding or "").lower().startswith("utf")

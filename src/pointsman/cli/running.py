@@ -33,12 +33,14 @@ from pointsman.cli.options import (
     var_option,
     who_options,
 )
-from pointsman.cli.outcomes import print_outcome
+from pointsman.cli.outcomes import at_store, print_outcome, queued_lines
 from pointsman.cli.printing import say
 from pointsman.cli.progress import watched
+from pointsman.cli.stopping import stoppable
 from pointsman.errors import CallerError
 
 DURABILITIES: Final = ("step", "async", "exit")
+ON_ITS_WAY: Final = ("pending", "running", "waiting")
 
 Begin: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
 """Starts an execution, or takes one up."""
@@ -138,10 +140,12 @@ async def follow(
 ) -> int:
     """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
     seen = face()
-    async with app:
+    async with stoppable(), app:
         with watched(app, quiet=quiet) as board:
             execution = await outermost(app, await begin(app))
             board.names.update(execution.names)
+            for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
+                say(line)
             stopped, refused = False, False
             unused: tuple[Answer, ...] = ()
             try:
@@ -157,6 +161,8 @@ async def follow(
         view, lasting = await execution.view(), execution.is_kept
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
+    # It may have ended, or been paused, in the very moment in which it was left.
+    stopped = stopped and str(view["status"]) in ON_ITS_WAY
     code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
     return MISUSED if refused else code
 

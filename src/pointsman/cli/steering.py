@@ -8,6 +8,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import print_outcome
+from pointsman.cli.stopping import stoppable
 from pointsman.values import JsonObject
 
 
@@ -49,7 +50,7 @@ def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, st
 
 
 async def _cancel(store: str | None, execution: str, *, reason: str, by: str, now: bool) -> JsonObject:
-    async with installation(store) as app:
+    async with stoppable(), installation(store) as app:
         reached = await app.reach(execution)
         await reached.cancel(reason=reason, by=by, now=now)
         if reached.state.compensating:

@@ -13,9 +13,9 @@ import click
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
-from pointsman.cli.printing import print_json, shown
+from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.errors import OperatorError
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject
 
 
 @click.command()
@@ -32,11 +32,7 @@ def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, s
     if bool(executions) == (session is not None):
         raise click.UsageError("name executions, or a conversation with --session")
     gone = go(_delete(store, executions, session))
-    if as_json:
-        print_json({"deleted": cast("list[Json]", gone)})
-        return
-    for one in gone:
-        click.echo(f"deleted {one}", err=True)
+    print_deleted(*gone, as_json=as_json)
 
 
 async def _delete(store: str | None, executions: tuple[str, ...], session: str | None) -> list[str]:

@@ -12,7 +12,8 @@ from pointsman.cli.completion import complete_workflow
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
-from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.printing import print_deleted, print_json, say, shown
+from pointsman.cli.stopping import stoppable
 from pointsman.values import ExecutionId, Json, JsonObject
 
 T = TypeVar("T")
@@ -133,11 +134,12 @@ def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
 
 @schedules.command()
 @click.argument("schedule")
+@json_option
 @store_option
-def delete(schedule: str, *, store: str | None) -> None:
+def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Delete it. Executions that it started go on; those of a workflow's document go with the document."""
     _with(store, lambda app: app.triggers.schedules.delete(schedule))
-    say(f"deleted {schedule}")
+    print_deleted(schedule, as_json=as_json)
 
 
 @schedules.command("next")
@@ -218,7 +220,7 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
 
 def _with(store: str | None, work: Callable[[Pointsman], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:
     async def within() -> T:
-        async with installation(store, model=model) as app:
+        async with stoppable(), installation(store, model=model) as app:
             return await work(app)
 
     return go(within())

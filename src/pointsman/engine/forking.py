@@ -45,13 +45,14 @@ def fork(desk: Desk, report: ForkRequested) -> None:
     if report.onto is not None:
         moving.settle_in(desk, report.onto)
     if failed:
-        requests.retry(desk, RetryRequested(by=report.by))
+        requests.retry(desk, RetryRequested(limits=report.limits, by=report.by))
         return
     if state.status != "interrupted":  # else they are asked for on resumption
         desk.commands += outstanding(desk.plan, state)
     if stands:
         requests.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
         return
+    requests.raise_limits(desk, report.limits)
     limits.watch(desk)
     for key in state.scopes:
         desk.touched[key] = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pointsman.engine import budgets, cancelling, ending, limits, requests
+from pointsman.engine import cancelling, ending, limits, raising, requests
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.guarding import REPEATS_MAX
 from pointsman.engine.kinds import Ask
@@ -23,7 +23,7 @@ def must_be_allowed(desk: Desk, at: StepState, action: str) -> None:
     """Raises `LimitCapped` where the operator does not allow what the action would give."""
     more = _more(desk, action) if desk.state.handoff == at.step and desk.state.asks_on else None
     if more is not None:
-        limits.may_raise(desk.plan, _raised(desk, more))
+        raising.may_raise(desk.plan, desk.state, _raised(desk, more))
 
 
 def over(desk: Desk, move: Leave) -> bool:
@@ -54,12 +54,7 @@ def _more(desk: Desk, action: str) -> Mapping[str, float] | None:
 def _raised(desk: Desk, more: Mapping[str, float]) -> dict[str, float]:
     """The limits in force with so much more, counted from what is used where that is beyond them already."""
     state, plan = desk.state, desk.plan
-    used = {
-        "steps": float(state.taken),
-        "executionTime": limits.worked_s(state),
-        "deadline": state.at - state.started_at,
-        **{name: amount(state.usage) for name, amount in budgets.AMOUNT.items()},
-    }
+    used = raising.used(state)
     raised: dict[str, float] = {}
     for name, amount in more.items():
         planned = limits.allowed(desk, name, limits.planned(plan, name))

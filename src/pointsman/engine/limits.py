@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pointsman.engine import cancelling, ending
@@ -16,7 +15,6 @@ from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import LimitHit, TimerSet
-from pointsman.errors import CallerError
 
 WORKED: Final = "executionTime"
 CLOCK: Final = "deadline"
@@ -70,46 +68,6 @@ def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
     """What was reached, and who set it."""
     source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
     return f"{what} (`{name}`, {source})"
-
-
-RAISABLE: Final = (
-    "steps",
-    "visits",
-    "executionTime",
-    "deadline",
-    "nodeTime",
-    "stateSize",
-    "tokens",
-    "modelCalls",
-    "toolCalls",
-    "costUsd",
-    "no-progress",
-)
-
-
-class UnknownLimit(CallerError):
-    """A limit is to be raised that does not exist."""
-
-    code = "unknown-limit"
-
-
-class LimitCapped(CallerError):
-    """A limit is to be raised above what the operator allows."""
-
-    code = "limit-capped"
-
-
-def may_raise(plan: Plan, wanted: Mapping[str, float]) -> None:
-    """Raises `UnknownLimit`, `LimitCapped`; nothing is raised then."""
-    for name, number in wanted.items():
-        if name not in RAISABLE and not name.startswith("visits:"):
-            raise UnknownLimit(f"there is no limit {name!r}", hint=f"Limits: {', '.join(RAISABLE)}, visits:NODE.")
-        most = plan.limits.caps.get(name.partition(":")[0])
-        if most is not None and number > most:
-            raise LimitCapped(
-                f"{name!r} cannot be raised to {number:g}: the operator allows {most:g}",
-                hint="The operator's limits are under [limits] in pointsman.toml.",
-            )
 
 
 def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, beside: int = 0) -> Tripped | None:

@@ -19,6 +19,7 @@ from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ExecutionState, LoopState, Opening, StepState, Waiting
+from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, scope_text
 from pointsman.errors import CallerError
 from pointsman.values import END
@@ -46,7 +47,7 @@ def move(desk: Desk, report: MoveRequested) -> None:
     state = desk.state
     if not may_move(state):
         raise WrongStatus(
-            f"an execution that is {state.status} and works cannot be moved",
+            f"an execution that is {status_of(state)} and works cannot be moved",
             hint="Pause it, or wait until it waits, failed or was interrupted.",
         )
     settle_in(desk, report)

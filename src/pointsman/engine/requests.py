@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pointsman.engine import cancelling, limits
+from collections.abc import Mapping
+
+from pointsman.engine import cancelling, limits, raising
 from pointsman.engine.arrivals import held_step
 from pointsman.engine.commands import SetTimer
 from pointsman.engine.desk import Arrive, Desk
@@ -24,6 +26,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.sizing import input_must_fit
 from pointsman.engine.state import StepState, Waiting
+from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import ChildAsked
 from pointsman.errors import CallerError
 
@@ -37,7 +40,8 @@ class WrongStatus(CallerError):
 def must(desk: Desk, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
     if not holds:
         raise WrongStatus(
-            f"an execution that is {desk.state.status} cannot be {what}", hint="See `pointsman show` for its status."
+            f"{desk.state.id!r} is {status_of(desk.state)}: it cannot be {what}",
+            hint=f"`pointsman show {desk.state.id}` tells what it did and what it waits for.",
         )
 
 
@@ -81,10 +85,15 @@ def _begin(desk: Desk) -> None:
 def resume(desk: Desk, report: ResumeRequested) -> None:
     state = desk.state
     must(desk, state.stands_still, "resumed")
-    limits.may_raise(desk.plan, report.limits)
-    if report.limits:
-        desk.emit(LimitsRaised(limits=report.limits))
+    raise_limits(desk, report.limits)
     go_on(desk, report.by)
+
+
+def raise_limits(desk: Desk, wanted: Mapping[str, float]) -> None:
+    """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
+    raising.may_raise(desk.plan, desk.state, wanted)
+    if wanted:
+        desk.emit(LimitsRaised(limits=dict(wanted)))
 
 
 def go_on(desk: Desk, by: str) -> None:
@@ -127,9 +136,7 @@ def retry(desk: Desk, report: RetryRequested) -> None:
             hint="Start it again, or fork it from before the failure.",
         )
     must(desk, state.status == "failed" and bool(state.failed), "retried")
-    limits.may_raise(desk.plan, report.limits)
-    if report.limits:
-        desk.emit(LimitsRaised(limits=report.limits))
+    raise_limits(desk, report.limits)
     held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
     reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
     desk.emit(ExecutionRetried(by=report.by, reenter=reenter))

@@ -14,9 +14,10 @@ from typing import Final
 
 from pointsman.engine.events import Event
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventAwaited, TimerSet
 from pointsman.journal.records import Summary
-from pointsman.runtime.status import status_of, summary_of
+from pointsman.runtime.status import summary_of
 from pointsman.values import ExecutionId, Instant
 
 TELLING_S: Final = 30.0

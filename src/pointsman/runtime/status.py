@@ -1,24 +1,12 @@
-"""The status of an execution as people see it, and its summary for lists."""
+"""The summary of an execution for lists."""
 
 from __future__ import annotations
 
 from pointsman.engine.reports import Usage
-from pointsman.engine.state import ExecutionState, Status
+from pointsman.engine.state import ExecutionState
 from pointsman.journal.records import Summary
 from pointsman.runtime.inbox import gates_in
 from pointsman.values import ExecutionId, Instant, WorkflowId
-
-
-def status_of(state: ExecutionState) -> Status:
-    """`waiting` is `running` where only gates, timers and events are open, and `interrupted` where people are asked."""
-    if state.asks_on:
-        return "waiting"
-    if state.status != "running" or state.working or not state.steps:
-        return state.status
-    for at in state.steps.values():
-        if at.child or at.runs:
-            return "running"
-    return "waiting"
 
 
 def usage_of(state: ExecutionState) -> Usage:

@@ -20,13 +20,13 @@ from pointsman.definition.cron import EXAMPLE, cron_fault, five_fields
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import read_duration
 from pointsman.engine.instants import instant_text, seconds_of
-from pointsman.errors import AuthorError
+from pointsman.errors import CallerError
 
 EVERY_S_MIN: Final = 1.0
 """Schedules are no timers of programs: nothing starts more often."""
 
 
-class CronInvalid(AuthorError):
+class CronInvalid(CallerError):
     """The text is no cron schedule. `column` is where in it, from 1."""
 
     code: ClassVar[str] = "cron-invalid"
@@ -36,13 +36,13 @@ class CronInvalid(AuthorError):
         self.column = column
 
 
-class ZoneUnknown(AuthorError):
+class ZoneUnknown(CallerError):
     """No time zone has this name."""
 
     code: ClassVar[str] = "zone-unknown"
 
 
-class TimingInvalid(AuthorError):
+class TimingInvalid(CallerError):
     """A schedule needs exactly one of cron, every and at, each within its bounds."""
 
     code: ClassVar[str] = "timing-invalid"

@@ -1,0 +1,109 @@
+"""Processes that are told to end, or that wait for others: nothing that is decided is lost, and people know why."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+from tests.cli.test_processes import STORE, started, until_second_runs
+
+SLOW_SECOND = "rules:\n  - {node: first, text: One.}\n  - {node: second, delay: 20m, text: Never.}\n"
+QUICK = "rules:\n  - {node: [second, third], text: Quick.}\n"
+ONE_AT_A_TIME = flows.CHAIN.replace("id: chain\n", "id: chain\nconcurrency: {max: 1, policy: queue}\n")
+
+
+def running(*arguments: str, script: str, flow: str = flows.CHAIN) -> subprocess.Popen[str]:
+    return started(
+        "run", written("chain.yaml", flow), "--script", written("slow.yaml", script), *STORE, "--json", *arguments
+    )
+
+
+def line_with(process: subprocess.Popen[str], words: str) -> str:
+    """What it says on standard error, up to the line that has these words."""
+    assert process.stderr is not None
+    told = ""
+    for line in process.stderr:
+        told += line
+        if words in line:
+            return told
+    pytest.fail(f"it never said {words!r}: {told}")
+
+
+@pytest.fixture
+def held() -> Iterator[subprocess.Popen[str]]:
+    """A run that has the only place of its workflow, and takes long."""
+    with running(script=SLOW_SECOND, flow=ONE_AT_A_TIME) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.requirement("S1-67")
+@pytest.mark.parametrize(
+    ("told", "durability"), [(signal.SIGTERM, "async"), (signal.SIGHUP, "exit"), (signal.SIGTERM, "step")]
+)
+def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: signal.Signals, durability: str) -> None:
+    with running("--durability", durability, script=SLOW_SECOND) as process:
+        while not Path("store.db").exists() or not prompt("list", *STORE).out:
+            assert process.poll() is None
+        process.send_signal(told)
+        out, err = process.communicate(timeout=60)
+    execution = json.loads(out)["executionId"]
+    assert (process.returncode, "Traceback" in err) == (130, False)
+    assert f"pointsman resume {execution}" in err or json.loads(out)["status"] == "running"
+    path = prompt("show", execution, *STORE, "--json").json["path"]
+    begun = [line for line in prompt("events", execution, "--jsonl", *STORE).out.splitlines() if "step_started" in line]
+    assert len(begun) == len(path) + 1, "what was under way is in the journal, with everything before it"
+    resumed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), *STORE, "--json")
+    assert (resumed.code, resumed.json["path"]) == (0, ["first", "second", "third"])
+    assert prompt("verify", *STORE).code == 0
+
+
+def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt, held: subprocess.Popen[str]) -> None:
+    first = until_second_runs(prompt, held)
+    with started("run", "chain.yaml", "--script", written("quick.yaml", QUICK), *STORE) as waiting:
+        told = line_with(waiting, "take it out")
+        second = prompt("list", *STORE, "--json", "--status", "pending").json["executions"][0]["executionId"]
+        assert f"waiting for a place: 'chain' runs once at a time, now as {first}\n" in told
+        assert f"pointsman resume {second} --store sqlite:///store.db waits again" in told
+        with started("run", "chain.yaml", *STORE) as third:
+            assert f"{first}, and 1 stand in line before it" in line_with(third, "waiting for a place")
+            third.send_signal(signal.SIGTERM)
+            assert third.wait(timeout=60) == 130
+        waiting.send_signal(signal.SIGINT)
+        _, err = waiting.communicate(timeout=60)
+    assert (waiting.returncode, f"pointsman resume {second}" in err) == (130, True)
+    assert prompt("show", second, *STORE, "--json").json["status"] == "pending"
+    assert prompt("cancel", first, *STORE).code == 0
+    resumed = prompt("resume", second, *STORE, "--json")
+    assert (resumed.code, resumed.json["status"], resumed.err) == (0, "completed", "")
+
+
+def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Prompt) -> None:
+    with running(script=SLOW_SECOND) as process:
+        while not Path("store.db").exists() or not (found := prompt("list", *STORE).out.split()[:1]):
+            assert process.poll() is None
+        assert prompt("cancel", found[0], *STORE).code == 0
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, json.loads(out)["status"]) == (130, "cancelled")
+    assert "resume" not in err
+    assert f"cancelled {found[0]}" in err
+
+
+def test_a_keeper_that_is_stopped_answers_in_json_where_that_was_asked_for(prompt: Prompt) -> None:
+    with started("keep", "--json", *STORE) as keeper:
+        assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
+        second = started("keep", "--json", *STORE)
+        out, _ = second.communicate(timeout=60)
+        assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (2, "store-kept")
+        keeper.send_signal(signal.SIGHUP)
+        out, _ = keeper.communicate(timeout=60)
+    assert (keeper.returncode, json.loads(out)) == (0, {"store": "sqlite:///store.db", "status": "stopped"})
