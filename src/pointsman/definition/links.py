@@ -78,7 +78,7 @@ def routing_of(node: Node) -> Routing:
     if node.routing is not None:
         return node.routing
     match node.type:
-        case "human" | "tool_executor":
+        case "human" | "tool_executor" | "verifier":
             return "label"
         case "decision":
             return "first"

@@ -7,7 +7,7 @@ from typing import Final
 from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig, WaitConfig
 from pointsman.definition.graph import Graph
 from pointsman.definition.nodes import Node
-from pointsman.definition.work import TemplateRenderConfig
+from pointsman.definition.work import PlannerConfig, TemplateRenderConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.expressions.names import Names
 from pointsman.expressions.template_pieces import Spelling
@@ -81,5 +81,7 @@ def names_within(node: Node, key: str) -> frozenset[str]:
             return own | {"event"}
         case TemplateRenderConfig(bind=bound) if key == "template":
             return own | frozenset(bound or ())
+        case PlannerConfig() if key == "taskTemplate":
+            return own | {"task", "goal", "results"}
         case _:
             return own

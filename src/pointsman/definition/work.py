@@ -131,7 +131,7 @@ class TemplateRenderConfig(Shape):
 
 
 class TaskTemplate(Shape):
-    """What each planned task is given."""
+    """What each planned task is given. `system` and `prompt` see `task`, `goal` and `results` beside the data."""
 
     model: ModelName | None = None
     system: TemplateText | None = None
@@ -142,12 +142,18 @@ class TaskTemplate(Shape):
 
 
 class PlannerConfig(Shape):
-    """Breaks a goal into tasks, has each done, and may write the whole up."""
+    """Breaks a goal into tasks; with `taskTemplate` or `synthesize` has each done, and may write the whole up.
+
+    The result is {tasks: [{id, title, description, assigned_agent?, result?}], text?}.
+    """
 
     goal: TemplateText
     system: TemplateText | None = None
     model: ModelName | None = None
+    agents: Many[Annotated[Name, Spelled("agent")]] | None = None
+    """Whom tasks are assigned to: each has `assigned_agent`, one of these."""
     max_tasks: Count | None = None
+    """Most tasks of a plan (10)."""
     max_tokens: Count | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     thinking: Thinking | None = None
@@ -157,7 +163,10 @@ class PlannerConfig(Shape):
 
 
 class VerifierConfig(Shape):
-    """A model judges a value; emits `pass`, `retry` or `fail`."""
+    """A model judges a value; emits `pass`, `retry` or `fail`.
+
+    What it says is {verdict, score, issues, reason, retries, stalls}; the value that reached it goes on.
+    """
 
     criteria: TemplateText
     input: Expression | None = None
@@ -167,8 +176,10 @@ class VerifierConfig(Shape):
     model: ModelName | None = None
     tools: Many[ToolName] | None = None
     max_tool_rounds: Count | None = None
+    threshold: Annotated[float, Field(ge=0, le=100)] | None = None
+    """What scores less does not pass."""
     max_retries: Annotated[int, Field(ge=0)] | None = None
-    """Times it may answer `retry` before it answers `fail`."""
+    """Times in a row it may answer `retry` before it answers `fail` (3)."""
     stall_limit: Count | None = None
     """Equal judgements in a row after which it answers `fail`."""
     max_tokens: Count | None = None

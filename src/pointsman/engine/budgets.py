@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from pointsman.engine import limits
 from pointsman.engine.desk import Desk
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import Call, Does, Work
+from pointsman.engine.kinds import ASKING_MODELS, Call, Does, Work
 from pointsman.engine.limits import Tripped, allowed_in, told
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ChildSpent, Usage
@@ -50,7 +50,7 @@ def used_up(desk: Desk, does: Does) -> Tripped | None:
     if not isinstance(does, Work | Call) or desk.plan.limits.budget_policy == "warn":
         return None
     tools = isinstance(does, Work) and does.spec.kind in ("tool", "tool_executor")
-    models = isinstance(does, Work) and does.spec.kind == "agent"
+    models = isinstance(does, Work) and does.spec.kind in ASKING_MODELS
     for name, most in _in_force(desk.plan, desk.state):
         matters = name in ("tokens", "costUsd") or isinstance(does, Call) or (tools if name == "toolCalls" else models)
         if matters and AMOUNT[name](desk.state.usage) >= most:

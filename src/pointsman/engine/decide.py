@@ -209,7 +209,8 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
         failing.advised(desk, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
-    if node.leave == "label" and not report.pending and not leaving.legal(node, labels):
+    asks = node.leave == "label" and not does.decides  # a verdict is not taken back for want of an edge
+    if asks and not report.pending and not leaving.legal(node, labels):
         failing.reask(desk, at, leaving.no_route(node, labels), report.usage)
         return
     repeats = guarding.NONE

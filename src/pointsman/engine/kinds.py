@@ -50,6 +50,10 @@ class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
     """Failure codes an `error` edge takes; empty = all."""
 
 
+ASKING_MODELS: Final = frozenset({"agent", "planner", "verifier"})
+"""Kinds of work that go on in rounds of models and tools."""
+
+
 class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
     """What an executor knows of its node beside the command: everything that never changes between steps."""
 

@@ -16,6 +16,16 @@ ITERATIONS: Final = 10
 """Most rounds of model and tools where the agent says nothing else."""
 
 
+class Thinking(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How much a model may think before it answers."""
+
+    enabled: bool | None = None
+    level: str | None = None
+    budget: int | None = None
+    thoughts: bool | None = None
+    chat_template_kwargs: JsonObject | None = None
+
+
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The part of an agent's config that its loop needs. Other keys belong to others."""
 
@@ -29,6 +39,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_tokens: int | None = None
     key_index: int | None = None
     purpose: str | None = None
+    thinking: Thinking | None = None
 
     @property
     def iterations_max(self) -> int:

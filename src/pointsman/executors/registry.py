@@ -15,9 +15,12 @@ from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
 from pointsman.executors.ledger import World
 from pointsman.executors.memory import AppendingMemory, MemoryExecutor
+from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.recovery import RecoveryExecutor
+from pointsman.executors.structured_record import RecordExecutor
 from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
+from pointsman.executors.verifier import VerifierExecutor
 from pointsman.ports import Executor, Models, Tools
 
 GROUP: Final = "pointsman.executors"
@@ -70,6 +73,9 @@ class Executors:
             "tool_executor": PendingCallsExecutor(self._world),
             "memory": MemoryExecutor(memory),
             "code": CodeExecutor(),
+            "planner": PlannerExecutor(self._world),
+            "structured-record": RecordExecutor(),
+            "verifier": VerifierExecutor(self._world),
             **(more or {}),
         }
 

@@ -34,7 +34,9 @@ CHARS_PER_TOKEN: Final = 4
 OUTPUT_TOKENS: Final = 500
 """What an answer is taken to have, unless the model may say less."""
 
-OURS: Final = frozenset({"agent", "decision", "judge", "tool", "tool_executor", "memory"})
+OURS: Final = frozenset(
+    {"agent", "decision", "judge", "planner", "structured-record", "tool", "tool_executor", "memory", "verifier"}
+)
 """Kinds of work that do nothing outside once models and tools are stood in for."""
 
 _here: ContextVar[tuple[ExecutionId, str]] = ContextVar("here", default=(ExecutionId(""), ""))

@@ -15,6 +15,7 @@ from pointsman.definition.concurrency import MANY, Region, concurrent
 from pointsman.definition.control import ParallelConfig
 from pointsman.definition.problems import Problem, error, note, warning
 from pointsman.definition.walks import reach
+from pointsman.definition.work import StructuredRecordConfig
 
 COMPARISONS_MAX: Final = 1_000_000
 """Nodes looked at to compare pairs of steps; past it no further pairs are compared."""
@@ -67,7 +68,7 @@ class _Data:
         self.reducers = _reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
         for writing in formulas.writings:
-            if not self.reduced(writing.keys):
+            if not self.reduced(writing.keys) and not self.appends(writing):
                 self.writings[writing.node].append(writing)
         self.readings: dict[int, list[Reading]] = defaultdict(list)
         for reading in formulas.readings:
@@ -82,6 +83,11 @@ class _Data:
             ):
                 return True
         return False
+
+    def appends(self, writing: Writing) -> bool:
+        """Whether it only ever adds to a list: a record."""
+        config = self.subject.nodes[writing.node].config
+        return isinstance(config, StructuredRecordConfig) and writing.pointer.endswith("/config/records")
 
     def writers(self, region: Region) -> dict[str, _Classes]:
         """Field -> the writes to it inside the region, by class: only different classes can be at odds."""

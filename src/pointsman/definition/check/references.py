@@ -159,6 +159,17 @@ def _unknown(problem: Problem, site: Site, known: Collection[str] | None) -> Pro
     return replace(problem, hint=hint, fix=meant(site.pointer, near))
 
 
+_INSTEAD: Final = {
+    "query-plan": "a `planner` breaks a question into tasks",
+    "corpus-search": "a `tool` searches; `memory` with `operation: search` looks in what was kept",
+    "quote-validator": "a `structured-record` looks every quote up in its source",
+    "inbox-load": "`memory` with `operation: get` reads what was kept",
+    "inbox-finalize": "`memory` with `operation: set` keeps a value",
+    "memory-finalize": "`memory` with `operation: set` keeps a value",
+}
+"""Types of another system, and what comes nearest here."""
+
+
 def _unbound_types(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, UnboundConfig) or node.type in subject.known.node_types:
@@ -170,6 +181,12 @@ def _unbound_types(subject: Subject) -> Iterator[Problem]:
             "unbound-node-type",
             at,
             f"node {node.id!r} is of type {node.type!r}, which nothing here performs",
-            hint=question(near, "It is kept as it is. Install a plug-in that performs it, or use another type."),
+            hint=_unbound_hint(node.type, near),
             fix=meant(at, near),
         )
+
+
+def _unbound_hint(kind: str, near: str | None) -> str:
+    if kind in _INSTEAD:
+        return f"It is kept as it is. Install a plug-in that performs it, or: {_INSTEAD[kind]}."
+    return question(near, "It is kept as it is. Install a plug-in that performs it, or use another type.")

@@ -28,14 +28,17 @@ from pointsman.definition.work import (
     CodeConfig,
     HttpConfig,
     MemoryConfig,
+    PlannerConfig,
     ProgressConfig,
+    StructuredRecordConfig,
     TemplateRenderConfig,
     ToolConfig,
     TransformConfig,
+    VerifierConfig,
     WorkflowCallConfig,
 )
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.compile import control, work
+from pointsman.engine.compile import composed, control, work
 from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
@@ -106,7 +109,7 @@ class NodeCompiler:
             catches=catches,
             labels=_labels(ways),
             fallback=_fallback(ways) if leave == "label" else None,
-            outputs=formulas.outputs(node.outputs),
+            outputs=composed.outputs_of(node, formulas),
             scope=tuple(self.graph.ids[one] for one in scope),
             threaded=position in self.separate.threaded,
             apart=position in self.separate.apart,
@@ -185,6 +188,13 @@ class NodeCompiler:
                 spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
                 resolve = work.decision_input(config, formulas)
                 return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
+            case PlannerConfig():
+                resolve = composed.planner_input(config, self.agents, formulas, given)
+            case VerifierConfig():
+                resolve = composed.verifier_input(node.id, config, formulas, given)
+                return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
+            case StructuredRecordConfig():
+                resolve = composed.record_input(config, formulas, given)
             case HttpConfig():
                 spec = replace(spec, secrets=formulas.secrets(spec.config))
                 resolve = work.other_input(spec.config, formulas, given)
@@ -258,8 +268,10 @@ class NodeCompiler:
             case "decision":
                 imported = self.workflow.dialect not in (None, "native")
                 return "end" if not ways or (imported and leave != "label") else "fail"
-            case _ if leave == "label":
+            case _ if leave == "label" and node.type != "verifier":
                 return "turn" if self.conversational else "fail" if ways else "end"
+            case "verifier":
+                return "fail" if ways else "end"
             case _:
                 return "end"
 

@@ -14,7 +14,7 @@ from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.kinds import Fixed, Retry, Value, Work, WorkSpec
+from pointsman.engine.kinds import ASKING_MODELS, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
@@ -178,9 +178,9 @@ def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> 
 
 
 def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, **more: bool) -> Work:
-    """A work node with its policies. Agents have their time per call, others per attempt."""
+    """A work node with its policies. What asks models has its time per call, other work per attempt."""
     execution = node.execution
-    timeout = None if spec.kind == "agent" else node_time(config)
+    timeout = None if spec.kind in ASKING_MODELS else node_time(config)
     if execution is not None and execution.timeout is not None:
         timeout = execution.timeout.seconds
     delay = execution.delay.seconds if execution is not None and execution.delay is not None else 0.0

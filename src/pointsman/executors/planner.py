@@ -1,0 +1,155 @@
+"""Planners: a goal is broken into tasks, each may be done, and the whole may be written up.
+
+    goal ─▶ tasks ─▶ task 1 ─▶ task 2 ─▶ …    one after another: each is shown what came of those before
+                                         └─▶ one text of all     (`synthesize`)
+
+Every call is an effect of the one step: after a crash it goes on with the task it was at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.errors import PointsmanError
+from pointsman.executors.agent_loop import AgentLoop
+from pointsman.executors.agent_settings import AgentSettings, agent_settings
+from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.failures import failure_of, work_failed
+from pointsman.executors.ledger import Ledger, World
+from pointsman.executors.task_texts import TaskTexts
+from pointsman.models.transcript import as_text, text_of
+from pointsman.ports import Run
+from pointsman.values import Json, JsonObject
+
+TASKS_MAX: Final = 10
+"""Most tasks where the node says nothing else."""
+
+_SYSTEM: Final = (
+    "You plan work. Break the goal into the fewest tasks that reach it, in the order in which they are to be done. "
+    "Each must be clear to who sees nothing but its description and the results of the tasks before."
+)
+_WRITER: Final = "You write up work that others have done. Use their results alone; leave nothing important out."
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The part of a planner's config that no agent has."""
+
+    max_tasks: int = TASKS_MAX
+    synthesize: bool = False
+    task_template: AgentSettings | None = None
+
+
+class PlannerExecutor:
+    """Input: {"goal", "system"?, "agents"?: {name: about}, "task"?: see `task_texts`}.
+
+    Result: {"tasks": [{"id", "title", "description", "assigned_agent"?, "result"?}], "text"?}.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        ledger = Ledger(self._world, command, spec, run)
+        try:
+            result = await _Planning(self._world, command, spec, run, ledger).perform()
+        except CallsNeedApproval as why:
+            return why.report(command)
+        except PointsmanError as why:
+            return work_failed(command, failure_of(why), ledger.usage)
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=result,
+            usage=ledger.usage,
+            warnings=tuple(ledger.warnings),
+        )
+
+
+class _Planning:
+    """One attempt."""
+
+    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run, ledger: Ledger) -> None:
+        self._world = world
+        self._command = command
+        self._spec = spec
+        self._run = run
+        self._ledger = ledger
+        self._settings = agent_settings(spec)
+        self._said = msgspec.convert(spec.config, Said)
+        self._goal = text_of(command.input.get("goal"))
+        agents = command.input.get("agents")
+        self._agents: JsonObject = agents if isinstance(agents, dict) else {}
+
+    async def perform(self) -> JsonObject:
+        """Raises what the agent loop raises."""
+        tasks = await self._plan()
+        if self._said.task_template is None and not self._said.synthesize:
+            return {"tasks": [*tasks]}
+        await self._do(tasks)
+        found: JsonObject = {"tasks": [*tasks]}
+        return {**found, "text": await self._write_up(tasks)} if self._said.synthesize else found
+
+    async def _plan(self) -> list[JsonObject]:
+        settings = replace(
+            self._settings, tools=(), output_schema=_schema(self._said.max_tasks, self._agents), purpose="planning"
+        )
+        about = "\n".join(f"- {name}: {text_of(said)}" for name, said in self._agents.items())
+        prompt = f"Goal:\n{self._goal}" + (f"\n\nAssign each task to one of:\n{about}" if about else "")
+        answer = await self._ask(settings, text_of(self._command.input.get("system")) or _SYSTEM, prompt)
+        assert isinstance(answer, dict)  # the schema said so
+        listed = answer["tasks"]
+        assert isinstance(listed, list)
+        named: list[JsonObject] = []
+        for number, task in enumerate(listed, start=1):
+            assert isinstance(task, dict)
+            named.append({"id": f"task-{number}", **{key: task[key] for key in _FIELDS if key in task}})
+        return named
+
+    async def _do(self, tasks: list[JsonObject]) -> None:
+        """Each in its turn; what came of it is its `result`."""
+        template = self._said.task_template or AgentSettings()
+        settings = replace(
+            template,
+            model=template.model or self._settings.model,
+            fallback=template.fallback or self._settings.fallback,
+            max_tokens=template.max_tokens or self._settings.max_tokens,
+            thinking=self._settings.thinking,
+            result="text",
+            purpose="task",
+        )
+        await self._world.tools.prepare(settings.tools or ())
+        texts = TaskTexts(self._command.input.get("task"), self._goal)
+        for number, task in enumerate(tasks):
+            self._run.delta(self._command, {"kind": "task", "number": number + 1, "of": len(tasks), **task})
+            own = text_of(self._agents.get(text_of(task.get("assigned_agent"))))
+            system, prompt = texts.of(task, tasks[:number])
+            task["result"] = await self._ask(settings, system or own, prompt)
+
+    async def _write_up(self, tasks: list[JsonObject]) -> str:
+        settings = replace(self._settings, tools=(), output_schema=None, result="text", purpose="synthesis")
+        results = "\n\n".join(f"## {text_of(task['title'])}\n{as_text(task['result'])}" for task in tasks)
+        return as_text(await self._ask(settings, _WRITER, f"Goal:\n{self._goal}\n\nResults:\n\n{results}"))
+
+    async def _ask(self, settings: AgentSettings, system: str, prompt: str) -> Json:
+        asked = replace(self._command, input={"system": system, "prompt": prompt}, messages=())
+        loop = AgentLoop(asked, self._spec, self._run, settings=settings, tools=self._world.tools, ledger=self._ledger)
+        return (await loop.perform()).result
+
+
+_FIELDS: Final = ("title", "description", "assigned_agent")
+
+
+def _schema(most: int, agents: JsonObject) -> JsonObject:
+    fields: JsonObject = {"title": {"type": "string"}, "description": {"type": "string"}}
+    if agents:
+        names: list[Json] = [*agents]
+        fields["assigned_agent"] = {"type": "string", "enum": names}
+    task: JsonObject = {"type": "object", "required": [*fields], "properties": fields}
+    tasks: JsonObject = {"type": "array", "minItems": 1, "maxItems": most, "items": task}
+    return {"type": "object", "required": ["tasks"], "properties": {"tasks": tasks}}

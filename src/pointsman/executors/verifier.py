@@ -1,0 +1,146 @@
+"""Verifiers: a model judges a value by criteria. The quality gate of a loop that revises until it is good.
+
+    value ─▶ judged ─┬─ pass
+                     ├─ retry, with the issues    (in a row at most `maxRetries` times)
+                     └─ fail                      (also after the same judgement `stallLimit` times)
+
+What was said of the last version comes with the input, so the counts survive whatever the process does not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.errors import PointsmanError
+from pointsman.executors.agent_loop import AgentLoop
+from pointsman.executors.agent_settings import AgentSettings, agent_settings
+from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.failures import failure_of, work_failed
+from pointsman.executors.ledger import Ledger, World
+from pointsman.models.transcript import as_text, text_of
+from pointsman.ports import Run
+from pointsman.values import Json, JsonObject
+
+RETRIES: Final = 3
+"""How often in a row it asks for another version where the node says nothing else."""
+
+_STANDARD: Final = (
+    "You verify work. Judge by the criteria and by what you are shown, and by nothing else. Name each issue so that "
+    "its author can repair it. Verdicts: pass (it meets the criteria), retry (it can be repaired), fail (it cannot)."
+)
+_ADVERSARIAL: Final = (
+    "Take the work to be wrong, and try to refute it: look for claims without support, contradictions, omissions and "
+    "errors in every part. Let it pass only where no attempt succeeds."
+)
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "required": ["verdict", "score", "issues", "reason"],
+    "properties": {
+        "verdict": {"type": "string", "enum": ["pass", "retry", "fail"]},
+        "score": {"type": "number", "minimum": 0, "maximum": 100, "description": "How far it meets the criteria."},
+        "issues": {"type": "array", "items": {"type": "string"}},
+        "reason": {"type": "string"},
+    },
+}
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """When a verdict is not left to the model alone."""
+
+    mode: str | None = None
+    max_tool_rounds: int | None = None
+    threshold: float | None = None
+    max_retries: int | None = None
+    stall_limit: int | None = None
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What it says of one version."""
+
+    verdict: str = ""
+    score: int | float = 0
+    issues: list[str] = []
+    reason: str = ""
+    retries: int = 0
+    """How often in a row it asked for another version, this time among them."""
+    stalls: int = 0
+    """How often in a row it said the same before."""
+
+
+class VerifierExecutor:
+    """Input: {"criteria", "system"?, "value", "before"?}. Result: a `Judgement`; `next` is its verdict."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        ledger = Ledger(self._world, command, spec, run)
+        try:
+            settings, bounds = _settings(spec), msgspec.convert(spec.config, Bounds)
+            before = _before(command.input.get("before"))
+            await self._world.tools.prepare(settings.tools or ())
+            asked = replace(command, input=_input(command, bounds, before), messages=())
+            loop = AgentLoop(asked, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
+            done = await loop.perform()
+        except CallsNeedApproval as why:
+            return why.report(command)
+        except PointsmanError as why:
+            return work_failed(command, failure_of(why), ledger.usage)
+        said = judged(msgspec.convert(done.result, Judgement), before, bounds)
+        return replace(done, result=msgspec.to_builtins(said), next=said.verdict, text=None, messages=())
+
+
+def judged(said: Judgement, before: Judgement, bounds: Bounds) -> Judgement:
+    """The judgement in effect: what scores too little does not pass, and nothing is tried for ever."""
+    verdict, reason = said.verdict, said.reason
+    if verdict == "pass" and bounds.threshold is not None and said.score < bounds.threshold:
+        verdict, reason = "retry", f"{reason} (scores {said.score:g} of {bounds.threshold:g})".lstrip()
+    if verdict != "retry":
+        return replace(said, verdict=verdict)
+    retries = before.retries + 1
+    stalls = before.stalls + 1 if before.retries and _same(said, before) else 0
+    most = RETRIES if bounds.max_retries is None else bounds.max_retries
+    if retries > most:
+        return replace(said, verdict="fail", reason=f"{reason} (after {before.retries} revisions)".lstrip())
+    if bounds.stall_limit is not None and stalls + 1 >= bounds.stall_limit:
+        return replace(said, verdict="fail", reason=f"{reason} (the same {stalls + 1} times)".lstrip())
+    return replace(said, verdict=verdict, reason=reason, retries=retries, stalls=stalls)
+
+
+def _same(one: Judgement, other: Judgement) -> bool:
+    return one.score == other.score and {*map(_plain, one.issues)} == {*map(_plain, other.issues)}
+
+
+def _plain(issue: str) -> str:
+    return " ".join(issue.lower().split())
+
+
+def _settings(spec: WorkSpec) -> AgentSettings:
+    said = agent_settings(spec)
+    rounds = msgspec.convert(spec.config, Bounds).max_tool_rounds
+    return replace(said, max_iterations=rounds, output_schema=_SCHEMA, result=None, purpose="validation")
+
+
+def _before(said: Json) -> Judgement:
+    """What it said of the last version; a first one, or what is no judgement (its failure), begins anew."""
+    try:
+        return msgspec.convert(said, Judgement)
+    except msgspec.ValidationError:
+        return Judgement()
+
+
+def _input(command: Execute, bounds: Bounds, before: Judgement) -> JsonObject:
+    given = command.input
+    task = _ADVERSARIAL if bounds.mode == "adversarial" else ""
+    system = "\n\n".join(part for part in (text_of(given.get("system")) or _STANDARD, task) if part)
+    parts = [f"Criteria:\n{text_of(given.get('criteria'))}", f"The work:\n{as_text(given.get('value'))}"]
+    if before.verdict == "retry" and before.issues:
+        listed = "\n".join(f"- {issue}" for issue in before.issues)
+        parts.append(f"Of the version before you said:\n{listed}")
+    return {"system": system, "prompt": "\n\n".join(parts)}
