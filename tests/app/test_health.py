@@ -100,3 +100,17 @@ async def test_a_disk_that_is_nearly_full_is_an_error(tmp_path: Path, monkeypatc
     async with opened(tmp_path, HandClock()) as app:
         first = (await findings(app))[0]
         assert (first.severity, first.code) == ("error", "little-room")
+
+
+async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        hears = await app.start(listening())
+        assert await hears.settled() == "waiting"
+        clock.move(23 * HOUR)
+        assert "unheard" not in await codes(app)
+    clock.move(2 * HOUR)
+    async with opened(tmp_path, clock) as app:
+        (noted,) = [one for one in await findings(app) if one.code == "unheard"]
+        assert (noted.severity, str(hears.id) in noted.message, "'paid'" in noted.message) == ("note", True, True)
+        assert "pointsman publish paid" in noted.hint

@@ -1,6 +1,7 @@
 """Forking: a new execution that begins as a copy of another one's journal, changed where somebody wants it.
 
-The copy is checked before a row of it is written; lists show it from its own first row on.
+The copy is checked before a row of it is written; lists show it from its own first row on. What a crash leaves before
+that is deleted by `gc` (see `app.storage.copies`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pointsman.app.edits import edits_of
 from pointsman.app.identity import new_id
 from pointsman.app.inputs import check_input
 from pointsman.app.library import Library
+from pointsman.app.storage.copies import announced
 from pointsman.engine.decide import decide
 from pointsman.engine.plan import Plan
 from pointsman.engine.replaying import row_of, short_of
@@ -107,7 +109,8 @@ async def fork(
     await _check(runtime, library, plan, definition, state, report)
     if changes.session is not None:
         await _take_along(runtime.store, state, changes.session)
-    return await runtime.adopt(execution, plan, origin.rows, report)
+    async with announced(runtime.store, runtime.clock, [execution]):
+        return await runtime.adopt(execution, plan, origin.rows, report)
 
 
 async def _check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from pointsman.app.installation import Pointsman
+from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, summaries
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import StoreKept
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite.connection import path_of
 from pointsman.runtime.parking import Parking
-from pointsman.values import JsonObject
+from pointsman.values import ExecutionId, JsonObject
 
 Severity = Literal["error", "warning", "note"]
 
@@ -26,6 +28,8 @@ ROOM_BYTES_MIN: Final = 256 * 1024 * 1024
 STUCK_S: Final = 3600.0
 """An execution that runs and has written nothing for so long is likely to run nowhere."""
 OVERDUE_S: Final = 60.0
+WAITED_S: Final = 86_400.0
+"""An event that nobody has told of for so long may be one that nobody tells of."""
 LISTED_MAX: Final = 5
 
 
@@ -60,6 +64,10 @@ async def findings(app: Pointsman) -> list[Finding]:
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
         found.append(Finding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
+    if copies := await interrupted(app):
+        message = f"{_names([copy.executions[0] for copy in copies])}: forked or imported, and interrupted in that"
+        hint = "`pointsman gc` deletes what is left of them; fork or import again."
+        found.append(Finding("note", "interrupted-copies", message, hint, mendable=True))
     order = ("error", "warning", "note")
     return sorted(found, key=lambda one: order.index(one.severity))
 
@@ -68,6 +76,7 @@ async def mend(app: Pointsman, found: list[Finding]) -> list[Finding]:
     """Do what can be done without any risk; what was done."""
     mended = [one for one in found if one.mendable]
     if mended:
+        await undo_interrupted(app)
         await app.store.removal.sweep()
     return mended
 
@@ -100,6 +109,7 @@ async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
     """Executions that should go on and do not."""
     now = app.clock.now()
     stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
+    waiting: defaultdict[str, list[Summary]] = defaultdict(list)
     open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
     async for one in summaries(app, ExecutionQuery(statuses=open_, limit=PAGE)):
         if one.parent is not None and await app.store.executions.find(one.parent) is None:
@@ -108,6 +118,12 @@ async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
             overdue.append(one)
         elif one.status == "running" and one.wakes is None and one.updated < now - STUCK_S:
             stuck.append(one)
+        elif one.wakes is None and one.updated < now - WAITED_S:
+            for event in one.awaits:
+                waiting[event].append(one)
+    for event, who in sorted(waiting.items()):
+        hint = f"`pointsman publish {event}` tells it to all of them; `pointsman cancel EXECUTION` ends one."
+        yield Finding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
     resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
     if overdue or stuck:
         yield await _keeper(app)
@@ -132,7 +148,11 @@ async def _keeper(app: Pointsman) -> Finding:
 
 
 def _named(some: list[Summary]) -> str:
-    shown = ", ".join(one.execution for one in some[:LISTED_MAX])
+    return _names([one.execution for one in some])
+
+
+def _names(some: list[ExecutionId]) -> str:
+    shown = ", ".join(some[:LISTED_MAX])
     return shown if len(some) <= LISTED_MAX else f"{shown} and {len(some) - LISTED_MAX} more"
 
 

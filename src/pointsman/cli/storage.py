@@ -48,7 +48,8 @@ async def _delete(store: str | None, executions: tuple[str, ...], session: str |
 @json_option
 @store_option
 def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
-    """Delete what the retention settings let go, and contents that nobody uses any more.
+    """Delete what the retention settings let go, contents that nobody uses any more, and what is left of forks and
+    imports that were interrupted.
 
     Without `retention` in the settings no execution is ever deleted. Safe beside processes that use the store.
     """
@@ -61,8 +62,8 @@ def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
     executions = len(cast("list[str]", found["executions"]))
     verb = "would delete" if dry_run else "deleted"
     click.echo(
-        f"{verb} {executions} executions and {shown(found['blobs'])} unused contents;"
-        f" {shown(found['bytesGivenBack'])} bytes given back",
+        f"{verb} {executions} executions, {shown(found['blobs'])} unused contents and {shown(found['copies'])}"
+        f" interrupted copies; {shown(found['bytesGivenBack'])} bytes given back",
         err=True,
     )
 

@@ -14,6 +14,7 @@ from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.store import Store
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import UnknownExecution
 from pointsman.values import ExecutionId
@@ -145,6 +146,17 @@ async def _delete_one(app: Pointsman, summary: Summary) -> None:
     # Asked again behind `last`: whoever takes it up from here on appends, and then nothing is deleted.
     now = await store.executions.find(execution)
     _all_ended([now] if now is not None else [])
+    try:
+        await erase(store, execution, at=last)
+    except JournalMoved as why:
+        raise ExecutionUnfinished(
+            f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
+        ) from why
+    app.runtime.drivers.pop(execution, None)
+
+
+async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
+    """Delete what it remembered, then all else of it. Raises `JournalMoved` unless `at` is its last row."""
     for scope, namespace in (
         ("execution", execution),
         ("session", execution),
@@ -152,10 +164,4 @@ async def _delete_one(app: Pointsman, summary: Summary) -> None:
         (CACHE, f"session/{execution}"),
     ):
         await store.memory.forget(scope, namespace)
-    try:
-        await store.removal.remove(execution, at=last)
-    except JournalMoved as why:
-        raise ExecutionUnfinished(
-            f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
-        ) from why
-    app.runtime.drivers.pop(execution, None)
+    await store.removal.remove(execution, at=at)

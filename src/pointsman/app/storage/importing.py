@@ -1,7 +1,7 @@
 """Importing an execution from the file of an export: read twice, first to verify everything, then to write.
 
 The list of executions learns of one with its last row, of sub-workflows before their parents: what a crash interrupts
-is seen by nobody, and importing again begins anew.
+is not there yet, importing again begins anew, and `gc` deletes what is left of it (see `app.storage.copies`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pointsman.app.storage.archive import (
     content_of,
     read_lines,
 )
+from pointsman.app.storage.copies import announced, make_room
 from pointsman.app.storage.exporting import SCOPES
 from pointsman.engine.events import Event
 from pointsman.engine.fold import begin_row, fold
@@ -82,7 +83,8 @@ async def import_file(app: Pointsman, path: Path, *, name: ExecutionId | None) -
     await _make_room(app, found)
     await _bring_contents(app, found)
     await _bring_conversation(app, found)
-    await _bring_rows(app, path, found)
+    async with announced(app.store, app.clock, [found.new[one] for one in found.names]):
+        await _bring_rows(app, path, found)
     return found.new[found.names[0]]
 
 
@@ -149,13 +151,10 @@ def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Ste
 
 
 async def _make_room(app: Pointsman, found: Family) -> None:
+    await make_room(app, found.new[found.names[0]])
     for name in found.new.values():
         if await app.store.executions.find(name) is not None:
             raise ExecutionExists(f"{name!r} is here already", hint="Give the copy a name of its own: --new-id.")
-    for name in found.new.values():
-        # Rows that no list knows are what an import that was interrupted left behind.
-        if last := await app.store.journal.last(name):
-            await app.store.removal.remove(name, at=last)
 
 
 async def _bring_contents(app: Pointsman, found: Family) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.engine.state import ENDED
 from pointsman.journal.records import ExecutionQuery, Summary
@@ -27,6 +28,8 @@ class Collected:
     executions: tuple[ExecutionId, ...]
     blobs: int
     blob_bytes: int
+    copies: int
+    """Forks and imports that were interrupted."""
     given_back: int
     """Bytes the store's files became shorter by."""
     dry_run: bool
@@ -37,6 +40,7 @@ class Collected:
             "executions": [*self.executions],
             "blobs": self.blobs,
             "blobBytes": self.blob_bytes,
+            "copies": self.copies,
             "bytesGivenBack": self.given_back,
         }
 
@@ -56,9 +60,10 @@ async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
             gone += await delete_family(app, members)
         except ExecutionUnfinished:
             continue  # Somebody took it up again meanwhile.
+    copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
-    return Collected(tuple(gone), swept.blobs, swept.bytes, given_back, dry_run)
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, given_back, dry_run)
 
 
 async def expired(app: Pointsman) -> AsyncIterator[Summary]:
