@@ -13,6 +13,7 @@ from pointsman.app.health import findings, mend
 from pointsman.app.storage import copies
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import JournalMoved, StoreFull
+from pointsman.journal.records import Summary
 from pointsman.journal.store import open_store
 from pointsman.ports import Row
 from pointsman.runtime import local
@@ -144,15 +145,15 @@ async def test_an_import_begins_anew_when_some_sub_workflows_were_listed_already
         top = await begun(app)
         file = await exported(app, top, tmp_path)
     async with at(tmp_path / "other", HandClock()) as app:
-        real = type(app.store.journal).append
+        real = app.store.journal.append
 
-        async def full_for_the_last(self: object, execution: ExecutionId, *given: object, **more: object) -> None:
-            if execution == top and more:
+        async def full_for_the_last(execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+            if execution == top and summary is not None:
                 raise StoreFull("no room")
-            await real(self, execution, *given, **more)  # type: ignore[arg-type]
+            await real(execution, row, summary=summary)
 
         with monkeypatch.context() as patched:
-            patched.setattr(type(app.store.journal), "append", full_for_the_last)
+            patched.setattr(app.store.journal, "append", full_for_the_last)
             with pytest.raises(PointsmanError):
                 await app.storage.bring_in(file)
         assert [one.execution for one in await app.executions()] != [], "the sub-workflow is listed"
