@@ -22,6 +22,7 @@ async def _nothing_known(*_: object) -> dict[int, object]:
 
 DEFECTS: Final = {
     "writes no rows": (SqliteJournal, "append", _nothing),
+    "goes on before it has recorded": (SqliteEffects, "record", _nothing),
     "asks for no recorded effects": (SqliteEffects, "recorded", _nothing_known),
 }
 

@@ -17,6 +17,7 @@ from pointsman import Pointsman
 from pointsman.errors import PointsmanError
 from pointsman.values import ExecutionId
 from tests.postgres import Cluster
+from tests.reliability.deeds import happened_in
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in
 from tests.reliability.servers import server
@@ -58,15 +59,11 @@ class Load:
                 await asyncio.sleep(TRY_AGAIN_S)
 
 
-def lines_in(world: Path) -> int:
-    return world.read_text().count("\n") if world.exists() else 0
-
-
 async def grown(world: Path, effects: int) -> None:
     """Return when so many more effects have happened."""
-    goal = lines_in(world) + effects
+    goal = happened_in(world).total() + effects
     for _ in range(TRIES_MAX):
-        if lines_in(world) >= goal:
+        if happened_in(world).total() >= goal:
             return
         await asyncio.sleep(EFFECT_S)
 

@@ -37,8 +37,7 @@ ROWS: Final = (
     Row(
         "kill",
         "kill -9 of a process under load, on SQLite: chains, fan-outs, agents, gates",
-        "nothing acknowledged lost; no step, no recorded effect repeated; unrecorded effects repeated per kill ≤ 0.1 "
-        "sequential, ≤ 0.3 parallel",
+        "nothing acknowledged lost; every effect happens once; those in flight at a kill once more, under the same key",
         {"pr": 10, "long": 100},
         "kills",
         killing.on_sqlite,
@@ -47,8 +46,7 @@ ROWS: Final = (
     Row(
         "kill-postgres",
         "kill -9 of a process under load, on PostgreSQL: chains, fan-outs, agents, gates",
-        "nothing acknowledged lost; no step, no recorded effect repeated; unrecorded effects repeated per kill ≤ 0.1 "
-        "sequential, ≤ 0.3 parallel",
+        "nothing acknowledged lost; every effect happens once; those in flight at a kill once more, under the same key",
         {"pr": 10, "long": 100},
         "kills",
         killing.on_postgres,

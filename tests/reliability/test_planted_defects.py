@@ -117,7 +117,11 @@ def test_a_power_cut_shows_commits_that_do_not_reach_the_disk(level: str, monkey
 
 @pytest.mark.parametrize(
     ("defect", "noticed"),
-    [("writes no rows", "acknowledged and lost"), ("asks for no recorded effects", "recorded, and paid again")],
+    [
+        ("writes no rows", "acknowledged and lost"),
+        ("asks for no recorded effects", ": recorded, and paid again"),
+        ("goes on before it has recorded", "not recorded, and the execution went on behind it"),
+    ],
 )
 async def test_kills_show_what_is_lost_and_what_is_repeated(defect: str, noticed: str, tmp_path: Path) -> None:
     victim = ("tests.reliability.defective_victim", defect)

@@ -1,7 +1,8 @@
-"""python -m tests.reliability.victim STORE WORLD LOAD COUNT: takes up what is unfinished, starts more, answers gates.
+"""python -m tests.reliability.victim STORE WORLD LOAD COUNT DIES: takes up what is unfinished, starts more, answers.
 
 It says on its output, one line each and only once it is true: `started ID`, `answered ID`, `ended ID STATUS`, and
-`over` when COUNT executions have been started and nothing is unfinished. Then it ends; usually it is killed before.
+`over` when COUNT executions have been started and nothing is unfinished. Then it ends; usually it is killed before, or
+dies by itself the moment the effect number DIES has happened (0: none).
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class Victim:
 
 
 async def live(words: list[str]) -> None:
-    """STORE WORLD LOAD COUNT."""
+    """STORE WORLD LOAD COUNT DIES."""
     store, world, load, count = words[0], Path(words[1]), cast("Load", words[2]), int(words[3])
-    tools = [charging(world, EFFECT_S[load])]
+    tools = [charging(world, EFFECT_S[load], dies_after=int(words[4]))]
     async with Pointsman(store, tools=tools, script=script(), model="scripted") as pointsman:
         await Victim(pointsman, load, count).run()
 

@@ -1,13 +1,10 @@
-"""The work of the experiments that kill processes: what a victim does, and what everybody knows of it.
-
-Every effect appends one line to a file of its own, atomically, at the moment it happens: that file is the world, and
-it forgets nothing. A line holds the idempotency key of the effect and which process did it.
-"""
+"""The work of the experiments that kill processes: what a victim does, and what everybody knows of it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -18,11 +15,12 @@ from pointsman.models.script_reader import read_script
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool, ToolContext
 from pointsman.values import Json, JsonObject
+from tests.reliability.deeds import write_down
 
 Load: TypeAlias = Literal["sequential", "parallel"]
 
 EFFECT_S: Final[dict[Load, float]] = {"sequential": 0.04, "parallel": 0.08}
-"""How long an effect takes: the window in which it has happened and is not recorded is small against it."""
+"""How long an effect takes."""
 AT_ONCE: Final[dict[Load, int]] = {"sequential": 1, "parallel": 4}
 """Executions under way at a time."""
 ROUNDS: Final = 3
@@ -110,23 +108,20 @@ def workflow(name: str) -> Workflow:
     return Workflow.of(KINDS[name].document)
 
 
-def appended(path: Path, line: str) -> None:
-    """One line, in one write: whole or not at all, whoever else writes."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(file, f"{line}\n".encode())
-    finally:
-        os.close(file)
-
-
-def charging(world: Path, seconds: float) -> Tool:
-    """The tool whose calls must not be paid twice."""
+def charging(world: Path, seconds: float, *, dies_after: int = 0) -> Tool:
+    """The tool whose calls must not be paid twice. `dies_after` so many effects their process dies on the spot."""
+    done = 0
 
     @tool
     async def charge(what: str, context: ToolContext) -> str:
         """Charge somebody."""
+        nonlocal done
+        write_down(world, "begins", context.key)
         await asyncio.sleep(seconds)
-        appended(world, f"{context.key} {os.getpid()}")
+        write_down(world, "happened", context.key)
+        done += 1
+        if done == dies_after:
+            os.kill(os.getpid(), signal.SIGKILL)
         return what
 
     return charge
