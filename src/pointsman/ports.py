@@ -145,6 +145,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """`client` tools are not run here: their calls are returned to the caller."""
     idempotent: bool = False
     requires_approval: bool = False
+    off: str = ""
+    """Why it cannot be called here, and what would change that; empty: it can."""
 
 
 class Models(Protocol):

@@ -27,6 +27,8 @@ from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.sql.described import NAME as SQL_NAME
+from pointsman.tools.sql.described import DatabaseDescription
 from pointsman.tools.web.described import NAME, HttpToolDescription
 from pointsman.values import Json, Seconds
 
@@ -143,6 +145,10 @@ class Settings(BaseModel):
         default_factory=dict[str, McpServerDescription]
     )
     """MCP servers, by name."""
+    sql: dict[Annotated[str, Field(pattern=SQL_NAME)], DatabaseDescription] = Field(
+        default_factory=dict[str, DatabaseDescription]
+    )
+    """Databases that the tool `sql` may read, by name."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
@@ -295,6 +301,11 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             }
         elif key in ("tools", "mcp"):
             value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
+        elif key == "sql":
+            value = {
+                name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}
+                for name, one in loaded.settings.sql.items()
+            }
         elif key == "store":
             value = store_shown(str(value))
         elif key == "secrets":

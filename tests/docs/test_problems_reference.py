@@ -16,7 +16,12 @@ from tests.definition.check.problem_codes import codes_in_source
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "problems.md"
 KNOWN: Final = Known(
-    tools={"web_search": ToolFacts(idempotent=True), "send_mail": ToolFacts()},
+    tools={
+        "web_search": ToolFacts(idempotent=True),
+        "send_mail": ToolFacts(),
+        "calculator": ToolFacts(),
+        "sql": ToolFacts(off="Name a database."),
+    },
     models={"scripted"},
     workflows={"onboarding"},
 )

@@ -90,7 +90,7 @@ def softened(problem: Problem) -> Problem:
     A `tool` node has no model that could do without its tool: that stays an error.
     """
     played = problem.code == "unknown-agent" or (
-        problem.code == "unknown-tool" and OF_AN_AGENT.search(problem.pointer) is not None
+        problem.code in ("unknown-tool", "tool-off") and OF_AN_AGENT.search(problem.pointer) is not None
     )
     return replace(problem, severity="warning") if played else problem
 
@@ -101,7 +101,7 @@ def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]
     for name in {*tools.names(), *named}:
         spec = tools.find(name)
         if spec is not None:
-            facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent)
+            facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent, off=spec.off)
     agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
     return Known(tools=facts, agents=agents, workflows=workflows)
 

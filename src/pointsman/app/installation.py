@@ -121,7 +121,7 @@ class Pointsman:
         """Speak from a script, and know the tools it stands in for."""
         self.script = script
         for canned in canned_tools(script.tools):
-            if self.tools.find(canned.name) is None:
+            if self.tools.origin(canned.name) in (None, "builtin"):
                 self.tools.add(canned, origin="scripted")
 
     async def __aexit__(

@@ -59,6 +59,8 @@ async def list_tools(app: Pointsman) -> list[JsonObject]:
                     "side": spec.side,
                     "idempotent": spec.idempotent,
                     "requiresApproval": spec.requires_approval,
+                    "enabled": not spec.off,
+                    "off": spec.off or None,
                 }
             )
     return found

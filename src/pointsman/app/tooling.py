@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pointsman.app.builtin_tools import builtin_tools
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
@@ -29,6 +30,8 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
         door = partial(_door, settings, server)
         registry.add_source(McpTools(McpServer(name, server, door=door, resolved=settings.resolved)))
+    for tool in builtin_tools(settings):
+        registry.add_builtin(tool)
     return registry
 
 

@@ -23,17 +23,16 @@ from pointsman.values import Json, JsonObject
 @script_option
 @click.pass_context
 def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None:
-    """The tools that workflows can use here: of the settings, of installed packages, and of a script."""
+    """The tools that workflows can use here: built-in, of the settings, of installed packages, of a script."""
     if context.invoked_subcommand is not None:
         return
     found = go(list_tools(installation(script=script)))
     if as_json:
         print_json({"tools": cast("list[Json]", found)})
         return
-    if not found:
-        click.echo("no tools: packages offer them by the entry points `pointsman.tools`, a --script can", err=True)
     for one in found:
-        click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(one['description'], chars_max=80)}")
+        told = one["description"] if one["enabled"] else f"off: {one['off']}"
+        click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(told, chars_max=120)}")
 
 
 @tools.command("import")

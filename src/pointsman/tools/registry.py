@@ -32,6 +32,7 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[Tool] = (), *, plugins: bool = True) -> None:
         """`plugins`: whether tools of installed packages count too."""
         self._tools: dict[str, Tool] = {}
+        self._builtin: dict[str, Tool] = {}
         self._origins: dict[str, Origin] = {}
         self._checkers: dict[str, Checker] = {}
         self._sources: list[ToolSource] = []
@@ -49,6 +50,10 @@ class ToolRegistry:
             raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
         self._tools[name] = tool
         self._origins[name] = origin
+
+    def add_builtin(self, tool: Tool) -> None:
+        """A tool of ours. Any other of its name goes before it."""
+        self._builtin[tool.name] = tool
 
     def add_source(self, source: ToolSource) -> None:
         """Tools of others: asked for when the first of them is needed (`prepare`, `call`)."""
@@ -86,11 +91,11 @@ class ToolRegistry:
 
     def names(self) -> tuple[str, ...]:
         """All of them, sorted, also those that are not loaded yet."""
-        return tuple(sorted({*self._tools, *self._plugins}))
+        return tuple(sorted({*self._tools, *self._plugins, *self._builtin}))
 
     def origin(self, name: str) -> Origin | None:
         """Where a tool comes from; None: there is no such tool."""
-        return self._origins.get(name) if self._found(name) is not None else None
+        return self._origins.get(name, "builtin") if self._found(name) is not None else None
 
     def find(self, name: str) -> ToolSpec | None:
         """What models are shown of it. Raises `ToolNotLoaded` for a package's tool that is broken."""
@@ -142,7 +147,7 @@ class ToolRegistry:
         if known is None and (plugin := self._plugins.get(name)) is not None:
             known = _load(plugin)
             self.add(known, origin="plugin")
-        return known or self._stood_in_for(name)
+        return known or self._builtin.get(name) or self._stood_in_for(name)
 
     def _stood_in_for(self, name: str) -> Tool | None:
         unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))

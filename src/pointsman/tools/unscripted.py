@@ -27,7 +27,9 @@ class UnscriptedTools:
     def find(self, name: str) -> ToolSpec | None:
         """The tool, or a stand-in of that name."""
         found = self._tools.find(name)
-        return found or ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING)
+        if found is not None and not found.off:
+            return found
+        return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING)
 
     async def prepare(self, names: Iterable[str]) -> None:
         """As the tools of the installation do."""
@@ -35,7 +37,8 @@ class UnscriptedTools:
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Call it. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
-        if self._tools.find(call.name) is not None:
+        found = self._tools.find(call.name)
+        if found is not None and not found.off:
             return await self._tools.call(call, key=key, run=run)
         raise ToolFailed(
             Failure(

@@ -136,6 +136,8 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                 yield _unknown(
                     error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
                 )
+            case "tool" if (facts := (known.tools or {}).get(site.text)) is not None and facts.off:
+                yield error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
             case "model" if _is_unknown(site, site.text, known.models):
                 yield _unknown(
                     error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models

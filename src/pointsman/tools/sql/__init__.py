@@ -1,0 +1,1 @@
+"""Questions to databases: one statement that only reads, of databases that the operator names."""

@@ -1,0 +1,109 @@
+"""Questions to a SQLite file. The file is opened for reading, and whatever is not reading is refused before it runs.
+
+Runs in a thread. Who no longer waits says `stop`; the deadline ends it in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from typing import Final, cast
+from urllib.parse import quote
+
+from pointsman.tools.sql.answers import Question, Table, cell, failed, refused, too_slow, unreachable
+from pointsman.tools.sql.described import file_of
+from pointsman.values import JsonObject
+
+READING: Final = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
+FUNCTIONS: Final = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_log"})
+"""Functions that do more than give a value, in one build of SQLite or another."""
+QUERY_BYTES_MAX: Final = 100_000
+VALUE_BYTES_MAX: Final = 16_000_000
+"""Of one text or blob while it is worked out."""
+LOOKS_EACH: Final = 10_000
+"""Instructions between two looks at the clock."""
+WAIT_S: Final = 2.0
+"""For a writer to let go."""
+DENIED: Final = ("not authorized", "authorization denied", "prohibited")
+
+
+async def ask_sqlite(question: Question) -> JsonObject:
+    """Raises `ToolFailed`."""
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(_ask, question, stop)
+    finally:
+        stop.set()
+
+
+def _ask(question: Question, stop: threading.Event) -> JsonObject:
+    ends = time.monotonic() + question.bounds.timeout.seconds
+    connection = _opened(question)
+    try:
+        # Of an empty statement no error is made by itself.
+        connection.set_progress_handler(lambda: stop.is_set() or time.monotonic() >= ends, LOOKS_EACH)
+        return _answer(connection, question)
+    except (sqlite3.Error, sqlite3.Warning) as why:
+        if isinstance(why, sqlite3.OperationalError) and str(why) == "interrupted":
+            raise too_slow(question) from why
+        if any(word in str(why) for word in DENIED):
+            raise refused(question, str(why)) from why
+        if "one statement" in str(why):
+            raise refused(question, "several statements at once") from why
+        raise failed("sql-failed", f"{question.database!r}: {why}", hint="Correct the query.") from why
+    except (OverflowError, UnicodeEncodeError) as why:
+        raise failed("sql-failed", f"{question.database!r} cannot take a parameter: {why}") from why
+    finally:
+        connection.close()
+
+
+def _opened(question: Question) -> sqlite3.Connection:
+    path = file_of(question.url)
+    if not path.is_file():
+        raise unreachable(question, "there is no such file")
+    try:
+        connection = sqlite3.connect(
+            f"file://{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=WAIT_S
+        )
+    except sqlite3.Error as why:
+        raise unreachable(question, str(why)) from why
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error as why:
+        connection.close()
+        raise unreachable(question, str(why)) from why
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, QUERY_BYTES_MAX)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.set_authorizer(_authorize)
+    # What is no UTF-8 is shown as far as it is one.
+    connection.text_factory = _text
+    return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _authorize(action: int, one: str | None, other: str | None, database: str | None, trigger: str | None) -> int:
+    if action not in READING or (action == sqlite3.SQLITE_FUNCTION and (other or "").lower() in FUNCTIONS):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _answer(connection: sqlite3.Connection, question: Question) -> JsonObject:
+    parameters = {str(number): value for number, value in enumerate(question.parameters, start=1)}
+    cursor = connection.execute(question.query, parameters)
+    described = cast("tuple[tuple[str, ...], ...] | None", cursor.description)
+    if described is None:
+        raise refused(question, "the statement gives no rows")
+    table = Table([column[0] for column in described], question.bounds)
+    while (row := cast("tuple[object, ...] | None", cursor.fetchone())) is not None:
+        if not table.add([cell(value) for value in row]):
+            break
+    return table.to_json()

@@ -1,0 +1,69 @@
+"""Built-in tools: what reaches outside is off until the settings allow it, and says what would switch it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.lists import list_tools
+from pointsman.engine.reports import ToolCall
+from pointsman.models.script import Script
+from pointsman.settings import Settings
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.functions import tool
+from pointsman.values import JsonObject
+
+OFF: JsonObject = {
+    "id": "off",
+    "nodes": [{"id": "ask", "type": "tool", "config": {"tool": "sql", "parameters": {"query": "SELECT 1"}}}],
+    "edges": [],
+}
+
+
+def installed(*tools: object, **settings: object) -> Pointsman:
+    return Pointsman("memory:", settings=Settings.model_validate(settings), tools=tools)  # type: ignore[arg-type]
+
+
+async def test_a_tool_that_is_off_is_listed_with_what_would_switch_it_on() -> None:
+    listed = {one["name"]: one for one in await list_tools(installed())}
+    assert listed["calculator"]["enabled"] is True
+    assert (listed["sql"]["enabled"], listed["sql"]["origin"]) == (False, "builtin")
+    assert "[sql.NAME]" in str(listed["sql"]["off"])
+
+
+async def test_the_check_refuses_a_tool_that_is_off() -> None:
+    checked = await installed().check(Workflow.of(OFF))
+    (problem,) = [one for one in checked.problems if one.severity == "error"]
+    assert (problem.code, problem.pointer) == ("tool-off", "/nodes/0/config/tool")
+    assert "[sql.NAME]" in problem.hint
+
+
+async def test_a_call_of_a_tool_that_is_off_is_a_typed_failure() -> None:
+    with pytest.raises(ToolFailed) as caught:
+        await installed().tools.call(ToolCall(id="1", name="sql", arguments={"query": "SELECT 1"}), key="k")
+    assert (caught.value.failure.code, caught.value.failure.retryable) == ("tool-off", False)
+
+
+async def test_a_database_in_the_settings_switches_sql_on(tmp_path: Path) -> None:
+    import sqlite3
+
+    sqlite3.connect(tmp_path / "shop.db").close()
+    async with installed(sql={"shop": {"url": f"sqlite:///{tmp_path}/shop.db"}}) as app:
+        execution = await app.start(Workflow.of(OFF))
+        assert await execution.output() == {"columns": ["1"], "rows": [[1]]}
+
+
+async def test_other_tools_of_the_name_go_before_a_built_in_one() -> None:
+    @tool(name="sql")
+    async def own(query: str) -> str:
+        """Mine."""
+        return f"mine: {query}"
+
+    async with installed(own) as app:
+        assert await (await app.start(Workflow.of(OFF))).output() == "mine: SELECT 1"
+    script = Script(tools={"sql": {"result": "scripted"}})
+    async with Pointsman("memory:", settings=Settings(), script=script) as app:
+        assert await (await app.start(Workflow.of(OFF))).output() == "scripted"
+        assert app.tools.origin("sql") == "scripted"
