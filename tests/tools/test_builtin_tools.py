@@ -13,6 +13,7 @@ from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
+from pointsman.tools.tool import Tool
 from pointsman.values import JsonObject
 
 OFF: JsonObject = {
@@ -22,8 +23,8 @@ OFF: JsonObject = {
 }
 
 
-def installed(*tools: object, **settings: object) -> Pointsman:
-    return Pointsman("memory:", settings=Settings.model_validate(settings), tools=tools)  # type: ignore[arg-type]
+def installed(*tools: Tool, **settings: object) -> Pointsman:
+    return Pointsman("memory:", settings=Settings.model_validate(settings), tools=tools)
 
 
 async def test_a_tool_that_is_off_is_listed_with_what_would_switch_it_on() -> None:
