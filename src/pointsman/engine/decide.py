@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from pointsman.engine import (
     approving,
     asking,
@@ -236,26 +238,24 @@ def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repe
     except PointsmanError as why:
         failing.refused(desk, at, why, report.usage)
         return False
-    desk.emit(
-        StepSucceeded(
-            step=report.step,
-            attempt=report.attempt,
-            result=report.result,
-            keeps=decides,
-            next=report.next,
-            labels=report.labels,
-            said=said,
-            writes=writes,
-            messages=report.messages if desk.plan.messages else (),
-            pending=report.pending,
-            mark=repeats.mark,
-            repeats=repeats.times,
-            seen=repeats.seen,
-            usage=report.usage,
-            cached=report.cached,
-            undone_by=node.compensate,
-        )
+    event = StepSucceeded(  # Of more than 15 arguments by name Python makes a dictionary first: a microsecond.
+        step=report.step,
+        attempt=report.attempt,
+        result=report.result,
+        keeps=decides,
+        next=report.next,
+        labels=report.labels,
+        said=said,
+        writes=writes,
+        messages=report.messages if desk.plan.messages else (),
+        pending=report.pending,
+        usage=report.usage,
+        cached=report.cached,
+        undone_by=node.compensate,
     )
+    if repeats is not guarding.NONE:
+        event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
+    desk.emit(event)
     return True
 
 

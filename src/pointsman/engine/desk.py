@@ -7,7 +7,7 @@ A queue instead of calls: a loop of 100 000 rounds needs no deep stack, and no p
 
 from __future__ import annotations
 
-from collections import ChainMap, deque
+from collections import ChainMap, Counter, deque
 from collections.abc import Mapping
 from typing import Final, TypeAlias, final
 
@@ -63,6 +63,16 @@ class Fall(Struct, frozen=True, gc=False):
 Move: TypeAlias = Arrive | Leave | Fall
 
 
+def scope_key(move: Move) -> Scope:
+    """The scope in which control moves."""
+    return move.scope if type(move) is Arrive else move.step.scope
+
+
+def node_of(move: Move) -> str:
+    """Where control comes to, or which node it leaves."""
+    return move.node if type(move) is Arrive else move.step.node
+
+
 class Decision(Struct, frozen=True, gc=False):
     """What one report led to: one journal row, and what is asked of the world once the row is durable."""
 
@@ -71,7 +81,7 @@ class Decision(Struct, frozen=True, gc=False):
 
 
 class Desk:
-    __slots__ = ("before", "commands", "events", "fatal", "in_flight", "plan", "queue", "state", "touched")
+    __slots__ = ("_counted", "before", "commands", "events", "fatal", "plan", "queue", "state", "touched")
 
     def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
         self.plan = plan
@@ -81,8 +91,8 @@ class Desk:
         self.events: list[Event] = []
         self.commands: list[Command] = []
         self.queue: deque[Move] = deque()
-        self.in_flight: dict[Scope, int] = {}
-        """Moves in the queue, per scope: tokens that the state does not show yet."""
+        self._counted: dict[Scope, int] | None = None
+        """Moves in the queue, per scope; from when first somebody asks."""
         self.fatal: list[Fall] = []
         """Failures that nobody caught: once control stands still, the execution fails."""
         self.touched: dict[Scope, None] = {}
@@ -104,24 +114,36 @@ class Desk:
 
     def go(self, move: Move) -> None:
         """Let control go on."""
-        key = move.scope if type(move) is Arrive else move.step.scope
-        self.in_flight[key] = self.in_flight.get(key, 0) + 1
+        if self._counted is not None:
+            key = scope_key(move)
+            self._counted[key] = self._counted.get(key, 0) + 1
         self.queue.append(move)
 
     def next(self) -> Move:
         """The move to make now; it is in the queue no more."""
         move = self.queue.popleft()
-        self.in_flight[move.scope if type(move) is Arrive else move.step.scope] -= 1
+        if self._counted is not None:
+            self._counted[scope_key(move)] -= 1
         return move
+
+    def in_flight(self, scope: Scope) -> int:
+        """Moves in the queue that are of this scope: tokens that the state does not show yet."""
+        if not self.queue:
+            return 0
+        if self._counted is None:
+            self._counted = Counter(map(scope_key, self.queue))
+        return self._counted.get(scope, 0)
 
     def drop(self, scope: Scope, nodes: frozenset[str]) -> None:
         """Control that was on its way from or to these nodes of a scope goes nowhere."""
-        moves, self.queue = self.queue, deque()
-        self.in_flight = {}
-        for move in moves:
-            at, node = (move.scope, move.node) if isinstance(move, Arrive) else (move.step.scope, move.step.node)
-            if at != scope or node not in nodes:
-                self.go(move)
+        kept = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
+        self.drop_all()
+        self.queue.extend(kept)
+
+    def drop_all(self) -> None:
+        """Control that was on its way goes nowhere."""
+        self.queue.clear()
+        self._counted = None
 
     def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
         """Control ends here."""
@@ -148,7 +170,7 @@ class Desk:
 
     def alone(self, scope: ScopeState) -> bool:
         """No other token is in this scope."""
-        return scope.tokens == 0 and not self.in_flight.get(scope.key)
+        return scope.tokens == 0 and not self.in_flight(scope.key)
 
     def scope(self, key: Scope) -> ScopeState:
         return scope_of(self.state, key)

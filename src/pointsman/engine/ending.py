@@ -28,7 +28,7 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
     if desk.state.ended:
         return
     cancelling.cancel_steps(desk, ())
-    drop_moves(desk)
+    desk.drop_all()
     try:
         output = output_of(desk)
     except PointsmanError as why:
@@ -44,7 +44,7 @@ def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
         return
     if plan.on_error is not None and not state.handed_off and step is not None and step.node != plan.on_error:
         cancelling.cancel_steps(desk, ())
-        drop_moves(desk)
+        desk.drop_all()
         desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
         hand_over(desk, plan.on_error, failure_of(failure))
         return
@@ -74,7 +74,7 @@ def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple
 def _compensate(desk: Desk, began: CompensationBegan) -> None:
     """Nothing else moves from here on."""
     cancelling.cancel_steps(desk, ())
-    drop_moves(desk)
+    desk.drop_all()
     desk.fatal.clear()
     desk.touched.clear()
     desk.emit(began)
@@ -103,17 +103,11 @@ def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
         _compensate(desk, CompensationBegan(reason=reason, by=by))
         return
     cancelling.cancel_steps(desk, ())
-    drop_moves(desk)
+    desk.drop_all()
     if state.compensating:
         compensating.abandon(desk)
     else:
         desk.emit(ExecutionCancelled(reason=reason, by=by))
-
-
-def drop_moves(desk: Desk) -> None:
-    """Control that was on its way goes nowhere."""
-    desk.queue.clear()
-    desk.in_flight.clear()
 
 
 def output_of(desk: Desk) -> Json:

@@ -23,7 +23,7 @@ from pointsman.engine.events import Parked
 from pointsman.engine.gathering import closes, was_fired
 from pointsman.engine.kinds import Gather, Repeat
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.state import ScopeState
+from pointsman.engine.state import STANDS_STILL, ScopeState
 from pointsman.engine.steps import Thread
 from pointsman.engine.threads import closed, together
 from pointsman.values import END
@@ -36,7 +36,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
     scope = desk.state.scopes.get(move.scope)
     if scope is None:
         return  # the branch was settled while this was on its way
-    if (desk.state.stands_still or desk.fatal) and not _asks_on(desk, scope, move):
+    if (desk.state.status in STANDS_STILL or desk.fatal) and not _asks_on(desk, scope, move):
         limits.hold(desk, move)
         return
     if move.node == END:
@@ -95,7 +95,7 @@ def release(desk: Desk) -> bool:
     while desk.touched:
         key = next(iter(desk.touched))
         scope = desk.state.scopes.get(key)
-        if scope is not None and not desk.state.stands_still:
+        if scope is not None and desk.state.status not in STANDS_STILL:
             if scope.parked and release_scope(desk, scope):
                 return True
             if key and scope.tokens == 0 and branching.branch_ended(desk, scope):

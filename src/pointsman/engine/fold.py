@@ -20,7 +20,8 @@ def begin_row(state: ExecutionState, seq: int, at: float) -> None:
     state.seq = seq
     state.at = at
     state.left = {}
-    state.fallen = {}
+    if state.fallen:
+        state.fallen = {}
     if state.asked:
         state.asked = {}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pointsman.engine import cancelling, ending, limits, raising, requests
+from pointsman.engine import cancelling, limits, raising, requests
 from pointsman.engine.desk import Desk, Leave
 from pointsman.engine.guarding import REPEATS_MAX
 from pointsman.engine.kinds import Ask
@@ -34,7 +34,7 @@ def over(desk: Desk, move: Leave) -> bool:
     if more is None:
         told = desk.state.left[move.step].value
         cancelling.cancel_steps(desk, ())
-        ending.drop_moves(desk)
+        desk.drop_all()
         desk.emit(HandedOver(node=move.step.node, value=told))
         return True
     raised = _raised(desk, more)

@@ -79,7 +79,7 @@ def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, 
     steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
     if steps is not None and state.taken + beside - (state.handed_at or 0) >= steps:
         return Tripped("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
-    if state.handed_off:
+    if state.handed_at is not None:
         return None
     visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
     if visits is not None:
@@ -120,7 +120,7 @@ def trip(desk: Desk, tripped: Tripped) -> None:
     if handler is not None and not asked:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         cancelling.cancel_steps(desk, ())
-        ending.drop_moves(desk)
+        desk.drop_all()
         ending.hand_over(desk, handler, tripped.message)
         return
     for at in desk.state.steps.values():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine import cancelling
-from pointsman.engine.desk import Arrive, Desk, key_of
+from pointsman.engine.desk import Arrive, Desk, key_of, node_of, scope_key
 from pointsman.engine.entry import Entry
 from pointsman.engine.events import (
     LoopEntered,
@@ -40,10 +40,9 @@ def body_moves(desk: Desk, scope: ScopeState, does: Repeat) -> bool:
     """Something in the body is running, parked, or on its way."""
     if any(node in does.body for node in scope.live) or any(node in does.body for node in scope.parked):
         return True
-    if not desk.in_flight.get(scope.key):
+    if not desk.in_flight(scope.key):
         return False
-    moves = ((m.scope, m.node) if isinstance(m, Arrive) else (m.step.scope, m.step.node) for m in desk.queue)
-    return any(at == scope.key and node in does.body for at, node in moves)
+    return any(scope_key(move) == scope.key and node_of(move) in does.body for move in desk.queue)
 
 
 def is_back(does: Repeat, edge: str) -> bool:

@@ -36,6 +36,8 @@ Status: TypeAlias = Literal[
     "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
 ]
 ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+STANDS_STILL: frozenset[Status] = frozenset({"paused", "interrupted"})
+"""Asked on the path of every step: a property costs twice as much."""
 
 
 class Left(Struct, frozen=True, gc=False):
@@ -362,4 +364,4 @@ class ExecutionState(Struct, eq=False):
     @property
     def stands_still(self) -> bool:
         """Arrivals are held instead of starting steps."""
-        return self.status in ("paused", "interrupted")
+        return self.status in STANDS_STILL

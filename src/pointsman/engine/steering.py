@@ -8,7 +8,7 @@ Always between steps: what runs has its input, and goes on unless control is tak
 
 from __future__ import annotations
 
-from pointsman.engine import cancelling, ending
+from pointsman.engine import cancelling
 from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.editing import check_edits
@@ -78,6 +78,6 @@ def _redirect(desk: Desk, node: str) -> None:
     steps = sorted(step for step in state.steps if not step.scope)
     value = state.steps[steps[0]].left.value if steps else None
     cancelling.cancel_steps(desk, ())
-    ending.drop_moves(desk)
+    desk.drop_all()
     desk.emit(Redirected(node=node, value=value))
     desk.go(Arrive(node, (), None, NOBODY))
