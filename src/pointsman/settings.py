@@ -27,6 +27,7 @@ from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.sandbox.described import SandboxSettings
 from pointsman.tools.sql.described import NAME as SQL_NAME
 from pointsman.tools.sql.described import DatabaseDescription
 from pointsman.tools.web.described import NAME, HttpToolDescription
@@ -151,6 +152,8 @@ class Settings(BaseModel):
     """Databases that the tool `sql` may read, by name."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
+    sandbox: SandboxSettings = SandboxSettings()
+    """What code nodes and commands run in."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()

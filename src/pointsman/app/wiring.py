@@ -12,6 +12,7 @@ from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import Executor
 from pointsman.settings import Settings
+from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.unscripted import UnscriptedTools
 
@@ -26,10 +27,12 @@ class Hands:
     executors: Executors
     models: PydanticModels
     tools: ToolRegistry
+    interpreter: Interpreter
 
     async def close(self) -> None:
         await self.models.close()
         await self.tools.close()
+        await self.interpreter.close()
 
 
 def models_for(settings: Settings, *, model: str | None, script: Script | None) -> PydanticModels:
@@ -66,15 +69,29 @@ def outgoing_of(settings: Settings) -> Outgoing:
     return Outgoing(rules, timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
 
 
+def interpreter_of(settings: Settings) -> Interpreter:
+    """What runs the code of code nodes. Starts nothing yet."""
+    sandbox = settings.sandbox
+    limits = CodeLimits(
+        seconds=sandbox.timeout.seconds,
+        memory_bytes=sandbox.memory.bytes,
+        result_bytes=sandbox.result.bytes,
+        at_once=sandbox.at_once or 0,
+    )
+    return Interpreter(limits, box=sandbox.box)
+
+
 def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None) -> Hands:
     """Connect nothing yet."""
     default = settings.model_in_effect
     models = models_for(settings, model=model, script=script)
     played = is_scripted(model or default)
+    interpreter = interpreter_of(settings)
     hands = Executors(
         models=models,
         tools=UnscriptedTools(tools) if played else tools,
         memory=store.memory,
         http=lambda: http_executor(settings),
+        interpreter=interpreter,
     )
-    return Hands(hands, models, tools)
+    return Hands(hands, models, tools, interpreter)

@@ -1,19 +1,37 @@
-"""Code nodes: refused until this installation has a sandbox. Code of a workflow never runs in this process."""
+"""Code nodes: Python in the sandbox, and nowhere else. Where there is no sandbox the step is refused."""
 
 from __future__ import annotations
 
+from typing import cast
+
 from pointsman.engine.commands import Execute
-from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
-from pointsman.executors.failures import work_failed
+from pointsman.errors import EngineBug
+from pointsman.executors.failures import failure_of, work_failed
 from pointsman.ports import Run
+from pointsman.tools.sandbox.boxes import SandboxMissing
+from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
+from pointsman.tools.sandbox.results import ResultUnusable
 
 
 class CodeExecutor:
-    """Refuses, and says what is missing."""
+    """Input: {"inputs": {variable: value}}. Result: the code's last expression, or its variable `result`."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
 
     async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
-        message = f"the code of {spec.node!r} cannot run: this installation has no sandbox"
-        hint = "Use a transform or a tool, or route around it with an edge on the error `sandbox-missing`."
-        return work_failed(command, Failure(code="sandbox-missing", message=message, hint=hint))
+        inputs = command.input.get("inputs")
+        if not isinstance(inputs, dict):
+            raise EngineBug(f"a code step was given {command.input!r}")
+        source = cast("str", spec.config["source"])
+        try:
+            came = await self._interpreter.run(source, inputs, execution=run.execution, seconds=command.timeout_s)
+        except CodeFailed as why:
+            return work_failed(command, why.failure)
+        except (ResultUnusable, SandboxMissing) as why:
+            return work_failed(command, failure_of(why))
+        if came.printed:
+            run.delta(command, {"kind": "text", "text": came.printed})
+        return WorkDone(step=command.step, attempt=command.attempt, result=came.value)

@@ -22,6 +22,7 @@ from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.ports import Executor, Models, Tools
+from pointsman.tools.sandbox.interpreter import Interpreter
 
 GROUP: Final = "pointsman.executors"
 """Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
@@ -54,6 +55,7 @@ class Executors:
         tools: Tools,
         memory: AppendingMemory,
         http: Callable[[], Executor] | None = None,
+        interpreter: Interpreter | None = None,
         more: Mapping[str, Executor] | None = None,
         plugins: bool = True,
     ) -> None:
@@ -72,7 +74,7 @@ class Executors:
             "tool": ToolExecutor(self._world),
             "tool_executor": PendingCallsExecutor(self._world),
             "memory": MemoryExecutor(memory),
-            "code": CodeExecutor(),
+            "code": CodeExecutor(interpreter if interpreter is not None else Interpreter()),
             "planner": PlannerExecutor(self._world),
             "structured-record": RecordExecutor(),
             "verifier": VerifierExecutor(self._world),

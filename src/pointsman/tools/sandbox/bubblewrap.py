@@ -1,0 +1,103 @@
+"""The box that bubblewrap makes: an empty root with what is named in it, and namespaces of its own.
+
+The shell in front sets the rlimits, opens the filter and is gone; bubblewrap itself starts with an empty environment,
+because a program can read that of its first process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from pointsman.tools.sandbox.bounds import FILES_OPEN_MAX, Job
+from pointsman.tools.sandbox.filter import filter_for
+from pointsman.tools.sandbox.syscalls import Machine
+
+NOBODY: Final = "65534"
+WORK: Final = "/tmp"  # noqa: S108 - the box has one of its own
+ENVIRONMENT: Final[Mapping[str, str]] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": WORK,
+    "TMPDIR": WORK,
+    "LANG": "C.UTF-8",
+}
+"""All that a program in a box sees of an environment."""
+
+LIBRARIES: Final = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/libexec", "/etc/ld.so.cache")
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/alternatives")
+
+START: Final = (
+    "ulimit -c 0; ulimit -v $1; ulimit -t $2; ulimit -n $3; ulimit -f $4; exec 9<$5; shift 5; "
+    'cd / && unset PWD OLDPWD && exec "$@"'
+)
+HOLD_PROCESSES: Final = 'n=$1; shift; { ulimit -u $n || ulimit -p $n; } 2>/dev/null || exit 126; exec "$@"'
+"""Inside, where only the box's own processes are counted. What the option is called depends on the shell."""
+
+
+class Bubblewrap:
+    """Made by `find_box`."""
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str, machine: Machine) -> None:
+        self._program = program
+        self._filters = Filters(machine)
+
+    def lacks(self, job: Job) -> str:
+        """Nothing: all that a job can ask for."""
+        return ""
+
+    def user(self, job: Job) -> int | None:
+        """Root's processes are not counted by the kernel: where they must be, the program is nobody's."""
+        return int(NOBODY) if job.bounds.processes > 1 and os.geteuid() == 0 else None
+
+    def command_line(self, job: Job) -> list[str]:
+        """Run it with an empty environment."""
+        bounds = job.bounds
+        kilobytes = max(1, bounds.memory_bytes // 1024)
+        blocks = -(-bounds.files_bytes // 512)
+        limits = [str(number) for number in (kilobytes, bounds.cpu_s, FILES_OPEN_MAX, blocks)]
+        program = [job.program, *job.arguments]
+        if bounds.processes > 1:
+            program = ["/bin/sh", "-c", HOLD_PROCESSES, "box", str(bounds.processes), *program]
+        filter_file = self._filters.file(may_start=bounds.processes > 1)
+        return ["/bin/sh", "-c", START, "box", *limits, filter_file, self._program, *_arguments(job), "--", *program]
+
+
+class Filters:
+    """The filters as files, made when they are first needed: a shell cannot make one."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._directory: Path | None = None
+
+    def file(self, *, may_start: bool) -> str:
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="pointsman-box-"))
+            self._directory.chmod(0o755)  # Programs are started by other users than us, too.
+            weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+        path = self._directory / ("many" if may_start else "one")
+        if not path.exists():
+            path.write_bytes(filter_for(self._machine, may_start=may_start, among_others=False))
+        return str(path)
+
+
+def _arguments(job: Job) -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-all", "--uid", NOBODY, "--gid", NOBODY, "--hostname", "box")
+    yield from ("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--seccomp", "9", "--clearenv")
+    for name, value in ENVIRONMENT.items():
+        yield from ("--setenv", name, value)
+    if job.bounds.files_bytes:
+        yield from ("--size", str(job.bounds.files_bytes), "--tmpfs", WORK)
+    for path in LIBRARIES if job.only_libraries else SYSTEM:
+        yield from ("--ro-bind-try", path, path)
+    for path in (job.program, *job.readable):
+        yield from ("--ro-bind", path, path)
+    if not job.only_libraries:
+        yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+    yield from ("--chdir", WORK if job.bounds.files_bytes else "/", "--remount-ro", "/")

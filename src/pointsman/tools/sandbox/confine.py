@@ -1,0 +1,165 @@
+"""Goes into the Landlock box and becomes the program: `python -I -S confine.py PLAN PROGRAM [ARGUMENT…]`.
+
+A program of its own, which needs nothing but the standard library. Order matters: rights are given up before rules are
+set, the filter comes last, and what cannot be done ends it with 125 before the program has begun.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+from typing import Final, cast
+
+CREATE_RULESET: Final = 444
+ADD_RULE: Final = 445
+RESTRICT_SELF: Final = 446
+VERSION: Final = 1
+
+NOT_CONFINED: Final = 125
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_SECCOMP: Final = 22
+PR_CAPBSET_DROP: Final = 24
+PR_SET_NO_NEW_PRIVS: Final = 38
+PR_CAP_AMBIENT: Final = 47
+PR_CAP_AMBIENT_CLEAR_ALL: Final = 4
+CAPABILITY_VERSION_3: Final = 0x20080522
+CAPABILITIES_MAX: Final = 64
+SECCOMP_MODE_FILTER: Final = 2
+
+EXECUTE: Final = 1 << 0
+WRITE_FILE: Final = 1 << 1
+READ_FILE: Final = 1 << 2
+READ_DIR: Final = 1 << 3
+RIGHTS_OF_FILES: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+"""How many rights each version of Landlock knows; later ones know as many as the last."""
+RIGHTS_OF_NET: Final = 0b11
+SCOPES: Final = 0b11
+OF_A_FILE: Final = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
+"""The rights that a rule for something that is no directory may give."""
+
+
+class Unconfined(Exception):
+    """A step failed. Nothing was run."""
+
+
+class Kernel:
+    """Calls that Python has no word for."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+
+    def prctl(self, option: int, *arguments: object) -> None:
+        """Raises `Unconfined`."""
+        given = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
+        self._sure(f"prctl {option}", self._libc.prctl(option, *given))
+
+    def syscall(self, number: int, *arguments: object) -> int:
+        """Raises `Unconfined`."""
+        return self._sure(f"call {number}", self._libc.syscall(ctypes.c_long(number), *arguments))
+
+    def give_up_capabilities(self) -> None:
+        """Raises `Unconfined`."""
+        header = struct.pack("=Ii", CAPABILITY_VERSION_3, 0)
+        self._sure("capset", self._libc.capset(header, bytes(24)))
+
+    def _sure(self, what: str, result: int) -> int:
+        if result < 0:
+            raise Unconfined(f"{what}: {os.strerror(ctypes.get_errno())}")
+        return result
+
+
+def bound(plan: dict[str, object]) -> None:
+    """No open file but the three streams, and the rlimits."""
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for limit, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, plan["memory"]),
+        (resource.RLIMIT_CPU, plan["cpu"]),
+        (resource.RLIMIT_NOFILE, plan["files"]),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        resource.setrlimit(limit, (cast("int", value), cast("int", value)))
+
+
+def give_up_rights(kernel: Kernel) -> None:
+    """Capabilities go, and do not come back: what root may still do is left to files and filter."""
+    if os.geteuid() == 0:
+        for capability in range(CAPABILITIES_MAX):
+            try:
+                kernel.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability))
+            except Unconfined:
+                break
+    kernel.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))
+    kernel.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL))
+    kernel.give_up_capabilities()
+
+
+def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:
+    """No file but those of the plan; no port, no signal to anyone outside."""
+    abi = kernel.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(VERSION))
+    rights = (1 << RIGHTS_OF_FILES[min(abi, max(RIGHTS_OF_FILES))]) - 1
+    handled = struct.pack("=QQQ", rights, RIGHTS_OF_NET if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
+    size = 24 if abi >= 6 else 16 if abi >= 4 else 8
+    ruleset = kernel.syscall(CREATE_RULESET, handled, ctypes.c_size_t(size), ctypes.c_uint(0))
+    for key, access in (
+        ("run", EXECUTE | READ_FILE | READ_DIR),
+        ("read", READ_FILE | READ_DIR),
+        ("devices", READ_FILE | WRITE_FILE),
+    ):
+        for path in cast("list[str]", plan[key]):
+            allow(kernel, ruleset, path, access & rights)
+    kernel.syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint(0))
+    os.close(ruleset)
+
+
+def allow(kernel: Kernel, ruleset: int, path: str, access: int) -> None:
+    """A rule for a path and all below it."""
+    at = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    if not os.path.isdir(path):
+        access &= OF_A_FILE
+    kernel.syscall(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), struct.pack("=Qi", access, at), ctypes.c_uint(0))
+    os.close(at)
+
+
+def filter_calls(kernel: Kernel, encoded: str) -> None:
+    """From here on nothing more can be asked for."""
+    program = ctypes.create_string_buffer(base64.b64decode(encoded))
+    instructions = (len(program) - 1) // 8
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+    described = Program(instructions, ctypes.cast(program, ctypes.c_void_p))
+    kernel.prctl(PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), ctypes.byref(described))
+
+
+def main(arguments: list[str]) -> None:
+    """Never returns: it becomes the program, or ends with 125."""
+    plan = cast("dict[str, object]", json.loads(arguments[0]))
+    program = arguments[1:]
+    try:
+        kernel = Kernel()
+        os.chdir("/")
+        bound(plan)
+        give_up_rights(kernel)
+        kernel.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+        restrict_files(kernel, plan)
+        filter_calls(kernel, cast("str", plan["filter"]))
+        os.execve(program[0], program, cast("dict[str, str]", plan["environment"]))
+    except (Unconfined, OSError, ValueError, MemoryError) as why:
+        sys.stderr.write(f"not confined: {why}\n")
+    sys.stderr.flush()
+    os._exit(NOT_CONFINED)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,219 @@
+"""Runs Python in a box: an interpreter that knows no files, no sockets and no other programs, in a process that could
+reach none.
+
+    run(code of execution A) ─▶ turn (a thread) ─▶ worker of A, or a new one ─▶ result ─▶ kept for A's next code
+                                                                          └─ anything else ─▶ the worker ends
+
+A worker serves one execution and no other: what broke out of the interpreter would find nothing of anyone else's.
+The walls, from the inside: the interpreter (pydantic-monty: its own limits of time and memory), the box around its
+process, and the parent that ends the process when its time is up or nobody waits any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from msgspec import Struct
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import AuthorError
+from pointsman.tools.sandbox.bounds import Preference
+from pointsman.tools.sandbox.results import Reading, ResultUnusable
+from pointsman.tools.sandbox.workers import Workers
+from pointsman.values import Bytes, Json, JsonObject, Seconds
+
+if TYPE_CHECKING:
+    from pydantic_monty import MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
+
+PRINTED_BYTES_MAX: Final = 100_000
+"""What code may print."""
+MESSAGE_CHARS_MAX: Final = 500
+GRACE_S: Final = 2.0
+"""Until its parent ends an interpreter that did not end by itself. Its start is in it."""
+PRINTED_CHARS_TOLD: Final = 2_000
+"""Of what failed code printed, the end."""
+
+
+class CodeFailed(AuthorError):
+    """Code did not come to a result. `failure` is what its step reports."""
+
+    code: ClassVar[str] = "code-failed"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message, hint=failure.hint)
+        self.failure = failure
+
+
+class CodeLimits(Struct, frozen=True, kw_only=True):
+    """How much code may use."""
+
+    seconds: Seconds = Seconds(30.0)
+    memory_bytes: Bytes = Bytes(128_000_000)
+    result_bytes: Bytes = Bytes(1_000_000)
+    at_once: int = 0
+    """Codes that run at the same time; 0: one for each processor."""
+
+
+class Came(Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    value: Json
+    printed: str
+
+
+class _Call:
+    """One run, which may be given up from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: int | None = None
+        self.given_up = False
+        self.printed = ""
+
+    def begun(self, pid: int | None) -> None:
+        """Raises `ProcessLookupError` where it was given up before it began, or the process is gone already."""
+        with self._lock:
+            if self.given_up or pid is None:
+                raise ProcessLookupError
+            self._process = os.pidfd_open(pid)
+
+    def over(self) -> None:
+        """The process may serve others from now on."""
+        with self._lock:
+            if self._process is not None:
+                os.close(self._process)
+            self._process = None
+
+    def give_up(self) -> None:
+        """End the process, now or as soon as there is one."""
+        with self._lock:
+            self.given_up = True
+            if self._process is not None:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+
+class Interpreter:
+    """The interpreters of one installation. The first is made when code is first run."""
+
+    def __init__(self, limits: CodeLimits = CodeLimits(), *, box: Preference = "auto") -> None:
+        self._limits = limits
+        self._at_once = limits.at_once or os.cpu_count() or 1
+        self._room = asyncio.Semaphore(self._at_once)
+        self._threads: ThreadPoolExecutor | None = None
+        self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, box=box)
+
+    async def run(
+        self, source: str, inputs: Mapping[str, Json], *, execution: str = "", seconds: float | None = None
+    ) -> Came:
+        """Raises `CodeFailed`, `ResultUnusable`, `SandboxMissing`. Whoever stops waiting ends the process."""
+        allowed = self._limits.seconds if seconds is None else Seconds(min(seconds, self._limits.seconds))
+        async with self._room:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="code")
+            call = _Call()
+            running = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._run, call, source, {**inputs}, execution, allowed
+            )
+            running.add_done_callback(_heard)
+            try:
+                await asyncio.wait([running], timeout=allowed + GRACE_S)
+            finally:
+                if not running.done():
+                    call.give_up()
+                    await asyncio.wait([running])
+            return running.result()
+
+    async def close(self) -> None:
+        """Let the workers go; the next code begins anew."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
+        self._workers.close()
+
+    def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str, seconds: Seconds) -> Came:
+        """In a thread: the client of the interpreter waits with all it has."""
+        from pydantic_monty import CollectString
+
+        printed = CollectString(PRINTED_BYTES_MAX)
+        worker = self._workers.take(execution)
+        limits: ResourceLimits = {
+            "max_feed_duration_secs": seconds,
+            "max_total_sleep_secs": seconds,
+            "max_memory": self._limits.memory_bytes,
+        }
+        came: Came | None = None
+        try:
+            with worker.pool.checkout(limits=limits) as session:
+                call.begun(session.worker_pid)
+                value = session.feed_run(source, inputs=inputs, print_callback=printed)
+                if value is None:
+                    value = _variable(session)
+            came = Came(value=Reading(self._limits.result_bytes).read(value), printed=printed.output)
+        except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
+            raise failed(why, is_late=call.given_up, seconds=seconds, printed=printed.output) from None
+        finally:
+            call.over()
+            if came is None:
+                worker.end()
+            else:
+                self._workers.keep(worker)
+        return came
+
+
+def _heard(running: asyncio.Future[Came]) -> None:
+    """Whoever stopped waiting does not want to know."""
+    if not running.cancelled():
+        running.exception()
+
+
+def _variable(session: MontySession) -> object:
+    """What the code calls `result`, if anything."""
+    from pydantic_monty import MontyRuntimeError
+
+    try:
+        return session.feed_run("result")
+    except MontyRuntimeError as why:
+        if isinstance(why.exception(), NameError):
+            return None
+        raise
+
+
+def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str) -> CodeFailed | ResultUnusable:
+    """What its step is told. What the code says itself is kept short; what our own side says is left out."""
+    from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
+
+    code, message, hint, retryable = "code-crashed", f"its interpreter ended: {type(why).__name__}", "", True
+    match why:
+        case ResultUnusable():
+            return why
+        case ValueError() | OverflowError() | RecursionError():
+            return ResultUnusable("the result cannot be brought out of the sandbox", hint="Return less of it.")
+        case _ if is_late or (isinstance(why, MontyCrashedError) and why.timed_out):
+            code, message, retryable = "code-over-limit", f"the code took longer than {seconds:g} s", False
+        case MontySyntaxError():
+            code, message, retryable = "code-failed", f"{_told(why)}", False
+        case MontyRuntimeError():
+            over = isinstance(why.exception(), MemoryError | TimeoutError | RecursionError)
+            code, message, retryable = "code-over-limit" if over else "code-failed", _told(why), False
+        case _:
+            pass
+    if code == "code-over-limit":
+        hint = "Do less in one step, or allow more: [sandbox] in the settings."
+    details: JsonObject | None = {"printed": printed[-PRINTED_CHARS_TOLD:]} if printed else None
+    return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details))
+
+
+def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
+    """`ValueError: no such thing (line 3)`."""
+    said = f"{type(why.exception()).__name__}: {why.exception()}"
+    said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"
+    frames = why.traceback()
+    return f"{said} (line {frames[-1].line})" if frames else said
