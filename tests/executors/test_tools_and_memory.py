@@ -162,12 +162,6 @@ async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject, code: 
     assert (failure.code, failure.retryable) == (code, False)
 
 
-@pytest.mark.requirement("T1-5")
-async def test_code_is_refused_without_a_sandbox() -> None:
-    failure = await Stage().failure(execute("code"), agent(kind="code", source="1 + 1"))
-    assert (failure.code, failure.retryable) == ("sandbox-missing", False)
-
-
 class Echo:
     """A plug-in's executor."""
 

@@ -12,8 +12,8 @@ from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import Executor
 from pointsman.settings import Settings
-from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.unscripted import UnscriptedTools
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.ports import Executor, Models, Tools
-from pointsman.tools.sandbox.interpreter import Interpreter
+from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 
 GROUP: Final = "pointsman.executors"
 """Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
@@ -74,7 +74,7 @@ class Executors:
             "tool": ToolExecutor(self._world),
             "tool_executor": PendingCallsExecutor(self._world),
             "memory": MemoryExecutor(memory),
-            "code": CodeExecutor(interpreter if interpreter is not None else Interpreter()),
+            "code": CodeExecutor(interpreter if interpreter is not None else Interpreter(CodeLimits())),
             "planner": PlannerExecutor(self._world),
             "structured-record": RecordExecutor(),
             "verifier": VerifierExecutor(self._world),

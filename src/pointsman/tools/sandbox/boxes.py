@@ -13,8 +13,6 @@ from typing import ClassVar, Final, Protocol
 
 from pointsman.errors import OperatorError
 from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
-from pointsman.tools.sandbox.bubblewrap import Bubblewrap
-from pointsman.tools.sandbox.landlock import ABI_MIN, Landlock, landlock_abi
 from pointsman.tools.sandbox.syscalls import MACHINES, Machine
 from pointsman.values import Seconds
 
@@ -65,7 +63,8 @@ def find_box(preference: Preference = "auto") -> Box:
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         raise SandboxMissing(
-            f"there is no sandbox for the processor {os.uname().machine!r}", hint=f"There is one for {', '.join(MACHINES)}."
+            f"there is no sandbox for the processor {os.uname().machine!r}",
+            hint=f"There is one for {', '.join(MACHINES)}.",
         )
     tried: list[str] = []
     for name, find in FINDERS.items():
@@ -86,6 +85,8 @@ def box_for(job: Job, preference: Preference = "auto") -> Box:
 
 
 def _bubblewrap(machine: Machine) -> Box:
+    from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Boxes are loaded by those who run something in them.
+
     program = shutil.which("bwrap")
     if program is None:
         raise NoBox("`bwrap` is not installed")
@@ -93,6 +94,8 @@ def _bubblewrap(machine: Machine) -> Box:
 
 
 def _landlock(machine: Machine) -> Box:
+    from pointsman.tools.sandbox.landlock import ABI_MIN, Landlock, landlock_abi  # As above.
+
     abi = landlock_abi()
     if abi < ABI_MIN:
         raise NoBox(f"the kernel has version {abi} of it, {ABI_MIN} is needed" if abi else "the kernel has none")

@@ -19,7 +19,8 @@ from pointsman.tools.sandbox.filter import filter_for
 from pointsman.tools.sandbox.syscalls import Machine
 
 NOBODY: Final = "65534"
-WORK: Final = "/tmp"  # noqa: S108 - the box has one of its own
+WORK: Final = "/tmp"
+"""The box has one of its own."""
 ENVIRONMENT: Final[Mapping[str, str]] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": WORK,

@@ -103,7 +103,7 @@ class _Call:
 class Interpreter:
     """The interpreters of one installation. The first is made when code is first run."""
 
-    def __init__(self, limits: CodeLimits = CodeLimits(), *, box: Preference = "auto") -> None:
+    def __init__(self, limits: CodeLimits, *, box: Preference = "auto") -> None:
         self._limits = limits
         self._at_once = limits.at_once or os.cpu_count() or 1
         self._room = asyncio.Semaphore(self._at_once)
@@ -157,15 +157,15 @@ class Interpreter:
                 if value is None:
                     value = _variable(session)
             came = Came(value=Reading(self._limits.result_bytes).read(value), printed=printed.output)
+            return came
         except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
             raise failed(why, is_late=call.given_up, seconds=seconds, printed=printed.output) from None
         finally:
             call.over()
-            if came is None:
+            if came is None or call.given_up:
                 worker.end()
             else:
                 self._workers.keep(worker)
-        return came
 
 
 def _heard(running: asyncio.Future[Came]) -> None:

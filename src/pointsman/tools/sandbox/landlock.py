@@ -1,7 +1,7 @@
 """The box that needs no namespaces: Landlock for files, a stricter seccomp filter for all else.
 
-For containers and machines where bubblewrap cannot be had. Its programs see the machine's processes and the names of its
-files, and can reach neither. There is no room for files of their own, and they start no other program.
+For containers and machines where bubblewrap cannot be had. Its programs can tell which processes and files the machine
+has, and reach neither. There is no room for files of their own, and they start no other program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What code leaves behind, as JSON: counted while it is read, because a small structure can be a large text.
 
-    a = [0] * 10
-    for _ in range(20): a = [a] * 10        # a few hundred bytes in memory, 10²⁰ numbers when written down
+a = [0] * 10
+for _ in range(20): a = [a] * 10        # a few hundred bytes in memory, 10²⁰ numbers when written down
 """
 
 from __future__ import annotations

@@ -65,7 +65,6 @@ class _Room:
 async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
     """Run it; `given` is its standard input. Raises `OutputTooLarge`, `TookTooLong`, `OSError`."""
     user = box.user(job)
-    rights = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     process = await asyncio.create_subprocess_exec(
         *box.command_line(job),
         stdin=PIPE if given else DEVNULL,
@@ -74,7 +73,9 @@ async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
         env={},
         cwd="/",
         start_new_session=True,
-        **rights,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else (),
     )
     bound = asyncio.timeout(job.bounds.seconds)
     try:

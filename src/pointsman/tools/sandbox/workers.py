@@ -100,7 +100,9 @@ def interpreter() -> str:
     beside = Path(sysconfig.get_path("scripts")) / PROGRAM
     found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
     if found is None:
-        raise SandboxMissing("the interpreter of code nodes is not installed", hint="Install it: pip install pydantic-monty.")
+        raise SandboxMissing(
+            "the interpreter of code nodes is not installed", hint="Install it: pip install pydantic-monty."
+        )
     return str(Path(found).resolve())
 
 
@@ -110,6 +112,6 @@ def hand_nothing_on() -> None:
         number = int(name)
         try:
             if number > 2 and os.get_inheritable(number):
-                os.set_inheritable(number, False)
+                os.set_inheritable(number, False)  # noqa: FBT003 - it has no names
         except OSError:
             continue  # It was the listing itself.

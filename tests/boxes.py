@@ -1,0 +1,45 @@
+"""Which sandboxes this machine has: tests that need one are skipped where it cannot be had, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, NoReturn
+
+import pytest
+
+from pointsman.tools.sandbox import boxes
+from pointsman.tools.sandbox.boxes import Box, NoBox, SandboxMissing, find_box
+from pointsman.tools.sandbox.syscalls import Machine
+
+BoxName = Literal["bubblewrap", "landlock"]
+BOXES: Final[tuple[BoxName, ...]] = ("bubblewrap", "landlock")
+
+
+def why_no_box() -> str:
+    """Empty where there is one."""
+    try:
+        find_box()
+    except SandboxMissing as why:
+        return str(why)
+    return ""
+
+
+def box_or_skip(name: BoxName) -> Box:
+    try:
+        return find_box(name)
+    except SandboxMissing as why:
+        pytest.skip(str(why))
+
+
+needs_box: Final = pytest.mark.skipif(bool(why_no_box()), reason=why_no_box() or "there is one")
+
+
+def take_boxes_away(patch: pytest.MonkeyPatch) -> None:
+    """As on a machine that has none of them."""
+
+    def refuse(machine: Machine) -> NoReturn:
+        raise NoBox("it was taken away")
+
+    finders: dict[str, Callable[[Machine], Box]] = dict.fromkeys(BOXES, refuse)
+    patch.setattr(boxes, "FINDERS", finders)
+    patch.setattr(boxes, "find_box", find_box.__wrapped__)

@@ -1,0 +1,115 @@
+"""Code nodes: what they are given, what they leave, and what is told of those that fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.executors.code import CodeExecutor
+from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
+from pointsman.values import Bytes, Json, JsonObject, Seconds
+from tests.boxes import needs_box, take_boxes_away
+from tests.executors.stage import StagedRun, agent, work
+
+LIMITS = CodeLimits(seconds=Seconds(5.0), memory_bytes=Bytes(64_000_000), result_bytes=Bytes(10_000))
+
+
+@pytest.fixture
+async def interpreter() -> AsyncIterator[Interpreter]:
+    made = Interpreter(LIMITS)
+    yield made
+    await made.close()
+
+
+def code(source: str) -> WorkSpec:
+    return agent(kind="code", source=source)
+
+
+async def done(interpreter: Interpreter, source: str, run: StagedRun | None = None, **inputs: Json) -> Json:
+    report = await CodeExecutor(interpreter).execute(work("code", {"inputs": inputs}), code(source), run or StagedRun())
+    assert isinstance(report, WorkDone), report
+    return report.result
+
+
+async def failure(interpreter: Interpreter, source: str, **inputs: Json) -> Failure:
+    report = await CodeExecutor(interpreter).execute(work("code", {"inputs": inputs}), code(source), StagedRun())
+    assert isinstance(report, WorkFailed), report
+    return report.failure
+
+
+@pytest.mark.requirement("T1-5", "S1-162")
+async def test_without_a_sandbox_code_is_refused_and_nothing_else_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_boxes_away(monkeypatch)
+    refused = await failure(Interpreter(LIMITS), "1 + 1")
+    assert (refused.code, refused.retryable) == ("sandbox-missing", False)
+    assert "bubblewrap: it was taken away; landlock: it was taken away" in refused.message
+    assert "doctor" in refused.hint
+
+
+@needs_box
+@pytest.mark.requirement("S1-08", "S1-144")
+@pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("price * count", 12.5),
+        ("total = price * count\ntotal", 12.5),
+        ("result = {'total': price * count}", {"total": 12.5}),
+        ("if count > 3: result = 'many'", "many"),
+        ("price * count\nresult = 1", 1),
+        ("nothing = 1", None),
+        ("import json\njson.loads('[1, null]')", [1, None]),
+        ("(count, (1, 2))", [5, [1, 2]]),
+        ("[word.upper() for word in words]", ["A", "ß".upper(), "日本"]),
+        ("2 ** 70", 2**70),
+        ("{}", {}),
+    ],
+)
+async def test_the_last_expression_is_the_result_or_else_the_variable_result(
+    interpreter: Interpreter, source: str, result: Json
+) -> None:
+    inputs: JsonObject = {"price": 2.5, "count": 5, "words": ["a", "ß", "日本"]}
+    assert await done(interpreter, source, **inputs) == result
+
+
+@needs_box
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        ("1 +", "code-failed", "SyntaxError: Expected an expression (line 1)"),
+        ("def f(x):\n    raise ValueError('no ' + x)\n\nf('way')", "code-failed", "ValueError: no way (line 2)"),
+        ("unknown", "code-failed", "NameError: name 'unknown' is not defined (line 1)"),
+        ("{1, 2}", "code-result", "the result has a set, which is no JSON"),
+        ("{'a': [b'x']}", "code-result", "the result has a bytes, which is no JSON"),
+        ("{1: 2}", "code-result", "the result has the key 1"),
+        ("float('nan')", "code-result", "the result has the number nan, which is no JSON"),
+        ("class A: pass\nA()", "code-result", "the result has an instance of a class, which is no JSON"),
+        ("'x' * 20_000", "code-result", "the result has more than 10000 bytes"),
+    ],
+)
+async def test_what_is_wrong_with_code_is_told_with_its_line(
+    interpreter: Interpreter, source: str, code: str, message: str
+) -> None:
+    told = await failure(interpreter, source)
+    assert (told.code, told.message, told.retryable) == (code, message, False)
+
+
+@needs_box
+async def test_what_code_prints_is_shown_and_told_with_its_failure(interpreter: Interpreter) -> None:
+    run = StagedRun()
+    assert await done(interpreter, "print('so', 'far')\n7", run) == 7
+    assert run.deltas == [{"kind": "text", "text": "so far\n"}]
+    told = await failure(interpreter, "print('so far')\n1 / 0")
+    assert told.details == {"printed": "so far\n"}
+
+
+@needs_box
+async def test_code_keeps_nothing_from_one_run_to_the_next(interpreter: Interpreter) -> None:
+    await done(interpreter, "secret = 'told'\nimport math\nimport random\nrandom.seed(7)")
+    assert (await failure(interpreter, "secret")).message == "NameError: name 'secret' is not defined (line 1)"
+    assert (await failure(interpreter, "math")).message == "NameError: name 'math' is not defined (line 1)"
+    numbers = [await done(interpreter, "import random\nrandom.random()") for _ in range(2)]
+    assert numbers[0] != numbers[1]
