@@ -29,14 +29,17 @@ def code(source: str) -> WorkSpec:
     return agent(kind="code", source=source)
 
 
-async def done(interpreter: Interpreter, source: str, run: StagedRun | None = None, **inputs: Json) -> Json:
-    report = await CodeExecutor(interpreter).execute(work("code", {"inputs": inputs}), code(source), run or StagedRun())
+async def done(
+    interpreter: Interpreter, source: str, inputs: JsonObject | None = None, run: StagedRun | None = None
+) -> Json:
+    command = work("code", {"inputs": inputs or {}})
+    report = await CodeExecutor(interpreter).execute(command, code(source), run or StagedRun())
     assert isinstance(report, WorkDone), report
     return report.result
 
 
-async def failure(interpreter: Interpreter, source: str, **inputs: Json) -> Failure:
-    report = await CodeExecutor(interpreter).execute(work("code", {"inputs": inputs}), code(source), StagedRun())
+async def failure(interpreter: Interpreter, source: str) -> Failure:
+    report = await CodeExecutor(interpreter).execute(work("code", {"inputs": {}}), code(source), StagedRun())
     assert isinstance(report, WorkFailed), report
     return report.failure
 
@@ -72,7 +75,7 @@ async def test_the_last_expression_is_the_result_or_else_the_variable_result(
     interpreter: Interpreter, source: str, result: Json
 ) -> None:
     inputs: JsonObject = {"price": 2.5, "count": 5, "words": ["a", "ß", "日本"]}
-    assert await done(interpreter, source, **inputs) == result
+    assert await done(interpreter, source, inputs) == result
 
 
 @needs_box
@@ -100,7 +103,7 @@ async def test_what_is_wrong_with_code_is_told_with_its_line(
 @needs_box
 async def test_what_code_prints_is_shown_and_told_with_its_failure(interpreter: Interpreter) -> None:
     run = StagedRun()
-    assert await done(interpreter, "print('so', 'far')\n7", run) == 7
+    assert await done(interpreter, "print('so', 'far')\n7", run=run) == 7
     assert run.deltas == [{"kind": "text", "text": "so far\n"}]
     told = await failure(interpreter, "print('so far')\n1 / 0")
     assert told.details == {"printed": "so far\n"}
