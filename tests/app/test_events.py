@@ -8,6 +8,7 @@ import pytest
 
 from pointsman.app import Workflow
 from pointsman.app.inputs import EventTooLarge, InputInvalid
+from pointsman.engine.reports import EventReceived
 from pointsman.engine.requests import WrongStatus
 from pointsman.values import Json
 from tests.app.stand import HandClock, listening, noting, opened
@@ -43,8 +44,57 @@ async def test_only_those_whose_match_holds_go_on(tmp_path: Path, clock: HandClo
         other = await app.start(listening(match="event.order == input.order"), {"order": 8})
         for one in (mine, other):
             await one.settled()
-        await app.publish("paid", {"order": 7})
+        rows = await other.rows()
+        published = await app.publish("paid", {"order": 7})
         assert (mine.status, other.status) == ("completed", "waiting")
+        assert published.delivered == (mine.id,)
+        assert await other.rows() == rows, "who does not take it has no row of it"
+
+
+async def test_who_does_not_take_an_event_is_not_even_taken_up_and_takes_the_next_one(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(tmp_path, clock) as app:
+        parked = [await app.start(listening(match="event.order == input.order"), {"order": n}) for n in (1, 2, 3)]
+        for one in parked:
+            await one.settled()
+        lengths = [len(await one.rows()) for one in parked]
+    async with opened(tmp_path, clock) as app:
+        assert (await app.publish("paid", {"order": 9})).delivered == ()
+        assert (await app.publish("paid", {"order": 2}, key="k")).delivered == (parked[1].id,)
+        assert set(app.runtime.drivers) <= {parked[1].id}
+    async with opened(tmp_path, clock) as app:
+        views = [await app.view(one.id) for one in parked]
+        assert [view["status"] for view in views] == ["waiting", "completed", "waiting"]
+        again = [len([row async for row in app.store.journal.read(one.id)]) for one in parked]
+        assert (again[0], again[2]) == (lengths[0], lengths[2])
+        assert (await app.publish("paid", {"order": 2}, key="k")).delivered == (), "who took it knows the key"
+        assert (await app.publish("paid", {"order": 3}, key="k")).delivered == (parked[2].id,)
+
+
+async def test_a_publisher_that_died_in_the_middle_publishes_again_and_nobody_takes_it_twice(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(tmp_path, clock) as app:
+        first, second = [await app.start(listening(match="event.n == 1")) for _ in range(2)]
+        for one in (first, second):
+            await one.settled()
+        driver = await app.runtime.open(first.id)
+        await driver.deliver(EventReceived(name="paid", data={"n": 1}, key="order-1"))
+        rows = len(await first.rows())
+    async with opened(tmp_path, clock) as app:
+        assert (await app.publish("paid", {"n": 1}, key="order-1")).delivered == (second.id,)
+        assert len([row async for row in app.store.journal.read(first.id)]) == rows
+
+
+async def test_a_match_that_cannot_be_evaluated_fails_its_step_and_that_is_told(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(tmp_path, clock) as app:
+        broken = await app.start(listening(match="event.n > 3"))
+        await broken.settled()
+        assert (await app.publish("paid", {"n": {}})).delivered == (broken.id,)
+        assert await broken.settled() == "failed"
 
 
 async def test_an_event_published_again_under_its_key_changes_nothing(tmp_path: Path, clock: HandClock) -> None:

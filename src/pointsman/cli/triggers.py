@@ -212,7 +212,7 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
             for one in ids:
                 click.echo(f"{word:8} {shown(one)}")
         if not delivered and not started:
-            say(f"note: nobody waits for the event {name!r}, and it starts nothing")
+            say(f"note: nobody waits for such an event {name!r}, and it starts nothing")
     for one in cast("list[JsonObject]", found["untold"]):
         say(f"not told: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
     return SAYS_WHY if found["untold"] else 0

@@ -169,6 +169,8 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return _said_at_gate(state, first)
         case TimerRang(timer=timer):
             return TimerFired(timer=timer)
+        case EventTaken(kept=False) if len(events) == 1:
+            return None  # nobody took it; today that is no row
         case EventTaken(name=name, data=data, by=by, key=key, kept=kept):
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
         case SpentBelow(step=step, usage=usage):

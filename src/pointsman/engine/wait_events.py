@@ -117,7 +117,10 @@ class EventAwaited(Fact, frozen=True, kw_only=True, tag="event_awaited"):
 
 
 class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
-    """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken."""
+    """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken.
+
+    Old journals have rows of events that nobody there took.
+    """
 
     name: str
     data: Json = None

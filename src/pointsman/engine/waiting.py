@@ -1,7 +1,7 @@
 """Waiting: for a length of time, a point in time, or an event from outside. A wait costs nothing while it lasts.
 
 event sent to this execution ─▶ steps wait for it: they take it │ nobody yet: kept, and taken by the first who does
-event for whoever waits      ─▶ steps wait for it: they take it │ nobody: it has passed
+event for whoever waits      ─▶ steps wait for it: they take it │ nobody: it has passed, and leaves no row
 """
 
 from __future__ import annotations
@@ -70,8 +70,10 @@ def _seconds(entry: Entry, value: Json) -> float:
 
 def receive(desk: Desk, report: EventReceived) -> None:
     """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
-    event_must_fit(desk, report)
     takers = _takers(desk, report.name, report.data)
+    if not takers and not report.keeps:
+        return
+    event_must_fit(desk, report)
     kept = report.keeps and not takers
     if kept and len(desk.state.kept) >= KEPT_MAX:
         raise TooManyKept(

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
 from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
+from pointsman.engine.decide import decide
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Start
@@ -29,6 +30,7 @@ from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.neighbours import Neighbours
+from pointsman.runtime.storable import storable
 from pointsman.runtime.world import ExecutorsFor, Plans
 from pointsman.values import ExecutionId, Json
 
@@ -256,6 +258,14 @@ class LocalRuntime:
             before = (found[-1].started, found[-1].execution) if found else None
             parked = len(found) == PAGE
         return told
+
+    async def concerns(self, execution: ExecutionId, report: EventReceived) -> bool:
+        """Whether an event would change anything there. Nothing is written, and nobody is taken up."""
+        if self.drives(execution):
+            return True  # it decides for itself
+        state = await self.load(execution)
+        plan = await self.plans.pinned(state.definition, state.options)
+        return bool(decide(plan, state, storable(report), self.clock.now()).events)
 
     async def _deliver_to_parked(self, execution: ExecutionId, report: EventReceived) -> bool:
         for _ in range(MOVED_MAX):

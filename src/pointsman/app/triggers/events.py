@@ -1,6 +1,7 @@
 """Events: told to every execution that waits for them, and to the workflows that they start. Twice is once.
 
-    publish(name, data, key) ─┬─▶ executions that wait for it, parked ones too: found by index, taken up, told
+    publish(name, data, key) ─┬─▶ executions that wait for the name, parked ones too: found by index, asked whether
+                              │   they take it (their `match`); those that do are taken up and told
                               └─▶ triggers of saved workflows: started under an id made of trigger and key
 
 An event that is published is for whoever waits now; who begins to wait later has missed it. What must not be missed is
@@ -53,6 +54,7 @@ class Published(NamedTuple):
     key: str
     """Publish it again under this key, and nobody who knows it is told again."""
     delivered: tuple[ExecutionId, ...] = ()
+    """Who took it. Who waits for its name, but not for such data, has no trace of it."""
     started: tuple[ExecutionId, ...] = ()
     untold: tuple[Untold, ...] = ()
 
@@ -72,7 +74,7 @@ class Events:
         key = key or os.urandom(16).hex()
         report = EventReceived(name=name, data=data, by=by, key=key)
         waiting = [summary for summary in await self._waiting(name) if summary.execution != by]
-        told: list[Untold | None] = []
+        told: list[Untold | bool] = []
         for begin in range(0, len(waiting), AT_ONCE):
             told += await asyncio.gather(
                 *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
@@ -80,9 +82,9 @@ class Events:
         started, failed = await self.start(name, data, key, headers)
         return Published(
             key,
-            tuple(one.execution for one, problem in zip(waiting, told, strict=True) if problem is None),
+            tuple(one.execution for one, taken in zip(waiting, told, strict=True) if taken is True),
             tuple(started),
-            (*(problem for problem in told if problem is not None), *failed),
+            (*(one for one in told if isinstance(one, Untold)), *failed),
         )
 
     async def _waiting(self, name: str) -> list[Summary]:
@@ -93,20 +95,22 @@ class Events:
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
 
-    async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | None:
-        """Take it up where nobody has, and tell it. Who loses it to another process meanwhile looks again."""
+    async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | bool:
+        """Take it up where it is concerned, and tell it; whether it took the event. Who loses it to another process
+        meanwhile looks again."""
         for attempt in range(1, TRIES_MAX + 1):
             try:
+                if not await self._app.runtime.concerns(execution, report):
+                    return False
                 await self._app.open(execution)
                 driver = await self._app.runtime.open(execution)
-                await driver.deliver(report)
-                return None
+                return bool(await driver.deliver(report))
             except (JournalMoved, DriverLost) as why:
                 if attempt == TRIES_MAX:
                     return Untold(execution, why.code, str(why))
             except (AuthorError, CallerError) as why:
                 return Untold(execution, why.code, str(why))
-        return None
+        return False
 
     async def start(
         self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS
