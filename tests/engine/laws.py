@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from random import Random
+from re import sub
 from typing import NamedTuple
 
 from pointsman.definition.graph import analyse
@@ -21,7 +23,7 @@ from pointsman.engine.events import (
 )
 from pointsman.engine.life_events import UndoBegan, UndoEnded
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, PauseRequested, ResumeRequested
+from pointsman.engine.reports import CancelRequested, PauseRequested, Report, ResumeRequested, RetryRequested
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
 from pointsman.values import Json, JsonObject
@@ -32,6 +34,10 @@ BROKEN_SHAPES = ("scope-mismatch", "scope-leak", "several-joins", "loop-body-amb
 
 ASKED_STEPS_MAX = 150
 """Longer ones only take longer."""
+
+
+ROOM = 120
+"""Bytes of state that a tight execution has at first, and gets more each time it is retried."""
 
 
 class Told(NamedTuple):
@@ -189,6 +195,47 @@ def must_survive_a_pause(plan: Plan, seed: int) -> None:
         simulation.go_on()
         simulation.tell(ResumeRequested())
     hold(told(simulation.go_on()) == told(calm), "a pause changed the outcome")
+
+
+def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
+    """Failed for want of room, again and again, with crashes, and retried with more: nothing was lost on the way."""
+    document = random_workflow(seed, size)
+    free, tight = compiled(document), compiled(with_limits(document, stateSize=ROOM))
+    if free is None or tight is None:
+        return
+    calm = run(free, 0, wild=False, checked=False)
+    simulation = Simulation(tight, seed, work=perform, chance_of_crash=0.2, checked=seed % 3 == 0)
+    room = ROOM
+
+    def more() -> Report | None:
+        nonlocal room
+        failure = simulation.state.failure
+        if simulation.state.status != "failed" or failure is None or failure.code != "state-too-large":
+            return None
+        room += ROOM
+        return RetryRequested(limits={"stateSize": room})
+
+    simulation.at_rest = more
+    retried = simulation.run(INPUT)
+    too_large = [
+        event for event in retried.events if isinstance(event, StepFailed) and event.failure.code == "state-too-large"
+    ]
+    if len(too_large) > room // ROOM - 1 or retried.status == "interrupted":
+        return  # something in the workflow itself minded the failure, or all the tries were too many steps
+    hold(_whichever_time(retried) == _whichever_time(calm), f"retried: {told(retried)} ≠ {told(calm)}")
+
+
+def _whichever_time(outcome: Outcome) -> str:
+    """What came of it, whichever opening of a parallel it was."""
+    came: JsonObject = {"status": outcome.status, "output": outcome.output, "data": outcome.state.root.data.root}
+    return sub(r"\[\d+\.", "[", json.dumps(came, sort_keys=True))
+
+
+def with_limits(document: JsonObject, **said: Json) -> JsonObject:
+    config = document["config"]
+    assert isinstance(config, dict)
+    assert isinstance(config["limits"], dict)
+    return {**document, "config": {**config, "limits": {**config["limits"], **said}}}
 
 
 def must_undo_when_cancelled(plan: Plan, seed: int) -> None:

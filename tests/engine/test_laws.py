@@ -12,6 +12,7 @@ from pointsman.engine.plan import Plan
 from pointsman.testing.descriptions import describe
 from pointsman.testing.simulation import refolded, stored
 from tests.engine.laws import (
+    must_come_to_the_same_when_retried,
     must_end,
     must_go_on_as_it_was,
     must_not_depend_on_the_schedule,
@@ -78,6 +79,12 @@ def test_what_people_let_go_on_after_a_limit_ends_as_if_there_had_been_none(grap
 @pytest.mark.parametrize("graph", [280, 290, 455, 493])
 def test_what_starts_together_is_stopped_together(graph: int) -> None:
     must_go_on_as_it_was(graph)
+
+
+@law
+@given(graphs)
+def test_what_failed_and_is_retried_comes_to_the_same(graph: int) -> None:
+    must_come_to_the_same_when_retried(graph)
 
 
 @law

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from pointsman.definition.workflow import Workflow
@@ -12,6 +14,7 @@ from pointsman.engine.reports import CancelRequested, PauseRequested, Report, Re
 from pointsman.engine.requests import WrongStatus
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Simulation
+from pointsman.values import Json
 from tests.engine.world import limits, started
 
 SPLIT = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"
@@ -277,3 +280,28 @@ def test_nothing_is_decided_about_an_execution_that_has_ended() -> None:
     rows = len(world.simulation.rows)
     world.signal("anything")
     assert len(world.simulation.rows) == rows
+
+
+@pytest.mark.parametrize("order", [["tool1", "tool2"], ["tool2", "tool1"]])
+def test_a_join_that_failed_is_tried_again_with_all_that_had_arrived(order: list[str]) -> None:
+    drawing = "start -> tool1, tool2; tool1 -> join1; tool2 -> join1; join1 -> tool3"
+    nodes = {"join1": {"outputs": {"all": "result"}}}
+    world = started(drawing, nodes=nodes, config={"limits": {"stateSize": "1KB"}})
+    for name in order:
+        world.done(name, f"{name} said " + 600 * "x")
+    assert (world.status, world.failure.code) == ("failed", "state-too-large")
+    world.crash().retry(stateSize=10_000).crash()
+    assert [str(one)[:5] for one in cast("list[Json]", world.data["all"])] == ["tool1", "tool2"]
+    assert world.done("tool3").status == "completed"
+
+
+def test_a_join_that_a_limit_stops_when_it_is_tried_again_still_has_all_that_had_arrived() -> None:
+    drawing = "start -> tool1, tool2; tool1 -> join1; tool2 -> join1; join1 -> tool3"
+    nodes = {"join1": {"outputs": {"all": "result"}}}
+    world = started(drawing, nodes=nodes, config={"limits": {"stateSize": "1KB", "steps": 4}})
+    world.done("tool1", 600 * "a").done("tool2", 600 * "b")
+    world.retry(stateSize=10_000)
+    assert (world.status, world.state.interruption) == ("interrupted", "steps")
+    world.crash().resume(steps=10)
+    assert len(cast("list[Json]", world.data["all"])) == 2
+    assert world.working == ["tool3"]

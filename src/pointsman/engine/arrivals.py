@@ -65,6 +65,18 @@ def parked(scope: ScopeState, node: str, arrival: Arrival) -> Left:
     return scope.parked[node][arrival.edge, ways(arrival.thread)].left
 
 
+def waiting(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -> tuple[Waiting, ...]:
+    """What is parked at a node of these arrivals."""
+    return tuple(scope.parked[node][arrival.edge, ways(arrival.thread)] for arrival in merged)
+
+
+def park_again(scope: ScopeState, arrived: tuple[Waiting, ...]) -> None:
+    """What started a step together waits at its node as it did before."""
+    for one in arrived:
+        scope.parked.setdefault(one.node, {})[one.edge, ways(one.left.thread)] = one
+    scope.tokens += len(arrived)
+
+
 def park(state: ExecutionState, event: events.Parked) -> None:
     """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
     scope = scope_of(state, event.scope)

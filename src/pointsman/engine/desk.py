@@ -40,6 +40,8 @@ class Arrive(Struct, frozen=True, gc=False):
     caller: str | None = None
     again: bool = False
     """It has entered before: it starts the node, whatever else could still come."""
+    merged: tuple[Arrival, ...] = ()
+    """It is several that entered together before: they are parked at the node."""
 
 
 @final

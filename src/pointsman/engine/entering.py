@@ -37,7 +37,8 @@ def arrive(desk: Desk, move: Arrive) -> None:
     if scope is None:
         return  # the branch was settled while this was on its way
     if (desk.state.status in STANDS_STILL or desk.fatal) and not _asks_on(desk, scope, move):
-        limits.hold(desk, move)
+        if not move.merged:
+            limits.hold(desk, move)
         return
     if move.node == END:
         starting.finish(desk, move)
@@ -52,7 +53,8 @@ def arrive(desk: Desk, move: Arrive) -> None:
             park(desk, scope, move)
     elif _starts_now(desk, node, scope, move):
         thread = _thread(desk.plan, node, [move.thread], ends=looping.ends_round(node, scope, move.edge))
-        starting.start(desk, node, scope, move if thread == move.thread else replace(move, thread=thread))
+        move = move if thread == move.thread else replace(move, thread=thread)
+        starting.start(desk, node, scope, move, move.merged)
     else:
         park(desk, scope, move)
 

@@ -103,6 +103,8 @@ class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
     by: str = ""
     reenter: tuple[int, ...] = ()
     """Which of the failed ones are entered again instead of attempted again, by position."""
+    parks: tuple[int, ...] = ()
+    """Which of those are entered by all that had arrived there: it is parked again, for them to take."""
 
 
 class Forked(Fact, frozen=True, kw_only=True, tag="forked"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from pointsman.engine import life_events, tokens
-from pointsman.engine.arrivals import NOBODY, held_step, take_up
+from pointsman.engine.arrivals import NOBODY, held_step, park_again, take_up
 from pointsman.engine.data import Data
 from pointsman.engine.facts import Write
 from pointsman.engine.instants import instant_text
@@ -164,6 +164,8 @@ def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
             tokens.add(state, failed)
+        elif isinstance(failed, StepState) and position in event.parks:
+            park_again(failed.scope, failed.arrived)
         else:
             state.left[held_step(held + position)] = failed.left
     state.failed = []

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from pointsman.engine import cancelling, limits, raising
 from pointsman.engine.arrivals import held_step
-from pointsman.engine.commands import SetTimer
+from pointsman.engine.commands import OpenGate, SetTimer
 from pointsman.engine.desk import Arrive, Desk
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted, StepCancelled
+from pointsman.engine.facts import Arrival
 from pointsman.engine.kinds import Call, Work
 from pointsman.engine.life_events import (
     ExecutionAdmitted,
@@ -139,7 +140,8 @@ def retry(desk: Desk, report: RetryRequested) -> None:
     raise_limits(desk, report.limits)
     held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
     reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
-    desk.emit(ExecutionRetried(by=report.by, reenter=reenter))
+    parks = tuple(n for n in reenter if _arrived(failed[n]))
+    desk.emit(ExecutionRetried(by=report.by, reenter=reenter, parks=parks))
     limits.watch(desk)
     for position, one in enumerate(failed):
         if isinstance(one, StepState) and position not in reenter:
@@ -147,14 +149,22 @@ def retry(desk: Desk, report: RetryRequested) -> None:
             continue
         node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
         after = held_step(len(held) + position)
-        desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True))
+        merged = tuple(Arrival(was.edge, was.left.thread) for was in _arrived(one))
+        desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True, merged=merged))
     for at in beside:
         if at.child:
             attempt_again(desk, at)
         elif at.runs:
             execute(desk, at.step)
+        elif at.gate is not None:
+            desk.command(OpenGate(step=at.step))
     desk.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
     _take_up(desk, held)
+
+
+def _arrived(failed: StepState | Waiting) -> tuple[Waiting, ...]:
+    """What had arrived where several arrivals failed together."""
+    return failed.arrived if isinstance(failed, StepState) else ()
 
 
 def _is_attempted(desk: Desk, failed: StepState | Waiting) -> bool:

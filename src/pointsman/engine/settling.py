@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pointsman.engine import events, guards, tokens, wait_events
-from pointsman.engine.arrivals import came, scope_of
+from pointsman.engine.arrivals import came, scope_of, waiting
 from pointsman.engine.facts import Write
 from pointsman.engine.guards import Said
 from pointsman.engine.reports import Usage
@@ -21,12 +21,13 @@ MESSAGES = ("messages",)
 def started(state: ExecutionState, event: events.StepStarted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
+    together = waiting(scope, step.node, event.merged) if event.merged else ()
     left = came(state, scope, step.node, event.after, event.merged, event.thread)
     if event.caller is not None:
         left = replace(left, caller=event.caller)
     state.taken += 1
     scope.visits[step.node, step.thread] = step.visit
-    tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs))
+    tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
 
 
 def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:

@@ -125,6 +125,8 @@ class StepState(Struct, eq=False):
     verdicts: dict[int, CallVerdict] = {}
     """What people decided about the tool calls of this attempt, by effect number."""
     timers: list[str] = []
+    arrived: tuple[Waiting, ...] = ()
+    """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
 
 
 class BranchState(Struct, eq=False, gc=False):
