@@ -350,3 +350,10 @@ def comes_back(made: Graph, start: int, loop_node: int, above: set[int]) -> bool
                 seen.add(target)
                 waiting.append(target)
     return False
+
+
+def test_what_a_break_leads_to_is_no_body_even_where_it_leads_back() -> None:
+    drawing = "a -> loop; loop -body-> b; b -> loop; b -break-> c; c -> a; loop -exit-> c"
+    found = graph(drawing, configs={"loop": {"maxIterations": 2}})
+    assert {found.ids[node] for node in found.loops[found.index["loop"]].body} == {"b"}
+    assert not found.findings

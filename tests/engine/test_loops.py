@@ -228,3 +228,38 @@ def test_a_free_cycle_goes_round_until_its_condition_lets_it_out() -> None:
     drawing = "start -> tool1; tool1 -result < 3-> tool1; tool1 -default-> tool2"
     world = started(drawing).done("tool1", 1).done("tool1", 2).done("tool1", 3)
     assert (world.working, rounds(world)) == (["tool2"], 3)
+
+
+BREAKS = """start -> tool3; tool3 -> loop; loop -body-> tool1; loop -exit-> tool2
+    tool1 -> loop; tool1 -break-> tool2; tool2 -> tool3"""
+
+
+def test_a_break_to_a_node_that_leads_back_to_the_loop_leaves_it_all_the_same() -> None:
+    edges = {
+        "tool1->tool2": {"condition": {"type": "expression", "expression": "result == 'stop'"}},
+        "tool1->loop": {"condition": {"type": "expression", "expression": "result != 'stop'"}},
+        "tool2->tool3": {"condition": {"type": "expression", "expression": "result == 'again'"}},
+    }
+    world = started(BREAKS, nodes=loop(maxIterations=2, collect="found"), edges=edges).done("tool3")
+    world.done("tool1", 1).done("tool1", "stop")
+    assert (world.working, rounds(world)) == (["tool2"], 2)
+    world.crash().done("tool2", "again").done("tool3")
+    assert (world.working, world.data["found"]) == (["tool1#3"], []), "another entry, counted from zero"
+    world.done("tool1", 1).done("tool1", 2)
+    assert (world.working, world.data["found"]) == (["tool2#2"], [1, 2])
+    assert world.done("tool2").status == "completed"
+
+
+def test_a_break_of_an_inner_loop_stays_in_the_outer_one() -> None:
+    drawing = """start -> loop; loop -body-> loop2; loop2 -body-> tool1; tool1 -break-> tool3; tool3 -> loop
+        tool1 -> loop2; loop2 -exit-> tool4; tool4 -> loop; loop -exit-> tool2"""
+    edges = {
+        "tool1->tool3": {"condition": {"type": "expression", "expression": "result == 'stop'"}},
+        "tool1->loop2": {"condition": {"type": "expression", "expression": "result != 'stop'"}},
+    }
+    nodes = {"loop": {"config": {"maxIterations": 2}}, "loop2": {"config": {"maxIterations": 2}}}
+    world = started(drawing, nodes=nodes, edges=edges).done("tool1", "stop")
+    assert world.working == ["tool3"]
+    assert world.done("tool3").working == ["tool1#2"], "the second round of the outer loop"
+    world.done("tool1").done("tool1").done("tool4")
+    assert (world.working, world.path.count("tool1")) == (["tool2"], 3)

@@ -1,12 +1,13 @@
 """The bodies of loop nodes: which edges lead into the rounds, which nodes they hold, which edges leave.
 
 An edge leads into the body if it is marked so, or if its target comes back to the loop without passing a node that
-strictly dominates it (an outer loop does, so the way out through it is no round). What lies on such ways is the body.
+strictly dominates it (an outer loop does, so the way out through it is no round). What lies on such ways is the body;
+an edge marked `break` leaves the innermost loop around it, even where its target leads back to the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,27 +39,53 @@ class LoopMap:
 def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
     """`dominance` is asked only if there is a loop node."""
     found = LoopMap()
+    breaks = frozenset(edge.number for edge in links.edges if edge.mark == "break")
+    returning: dict[int, set[int]] = {}
     visits_left = BODY_VISITS_MAX
     for node, one in enumerate(links.nodes):
         if not isinstance(one.config, LoopConfig):
             continue
-        tree = dominance()
-
-        def before(inner: int, node: int = node, tree: DominatorTree = tree) -> Iterator[int]:
-            return (source for source in links.sources(inner) if source == node or not tree.dominates(source, node))
-
-        returning = reach(before, (node,))
-        visits_left -= len(returning)
+        back = returning[node] = _returning(links, node, dominance())
+        visits_left -= len(back)
         if visits_left < 0:
             found.findings.append(Finding("loops-too-complex", (node,)))
-            return found
-        shape = _shape(links, node, returning)
-        found.loops[node] = shape
-        found.findings.extend(_objections(links, node, shape, returning))
+            break
+        found.loops[node] = _shape(links, node, back, breaks)
+    left_by = _left_by(links, found.loops, breaks)
+    for node, leaving in left_by.items():
+        if leaving != breaks:  # what breaks another loop may still lead through the body of this one
+            found.loops[node] = _shape(links, node, returning[node], leaving)
+    for node, shape in found.loops.items():
+        found.findings.extend(_objections(links, node, shape, returning[node]))
     return found
 
 
-def _shape(links: Links, node: int, returning: set[int]) -> LoopShape:
+def _returning(links: Links, node: int, tree: DominatorTree) -> set[int]:
+    """The nodes from which control comes back to a loop without passing a strict dominator of it."""
+
+    def before(inner: int) -> Iterator[int]:
+        return (source for source in links.sources(inner) if source == node or not tree.dominates(source, node))
+
+    return reach(before, (node,))
+
+
+def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int]) -> dict[int, frozenset[int]]:
+    """For each loop the edges that break it: those marked so of which it is the innermost loop around."""
+    if not breaks:
+        return {}
+    innermost: dict[int, int] = {}
+    for loop in sorted(loops, key=lambda node: -len(loops[node].body)):
+        innermost |= dict.fromkeys(loops[loop].body, loop)
+    leaving: dict[int, set[int]] = {node: set() for node in loops}
+    for number in breaks:
+        loop = innermost.get(links.edges[number].source)
+        if loop is not None:
+            leaving[loop].add(number)
+    return {node: frozenset(edges) for node, edges in leaving.items()}
+
+
+def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]) -> LoopShape:
+    """`leaving`: edges that lead out of the body, wherever they go."""
     ways = [links.edges[number] for number in links.out[node] if links.edges[number].kind != "error"]
     body_edges = [edge for edge in ways if edge.mark == "body" or edge.implied == "body"]
     config = links.nodes[node].config
@@ -67,7 +94,12 @@ def _shape(links: Links, node: int, returning: set[int]) -> LoopShape:
     if not body_edges:
         body_edges = [edge for edge in ways if edge.mark is None and edge.target in returning]
     firsts = [edge.target for edge in body_edges if edge.target >= 0 and edge.target != node]
-    inside = reach(lambda one: (to for to in links.targets(one) if to in returning), firsts, avoid=(node,))
+
+    def onwards(one: int) -> Iterator[int]:
+        ways = (number for number in links.out[one] if number not in leaving)
+        return (to for number in ways if (to := links.edges[number].target) in returning)
+
+    inside = reach(onwards, firsts, avoid=(node,))
     numbers = {edge.number for edge in body_edges}
     return LoopShape(
         body_edges=tuple(edge.number for edge in body_edges),
