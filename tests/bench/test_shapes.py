@@ -17,6 +17,7 @@ STEPS = {
     "fan-out": 1 + 3 + 1 + 1,
     "large-state": 100,
     "loop": 2 * 3 + 1 + 1,
+    "quorum": 1 + 3 + 1 + 1,
     "sub-graphs": 1 + 3 * 4 + 1 + 1,
     "sub-workflows": 1 + 3 * (1 + 3) + 1 + 1,
     "wide-state": 25,

@@ -289,3 +289,13 @@ def test_ten_thousand_branches_into_one_join_take_linear_time() -> None:
     plan = plan_of("start -> fan; fan -> set1; set1 -> join; join -> end", nodes=nodes, config=config)
     outcome = Simulation(plan, 1).run({"items": [*range(10_000)]})
     assert (outcome.status, len(outcome.steps)) == ("completed", 10_004)
+
+
+@pytest.mark.parametrize("order", [["tool1", "tool2", "tool3"], ["tool3", "tool1", "tool2"]])
+def test_the_test_of_a_join_sees_what_has_come_so_far_in_branch_order(order: list[str]) -> None:
+    wait = "results == ['tool1', 'tool3'] or branches[1].key == 'tool2' and branches[0].result == 'tool1'"
+    world = started(FAN, nodes=joined(wait=wait))
+    world.done(order[0])
+    assert world.path.count("join") == 0
+    world.crash().done(order[1])
+    assert world.path.count("join") == 1

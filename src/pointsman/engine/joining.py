@@ -8,7 +8,9 @@ What a join sees, and what is written around, comes in branch order, never in ar
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import islice
 
 from pointsman.engine import cancelling
 from pointsman.engine.data import Data, dotted
@@ -20,9 +22,9 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import Fork, Gather, GatheredResult
 from pointsman.engine.outputs import StepRefused, check_conflicts, check_values, failure_from
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import Opening
+from pointsman.engine.state import Opening, Seen
 from pointsman.errors import PointsmanError
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 NEARLY: float = 1e-9
 """A share of a count is compared with this tolerance: 7 % of 100 are 7."""
@@ -64,37 +66,58 @@ def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
         return opening.arrived >= wait * opening.total - NEARLY
     if opening.arrived == 0:
         return False
-    env = desk.environment(opening.scope, join, None, _seen(desk, opening))
-    return wait(env)
+    names: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
+    if does.wait_sees:
+        seen = _seen_by_now(desk, opening)
+        names |= {"results": seen.results, "branches": seen.told}
+    return wait(desk.environment(opening.scope, join, None, names))
+
+
+def _seen_by_now(desk: Desk, opening: Opening) -> Seen:
+    """What the branches have brought so far. Only those settled since the last time are looked at."""
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    seen = opening.seen = opening.seen or Seen()
+    for branch in islice(reversed(opening.settled), len(opening.settled) - seen.settled):
+        one = _result(fork, opening, branch)
+        if one is not None:
+            place = bisect_left(seen.branches, branch)
+            seen.branches.insert(place, branch)
+            seen.results.insert(place, one.value)
+            seen.told.insert(place, _told(one))
+    seen.settled = len(opening.settled)
+    return seen
 
 
 def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
     """What the branches brought, in branch order; failures too where they are wanted."""
-    does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
-    found: list[GatheredResult] = []
-    for branch in sorted(opening.settled):
-        settled = opening.settled[branch]
-        wanted = settled.outcome == "arrived" or (settled.outcome == "failed" and does.on_branch_error == "continue")
-        if wanted:
-            start = does.by_id[opening.starts[branch % len(opening.starts)]].target
-            number = branch // len(opening.starts)
-            key = opening.keys[number] if number < len(opening.keys) and opening.items is not None else start
-            found.append(
-                GatheredResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
-            )
-    return found
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
+    return [one for one in found if one is not None]
+
+
+def _result(fork: Fork, opening: Opening, branch: int) -> GatheredResult | None:
+    """What a settled branch brought; None where it does not count."""
+    settled = opening.settled[branch]
+    if settled.outcome != "arrived" and not (settled.outcome == "failed" and fork.on_branch_error == "continue"):
+        return None
+    start = fork.by_id[opening.starts[branch % len(opening.starts)]].target
+    number = branch // len(opening.starts)
+    key = opening.keys[number] if number < len(opening.keys) and opening.items is not None else start
+    return GatheredResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
+
+
+def _told(one: GatheredResult) -> JsonObject:
+    return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
 
 
 def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
+    """What the aggregate of a join sees."""
     seen = results(desk, opening)
     values: list[Json] = [one.value for one in seen]
-    branches: list[Json] = [
-        {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
-        for one in seen
-    ]
     counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
-    return {"results": values, "items": values, "branches": branches, **counts}
+    return {"results": values, "items": values, "branches": [_told(one) for one in seen], **counts}
 
 
 def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) -> None:

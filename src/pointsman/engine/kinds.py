@@ -154,6 +154,8 @@ class Gather(Struct, frozen=True, kw_only=True, gc=False):
     closes: tuple[str, ...] = ()
     """The parallels it closes, outermost first; empty: a join of plain splits (behaves as a merge)."""
     wait: Literal["all", "any"] | int | float | Test = "all"
+    wait_sees: bool = False
+    """The test looks at what the branches brought, not only at how many did."""
     cancel_rest: bool = False
     aggregate: Callable[[list[GatheredResult]], Json] | None = None
     """None: the list of results in branch order."""

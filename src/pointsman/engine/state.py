@@ -140,6 +140,16 @@ class BranchState(Struct, eq=False, gc=False):
     failure: Failure | None = None
 
 
+class Seen(Struct, eq=False):
+    """What the branches that count have brought so far, in branch order: what the test of a join looks at."""
+
+    settled: int = 0
+    """How many branches were looked at."""
+    branches: list[int] = []
+    results: list[Json] = []
+    told: list[Json] = []
+
+
 class Opening(Struct, eq=False):
     """One opening of a parallel."""
 
@@ -165,6 +175,8 @@ class Opening(Struct, eq=False):
     running: int = 0
     detached: bool = False
     """Its join has fired; what still runs inside reaches nothing outside."""
+    seen: Seen | None = None
+    """Kept by those who ask, so that asking again looks at the new ones alone; None: nobody did."""
 
     def branch_scope(self, branch: int) -> Scope:
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.thread))

@@ -56,7 +56,7 @@ def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
         case ExecutionState():
             return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case Struct():
-            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__}
+            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name != "seen"}
         case _ if is_dataclass(value):
             return {one.name: _full(getattr(value, one.name), told) for one in fields(value)}
         case _:

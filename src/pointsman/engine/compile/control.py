@@ -54,6 +54,7 @@ from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
 STYLE: Final = {"approve": "primary", "edit": "secondary", "reject": "danger", "skip": "secondary"}
+SEEN_BY_WAIT: Final = ("results", "branches", "arrived", "total")
 STATUSES: Final = ("completed", "failed", "cancelled")
 
 
@@ -127,6 +128,7 @@ def gather_of(config: JoinConfig, formulas: Formulas, graph: Graph, node: int) -
     return Gather(
         closes=closes,
         wait=_wait_rule(config.wait, formulas),
+        wait_sees=_wait_sees(config.wait, formulas),
         cancel_rest=bool(config.cancel_rest),
         aggregate=aggregate_of(config),
         aggregate_value=aggregate_value(config, formulas),
@@ -153,7 +155,13 @@ def _wait_rule(rule: WaitRule | None, formulas: Formulas) -> Test | Literal["all
         case "share":
             return rule.number / 100
         case "expression":
-            return formulas.inside("results", "branches", "arrived", "total").test(rule.expression)
+            return formulas.inside(*SEEN_BY_WAIT).test(rule.expression)
+
+
+def _wait_sees(rule: WaitRule | None, formulas: Formulas) -> bool:
+    if rule is None or rule.kind != "expression":
+        return False
+    return any(read.root in ("results", "branches") for read in formulas.inside(*SEEN_BY_WAIT).reads(rule.expression))
 
 
 def repeat_of(config: LoopConfig, formulas: Formulas, graph: Graph, node: int, edges: dict[int, PlanEdge]) -> Repeat:

@@ -15,7 +15,7 @@ from pointsman.engine.facts import Reducer
 from pointsman.engine.kinds import Fixed, Test, Value
 from pointsman.engine.plan import Output
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.formula import Read, compile_expression
 from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import SecretText, compile_parameters
 from pointsman.expressions.paths import Path, compile_path
@@ -51,6 +51,10 @@ class Formulas:
     def test(self, source: str) -> Test:
         """A condition."""
         return compile_expression(source, names=self.names).holds
+
+    def reads(self, source: str) -> tuple[Read, ...]:
+        """What an expression reads."""
+        return compile_expression(source, names=self.names).reads
 
     def text(self, source: Text | str) -> Value:
         """A template; one that is exactly one path keeps the type of its value."""
