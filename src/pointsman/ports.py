@@ -183,13 +183,64 @@ class Secrets(Protocol):
         ...
 
 
+MemoryOperation: TypeAlias = Literal["set", "append", "delete"]
+
+
+class Quota(Struct, frozen=True):
+    """How much one owner may remember."""
+
+    keys: int
+    value_bytes: int
+    """Of one value, as JSON."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A change of one remembered value. What had expired by `at` counts as not there."""
+
+    scope: str
+    namespace: str
+    """Whose memory it is."""
+    key: str
+    operation: MemoryOperation
+    value: Json = None
+    at: float
+    """Now, in unix seconds."""
+    expires: float | None = None
+    """None: never. A list that is appended to gets a new time with each item."""
+    quota: Quota
+
+
+class Once(Struct, frozen=True):
+    """What a change is known by: asked for again under it, it is answered and not made again."""
+
+    execution: ExecutionId
+    name: str
+
+
 class Memory(Protocol):
-    """Values that outlive a step: by scope (`execution`, `session`, `long_term`), namespace and key."""
+    """Values that outlive a step: by scope, namespace (whose they are) and key."""
 
-    async def get(self, scope: str, namespace: str, key: str) -> Json | None: ...
-
-    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        """Store; None deletes."""
+    async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
+        """What is remembered, unless it had expired by `at`."""
         ...
 
-    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]: ...
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        """Store for ever; None deletes."""
+        ...
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int = 10, within: str = "", at: float = 0.0
+    ) -> list[tuple[str, Json]]:
+        """What shares words with the text, the best first; only keys that begin with `within`."""
+        ...
+
+
+class ChangingMemory(Memory, Protocol):
+    """Memory that several may change at once: nothing is lost, and nothing is done twice."""
+
+    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+        """Make the change; the value that was set, the whole list, or whether there was something to delete.
+
+        Change and answer are kept in one transaction. Raises `MemoryNotAList`, `MemoryFull`.
+        """
+        ...

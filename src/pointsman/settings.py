@@ -25,6 +25,7 @@ from pointsman.errors import OperatorError
 from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
+from pointsman.ports import Quota
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.sandbox.described import SandboxSettings
@@ -105,6 +106,19 @@ class HttpSettings(BaseModel):
     body_bytes_max: int = Field(default=10_000_000, ge=1)
 
 
+class MemorySettings(BaseModel):
+    """How much is remembered, for each owner: an execution, a conversation, a person, a workflow, a shared name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    keys_max: int = Field(default=10_000, ge=1, le=1_000_000)
+    value_bytes_max: int = Field(default=1_000_000, ge=1, le=50_000_000)
+    """Of one value, as JSON."""
+
+    @property
+    def quota(self) -> Quota:
+        return Quota(self.keys_max, self.value_bytes_max)
+
+
 HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescription]
 """By name."""
 
@@ -140,6 +154,8 @@ class Settings(BaseModel):
     """What no execution may exceed, whatever its workflow says and whoever raises a limit."""
     http: HttpSettings = HttpSettings()
     """Where calls may go whose address is data: http nodes, HTTP tools."""
+    memory: MemorySettings = MemorySettings()
+    """How much is remembered."""
     tools: HttpTools = Field(default_factory=dict[str, HttpToolDescription])
     """HTTP tools."""
     mcp: dict[Annotated[str, Field(pattern=MCP_NAME)], McpServerDescription] = Field(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.storage.deletion import ExecutionUnfinished, UnknownMemory, UnknownSession
+from pointsman.app.memories import UnknownMemory
+from pointsman.app.storage.deletion import ExecutionUnfinished, UnknownSession
 from pointsman.errors import CallerError
 from pointsman.journal.sqlite import blobs
 from pointsman.runtime.cache import SCOPE
@@ -111,13 +112,13 @@ async def test_a_conversation_is_deleted_with_its_executions_and_what_it_remembe
 
 async def test_memories_are_deleted_by_namespace(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
-        await app.store.memory.put("long_term", "desk", "style", "plain")
-        await app.store.memory.put("long_term", "other", "style", "odd")
-        await app.storage.delete_memory("long_term", "desk")
-        assert await app.store.memory.get("long_term", "desk", "style") is None
-        assert await app.store.memory.get("long_term", "other", "style") == "odd"
+        await app.store.memory.put("shared", "desk", "style", "plain")
+        await app.store.memory.put("shared", "other", "style", "odd")
+        assert await app.memory.of("shared", "desk").clear() == 1
+        assert await app.store.memory.get("shared", "desk", "style") is None
+        assert await app.store.memory.get("shared", "other", "style") == "odd"
         with pytest.raises(UnknownMemory):
-            await app.storage.delete_memory("cache", "session/talk")
+            app.memory.of("cache", "session/talk")
 
 
 def keeping(**retention: object) -> Settings:

@@ -94,7 +94,7 @@ async def through_a_signal(app: Pointsman, value: Json) -> Execution:
 
 
 async def through_memory(app: Pointsman, value: Json) -> Execution:
-    await app.store.memory.put("long_term", "shelf", "key", value)
+    await app.store.memory.put("shared", "shelf", "key", value)
     config: JsonObject = {"scope": "long_term", "namespace": "shelf", "operation": "get", "key": "key"}
     return await app.start(document({"id": "get", "type": "memory", "config": config}, kept("nodes.get")))
 

@@ -7,10 +7,13 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, Usage, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
+from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
+from pointsman.journal.memory import MemoryStore
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Run
+from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Quota, Run
+from pointsman.testing.clock import VirtualClock
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
@@ -65,30 +68,6 @@ class Overheard:
         return await self._models.ask(request, on_text=on_text)
 
 
-class Notes:
-    """Memory in a dictionary."""
-
-    def __init__(self) -> None:
-        self.values: dict[tuple[str, str, str], Json] = {}
-
-    async def get(self, scope: str, namespace: str, key: str) -> Json | None:
-        return self.values.get((scope, namespace, key))
-
-    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        if value is None:
-            self.values.pop((scope, namespace, key), None)
-        else:
-            self.values[scope, namespace, key] = value
-
-    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
-        before = self.values.get((scope, namespace, key))
-        self.values[scope, namespace, key] = [*(before if isinstance(before, list) else []), value]
-
-    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
-        found = [(key[2], value) for key, value in self.values.items() if key[:2] == (scope, namespace)]
-        return [(key, value) for key, value in found if text in str(value)][:limit]
-
-
 async def no_wait(seconds: float) -> None:
     """The clock of the stage: nothing takes time."""
 
@@ -102,8 +81,11 @@ class Stage:
         self.tools = ToolRegistry(tools, plugins=False)
         for canned in canned_tools(scripted.tools):
             self.tools.add(canned, origin="scripted")
-        self.memory = Notes()
-        self.executors = Executors(models=self.models, tools=self.tools, memory=self.memory, plugins=False)
+        self.store = MemoryStore()
+        self.memory = self.store.memory
+        self.clock = VirtualClock()
+        memory = MemoryExecutor(self.memory, self.clock, Quota(100, 100_000))
+        self.executors = Executors(models=self.models, tools=self.tools, memory=memory, plugins=False)
 
     async def perform(
         self, command: Execute, spec: WorkSpec, run: Run | None = None
@@ -144,9 +126,9 @@ def execute(
     )
 
 
-def work(kind: str, given: JsonObject) -> Execute:
+def work(kind: str, given: JsonObject, *, visit: int = 1) -> Execute:
     """A command with any input."""
-    return Execute(step=Step("writer"), attempt=1, work=kind, input=given)
+    return Execute(step=Step("writer", (), visit), attempt=1, work=kind, input=given)
 
 
 def agent(

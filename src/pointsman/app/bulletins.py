@@ -16,6 +16,7 @@ from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
+from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Observability: TypeAlias = Literal["minimal", "standard", "full"]
@@ -132,3 +133,10 @@ def _life(event: events.Event) -> Iterator[Said]:
 
 def _plain(value: Usage) -> Json:
     return msgspec.to_builtins(value)
+
+
+async def bulletins_of(runtime: LocalRuntime, execution: ExecutionId, *, after: int) -> list[JsonObject]:
+    """What a feed tells of an execution from row `after` on, as much as its workflow allows."""
+    level = observability_of((await runtime.load(execution)).options)
+    rows = [row async for row in runtime.journal.read(execution, after=after)]
+    return [one for row in rows for one in bulletins(execution, row, level)]

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from pointsman.app.bulletins import bulletins, observability_of
+from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
@@ -45,6 +45,7 @@ from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 if TYPE_CHECKING:
     from pointsman.app.driving import Answer
     from pointsman.app.dry import DryRun
+    from pointsman.app.memories import Memories
     from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
     from pointsman.app.triggers.events import Published
@@ -115,7 +116,7 @@ class Pointsman:
     def _wired(self, store: Store) -> Hands:
         from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
 
-        return wire(self.settings, self.tools, store, model=self.model, script=self.script)
+        return wire(self.settings, self.tools, store, self.clock, model=self.model, script=self.script)
 
     def _learn(self, script: Script) -> None:
         """Speak from a script, and know the tools it stands in for."""
@@ -171,6 +172,13 @@ class Pointsman:
         from pointsman.app.storage.verbs import Storage  # Most processes never delete anything.
 
         return Storage(self)
+
+    @property
+    def memory(self) -> Memories:
+        """What is remembered of executions, sessions, users and workflows."""
+        from pointsman.app.memories import Memories  # Most processes only remember.
+
+        return Memories(self)
 
     @property
     def triggers(self) -> Triggers:
@@ -244,20 +252,19 @@ class Pointsman:
         execution: ExecutionId | None = None,
         key: str | None = None,
         trigger: JsonObject | None = None,
+        by: str = "",
     ) -> Execution:
         """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
-        `trigger` says what started it: `kind`, `id`.
+        `trigger` says what started it (`kind`, `id`), `by` who.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
         options = await self._options(self.library if fleeting is None else fleeting.library, definition, revision)
-        if durability is not None:
-            options["durability"] = durability
-        if trigger is not None:
-            options["trigger"] = trigger
+        given: JsonObject = {"durability": durability, "trigger": trigger, "by": by or None}
+        options |= {name: said for name, said in given.items() if said is not None}
         wish = Wish(options, session, config or {}, execution, key)
         if fleeting is not None:
             return await fleeting.start(definition, input, wish)
@@ -313,16 +320,10 @@ class Pointsman:
 
     async def dry_run(self, workflow: Workflow | str, input: Json = None, *, answers: Sequence[Answer] = ()) -> DryRun:
         """The way an execution would go, what it would call and cost; nothing is called or kept. See `app.dry`."""
-        from pointsman.app.dry import Quiet, play  # Most processes run for real.
+        from pointsman.app.dry import dry_run  # Most processes run for real.
 
         found = await self.source(workflow) if isinstance(workflow, str) else workflow
-        quiet = Quiet(self.tools, self.script, self.settings.model_in_effect)
-        async with Pointsman("memory:", model=self.model, settings=self.settings, clock=quiet.clock) as app:
-            app.tools = self.tools
-            if found.calls:
-                await self.library.copy_into(app.store)
-            app.runtime.executors = quiet.executors(app.runtime, app.store.memory)
-            return await play(app.runtime, await app.start(found, input), quiet, answers)
+        return await dry_run(self, found, input, answers)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
         """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
@@ -371,10 +372,7 @@ class Pointsman:
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""
-        state = await self.runtime.load(ExecutionId(execution))
-        level = observability_of(state.options)
-        rows = [row async for row in self.store.journal.read(ExecutionId(execution), after=after)]
-        return [one for row in rows for one in bulletins(ExecutionId(execution), row, level)]
+        return await bulletins_of(self.runtime, ExecutionId(execution), after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""

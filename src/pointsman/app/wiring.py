@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.ports import Executor
+from pointsman.ports import Clock, Executor
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
@@ -81,7 +82,9 @@ def interpreter_of(settings: Settings) -> Interpreter:
     return Interpreter(limits, box=sandbox.box)
 
 
-def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | None, script: Script | None) -> Hands:
+def wire(
+    settings: Settings, tools: ToolRegistry, store: Store, clock: Clock, *, model: str | None, script: Script | None
+) -> Hands:
     """Connect nothing yet."""
     default = settings.model_in_effect
     models = models_for(settings, model=model, script=script)
@@ -90,7 +93,7 @@ def wire(settings: Settings, tools: ToolRegistry, store: Store, *, model: str | 
     hands = Executors(
         models=models,
         tools=UnscriptedTools(tools) if played else tools,
-        memory=store.memory,
+        memory=MemoryExecutor(store.memory, clock, settings.memory.quota),
         http=lambda: http_executor(settings),
         interpreter=interpreter,
     )

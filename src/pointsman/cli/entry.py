@@ -49,6 +49,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "export": Place("storage", "export", "Write an execution into a file with which it goes on elsewhere."),
     "import": Place("storage", "import_", "Bring in an execution from the file of an export."),
     "bulk": Place("bulk", "bulk", "Cancel, pause, resume, retry or delete many at once."),
+    "memory": Place("memory", "memory", "What is remembered: list, get, set, append, delete, search."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
     "schema": Place("documents", "schema", "The JSON Schema of the native format."),

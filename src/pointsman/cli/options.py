@@ -13,6 +13,7 @@ import click
 from pointsman.app.driving import Answer
 from pointsman.cli.guard import Face
 from pointsman.definition.documents import BYTES_MAX, read_document
+from pointsman.definition.quantities import read_duration
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -93,6 +94,15 @@ var_option = click.option(
 )
 
 
+by_option = click.option(
+    "--as",
+    "by",
+    default=lambda: os_user(),
+    metavar="NAME",
+    help="Who starts it, and whose memory it may use (default: your login).",
+)
+
+
 def who_options(command: Decorated) -> Decorated:
     """Who does it: `by` and `groups`."""
     by = click.option("--as", "--by", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
@@ -123,6 +133,14 @@ def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: cli
         ctx,
         param,
     )
+
+
+def length_of_time(text: str | None, option: str) -> float | None:
+    """Seconds, of a text such as `90s` or `30d`."""
+    try:
+        return None if text is None else read_duration(text).seconds
+    except ValueError as why:
+        raise click.BadParameter(f"{text!r} is no length of time: {why}", param_hint=option) from None
 
 
 def value_of(text: str, *, what: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Json:

@@ -20,6 +20,7 @@ from pointsman.cli.options import (
     AnswerPair,
     Decorated,
     Pair,
+    by_option,
     dialect_option,
     input_of,
     json_option,
@@ -84,6 +85,7 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
 @click.option("--key", metavar="TEXT", help="Start once: the same key again is the same execution.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
+@by_option
 @dialect_option
 @lenient_option
 def run(
@@ -104,6 +106,7 @@ def run(
     lenient: bool,
     as_json: bool,
     quiet: bool,
+    by: str,
 ) -> int:
     """Run a workflow to its end, or to the first gate without an answer.
 
@@ -123,7 +126,7 @@ def run(
         workflow = await known(app, found)
         if durability is not None:
             await _warn(app, workflow, durability)
-        return await app.start(workflow, data, session=session, durability=durability, lenient=lenient, key=key)
+        return await app.start(workflow, data, session=session, durability=durability, lenient=lenient, key=key, by=by)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 

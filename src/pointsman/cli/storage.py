@@ -62,8 +62,8 @@ def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
     executions = len(cast("list[str]", found["executions"]))
     verb = "would delete" if dry_run else "deleted"
     click.echo(
-        f"{verb} {executions} executions, {shown(found['blobs'])} unused contents and {shown(found['copies'])}"
-        f" interrupted copies; {shown(found['bytesGivenBack'])} bytes given back",
+        f"{verb} {executions} executions, {shown(found['blobs'])} unused contents, {shown(found['memories'])} expired"
+        f" values and {shown(found['copies'])} interrupted copies; {shown(found['bytesGivenBack'])} bytes given back",
         err=True,
     )
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from pointsman.definition.agents import AgentConfig, Thinking
 from pointsman.definition.operations import Operation
+from pointsman.definition.quantities import Duration
 from pointsman.definition.shape import (
     AnyJson,
     AnyObject,
@@ -48,16 +49,23 @@ class TransformConfig(Shape):
     """Where `jsonpath` looks. Absent: the state."""
 
 
+MemoryScope: TypeAlias = Literal["execution", "session", "user", "workflow", "shared", "long_term"]
+
+
 class MemoryConfig(Shape):
     """Reads and writes a memory tier."""
 
-    scope: Literal["execution", "session", "long_term"]
+    scope: MemoryScope
+    """Whose memory: this execution's, this conversation's, that of the person who started it, this workflow's, or one
+    that is shared by name. `long_term`: the workflow's; with a `namespace` the shared one of that name."""
     operation: Literal["get", "set", "append", "delete", "search"]
     key: Template | None = None
     value: Expression | None = None
     """What is written. Absent: the value that reached the node."""
     namespace: Template | None = None
-    """Keeps the keys of one subject apart from others'. Absent: the workflow's own."""
+    """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
+    ttl: Duration | None = None
+    """How long what is written is remembered. Absent: for ever."""
     query: Template | None = None
     """What `search` looks for."""
     limit: Count | None = None

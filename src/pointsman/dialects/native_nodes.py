@@ -28,7 +28,6 @@ _TIERS: Final = {
     "short_term": "execution",
     "short-term": "execution",
     "shortTerm": "execution",
-    "workflow": "execution",
     "long-term": "long_term",
     "longTerm": "long_term",
     "persistent": "long_term",
@@ -247,6 +246,8 @@ def _read_memory(part: NodePart) -> None:
         value = config.said.get(key)
         if isinstance(value, str):
             config.said[key] = words.get(value, value)
+    if config.said.get("scope") == "workflow" and part.node.notes.tolerant:
+        config.said["scope"] = "execution"  # once the word for one run of it
     if "section" in config.said:
         config.said.setdefault("scope", "long_term")
         config.said.setdefault("operation", "get")

@@ -131,6 +131,7 @@ def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None
             "version": event.version,
             "attempt": event.attempt,
             "startedAt": instant_text(state.at),
+            **({"by": event.options["by"]} if "by" in event.options else {}),
         },
     }
     state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Protocol
+from typing import Final, TypeGuard
 
 from msgspec import Struct
 
@@ -11,90 +11,93 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
-from pointsman.executors.failures import work_failed
+from pointsman.errors import PointsmanError
+from pointsman.executors.failures import failure_of, work_failed
+from pointsman.executors.ledger import fingerprint
+from pointsman.executors.owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Memory, Run
+from pointsman.ports import Change, ChangingMemory, Clock, MemoryOperation, Once, Quota, Run
 from pointsman.values import Json
 
 SEARCH_LIMIT: Final = 10
 
-_CHANGES: Final = ("set", "append", "delete")
 
+class Wish(Struct, frozen=True):
+    """What a node wants of which memory."""
 
-class AppendingMemory(Memory, Protocol):
-    """Memory whose lists grow at once: branches that append to one key lose nothing."""
-
-    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
-        """Add to the list under the key; make it where there is none."""
-        ...
-
-
-class Place(Struct, frozen=True):
-    """Whose values are meant. Execution and session own their namespace; a named one only divides its keys."""
-
-    scope: str
+    owner: Owner
     namespace: str
-    prefix: str = ""
+    operation: str
+    key: str
 
 
 class MemoryExecutor:
-    """Input: {"scope", "operation", "key", "value"?, "namespace"?, "query"?, "limit"?, "section"?, "session"?}.
+    """Input: {"scope", "operation", "key", "value"?, "namespace"?, "query"?, "limit"?, "section"?, "ttl"?, "session"?,
+    "user"?}.
 
     get: the value or null · set: the value · append: the list · delete: whether it was there · search: [{key, value}].
-    A change is an effect: repeated after a crash it is answered from the record. (A crash between an append and its
-    record appends twice.)
+    A change happens once for each step, however often the step is tried: it and its answer are one transaction.
     """
 
-    def __init__(self, memory: AppendingMemory) -> None:
+    def __init__(self, memory: ChangingMemory, clock: Clock, quota: Quota) -> None:
         self._memory = memory
+        self._clock = clock
+        self._quota = quota
 
     async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
-        operation, key = text_of(command.input.get("operation")), as_text(command.input.get("key") or "")
-        place = _place(command, spec, run)
-        if not key and operation != "search":
-            message = f"the memory operation {operation!r} of {spec.node!r} has no key"
-            return work_failed(command, Failure(code="memory-key-missing", message=message))
-        recorded = run.effects.recorded(1, kind="tool")
-        if isinstance(recorded, dict):
-            result = recorded.get("result")
-        elif operation in _CHANGES:
-            result = await self._change(place, operation, place.prefix + key, command.input.get("value"))
-            await run.effects.record(1, "tool", {"result": result})
-        elif operation in ("get", "search"):
-            result = await self._read(command, place, operation, key)
-        else:
-            message = f"there is no memory operation {operation!r}"
-            return work_failed(command, Failure(code="config-wrong", message=message))
+        try:
+            wish = _wish(command, spec, run)
+            if wish.operation != "search":
+                check_name("a key", wish.key)
+            if changes(wish.operation):
+                result = await self._change(command, run, wish, wish.operation)
+            elif wish.operation in ("get", "search"):
+                result = await self._read(command, wish)
+            else:
+                message = f"there is no memory operation {wish.operation!r}"
+                return work_failed(command, Failure(code="config-wrong", message=message))
+        except PointsmanError as why:
+            return work_failed(command, failure_of(why))
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
 
-    async def _change(self, place: Place, operation: str, key: str, value: Json) -> Json:
-        memory, scope, namespace = self._memory, place.scope, place.namespace
-        match operation:
-            case "set":
-                await memory.put(scope, namespace, key, value)
-                return value
-            case "append":
-                await memory.append(scope, namespace, key, value)
-                return await memory.get(scope, namespace, key)
-            case _:
-                was_there = await memory.get(scope, namespace, key) is not None
-                await memory.put(scope, namespace, key, None)
-                return was_there
+    async def _change(self, command: Execute, run: Run, wish: Wish, operation: MemoryOperation) -> Json:
+        now, ttl = self._clock.now(), command.input.get("ttl")
+        change = Change(
+            scope=wish.owner.scope,
+            namespace=wish.owner.name,
+            key=key_in(wish.namespace, wish.key),
+            operation=operation,
+            value=command.input.get("value"),
+            at=now,
+            expires=now + ttl if isinstance(ttl, int | float) else None,
+            quota=self._quota,
+        )
+        # The name tells no attempt: a retry must not do twice what may have been done. It tells what is done: in
+        # another attempt it may be something else.
+        same = fingerprint(change.scope, change.namespace, change.key, operation, change.value)
+        return await self._memory.change(change, once=Once(run.execution, f"memory {command.step} {same}"))
 
-    async def _read(self, command: Execute, place: Place, operation: str, key: str) -> Json:
-        if operation == "get":
-            value = await self._memory.get(place.scope, place.namespace, place.prefix + key)
+    async def _read(self, command: Execute, wish: Wish) -> Json:
+        owner, now = wish.owner, self._clock.now()
+        if wish.operation == "get":
+            value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
             section = command.input.get("section")
             return value if not isinstance(section, str) else section_of(text_of(value), section)
         limit = command.input.get("limit")
-        text = text_of(command.input.get("query")) or key
+        text = text_of(command.input.get("query")) or wish.key
         most = limit if isinstance(limit, int) else SEARCH_LIMIT
-        found = await self._memory.search(place.scope, place.namespace, text, limit=most)
-        return [
-            {"key": name.removeprefix(place.prefix), "value": value}
-            for name, value in found
-            if name.startswith(place.prefix)
-        ]
+        within = prefix_of(wish.namespace)
+        found = await self._memory.search(owner.scope, owner.name, text, limit=most, within=within, at=now)
+        return [_found(stored, value, names_it=not wish.namespace) for stored, value in found]
+
+
+def _found(stored: str, value: Json, *, names_it: bool) -> Json:
+    namespace, key = names_of(stored)
+    return {"key": key, "value": value, **({"namespace": namespace} if namespace and names_it else {})}
+
+
+def changes(operation: str) -> TypeGuard[MemoryOperation]:
+    return operation in ("set", "append", "delete")
 
 
 def section_of(text: str, title: str) -> str | None:
@@ -103,10 +106,18 @@ def section_of(text: str, title: str) -> str | None:
     return None if found is None else found[1].strip()
 
 
-def _place(command: Execute, spec: WorkSpec, run: Run) -> Place:
-    scope, named = text_of(command.input.get("scope")), text_of(command.input.get("namespace"))
-    if scope == "long_term":
-        return Place(scope, named or text_of(spec.settings.get("workflow")))
-    # An execution outside any session is a session of its own: nobody else may read what it keeps.
-    session = text_of(command.input.get("session")) if scope == "session" else ""
-    return Place(scope, session or run.execution, f"{named}/" if named else "")
+def _wish(command: Execute, spec: WorkSpec, run: Run) -> Wish:
+    given = command.input
+    scope, namespace = text_of(given.get("scope")), as_text(given.get("namespace") or "")
+    if namespace:
+        check_name("a namespace", namespace)
+    owner = owner_of(
+        scope,
+        namespace,
+        execution=run.execution,
+        session=given.get("session") if scope == "session" else None,
+        user=given.get("user"),
+        workflow=spec.settings.get("workflow"),
+    )
+    inside = "" if owner.scope == "shared" else namespace
+    return Wish(owner, inside, text_of(given.get("operation")), as_text(given.get("key") or ""))

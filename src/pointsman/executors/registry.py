@@ -14,7 +14,6 @@ from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
 from pointsman.executors.ledger import World
-from pointsman.executors.memory import AppendingMemory, MemoryExecutor
 from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.recovery import RecoveryExecutor
 from pointsman.executors.structured_record import RecordExecutor
@@ -53,7 +52,7 @@ class Executors:
         *,
         models: Models,
         tools: Tools,
-        memory: AppendingMemory,
+        memory: Executor,
         http: Callable[[], Executor] | None = None,
         interpreter: Interpreter | None = None,
         more: Mapping[str, Executor] | None = None,
@@ -73,7 +72,7 @@ class Executors:
             "judge": JudgeExecutor(self._world),
             "tool": ToolExecutor(self._world),
             "tool_executor": PendingCallsExecutor(self._world),
-            "memory": MemoryExecutor(memory),
+            "memory": memory,
             "code": CodeExecutor(interpreter if interpreter is not None else Interpreter(CodeLimits())),
             "planner": PlannerExecutor(self._world),
             "structured-record": RecordExecutor(),

@@ -37,6 +37,12 @@ class MemoryNotAList(CallerError):
     code: ClassVar[str] = "memory-not-a-list"
 
 
+class MemoryFull(CallerError):
+    """As much is remembered as may be. Nothing was changed."""
+
+    code: ClassVar[str] = "memory-full"
+
+
 class UnstorableValue(CallerError):
     """A value would not come back as it is: NaN, infinity, half a character, or nesting too deep to read."""
 

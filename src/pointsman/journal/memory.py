@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from pointsman.journal.chain import moved
-from pointsman.journal.codec import encode_json
-from pointsman.journal.faults import EntryMoved, JournalMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, JournalMoved, SessionClosed, SessionMoved
 from pointsman.journal.following import Followers, Told
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
+from pointsman.journal.memory_memories import MemoryMemories
 from pointsman.journal.naming import HOLD_S, blobs_named
 from pointsman.journal.records import (
     Conversation,
@@ -27,7 +27,6 @@ from pointsman.journal.records import (
     WorkflowDraft,
     WorkflowEntry,
 )
-from pointsman.journal.words import words_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
 
@@ -130,45 +129,6 @@ def entry_of(saved: SavedWorkflow) -> WorkflowEntry:
         digest=saved.digest,
         enabled=draft.native.get("enabled") is not False,
     )
-
-
-class MemoryMemories:
-    """Remembered values in dicts by scope and namespace; searching counts words."""
-
-    def __init__(self) -> None:
-        self._values: defaultdict[tuple[str, str], dict[str, Json]] = defaultdict(dict)
-
-    async def get(self, scope: str, namespace: str, key: str) -> Json | None:
-        return self._values[scope, namespace].get(key)
-
-    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        encode_json(value)  # What another store would refuse is refused here too.
-        if value is None:
-            self._values[scope, namespace].pop(key, None)
-        else:
-            self._values[scope, namespace][key] = value
-
-    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
-        encode_json(value)
-        known = self._values[scope, namespace].get(key, [])
-        if not isinstance(known, list):
-            raise MemoryNotAList(f"what is remembered under {key!r} is no list", hint="Use another key, or set it.")
-        self._values[scope, namespace][key] = [*known, value]
-
-    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
-        wanted = {word.casefold() for word in words_of(text)}
-        counted = [
-            (len(wanted & {word.casefold() for word in words_of(f"{key} {value}")}), key, value)
-            for key, value in self._values[scope, namespace].items()
-        ]
-        best = sorted((hit for hit in counted if hit[0]), key=lambda hit: (-hit[0], hit[1]))
-        return [(key, value) for _, key, value in best[:limit]]
-
-    async def forget(self, scope: str, namespace: str) -> None:
-        self._values.pop((scope, namespace), None)
-
-    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
-        return sorted(self._values.get((scope, namespace), {}).items(), key=lambda pair: pair[0])
 
 
 class MemorySessions:
@@ -330,9 +290,9 @@ class MemoryStore:
         self.journal = MemoryJournal(summaries)
         self.executions = MemoryExecutions(summaries)
         self.workflows = MemoryWorkflows()
-        self.memory = MemoryMemories()
-        self.sessions = MemorySessions()
         self.effects = MemoryEffects()
+        self.memory = MemoryMemories(self.effects)
+        self.sessions = MemorySessions()
         self.entries = MemoryEntries()
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)

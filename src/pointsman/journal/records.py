@@ -162,6 +162,27 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Grows with every change in the store: an entry that was deleted and made again has another one."""
 
 
+class Remembered(Struct, frozen=True, kw_only=True):
+    """One remembered value."""
+
+    key: str
+    value: Json
+    changed: float
+    """Unix seconds; 0: nobody knows."""
+    expires: float | None = None
+
+
+class Holding(Struct, frozen=True, kw_only=True):
+    """How much one owner remembers, and since when nothing changed there."""
+
+    scope: str
+    namespace: str
+    keys: int
+    bytes: int
+    """As JSON."""
+    changed: float
+
+
 class Swept(Struct, frozen=True, kw_only=True):
     """What nobody used any more, and was deleted (or could be)."""
 

@@ -22,14 +22,16 @@ from pointsman.journal.records import (
     Entry,
     ExecutionQuery,
     GateEntry,
+    Holding,
     InboxQuery,
+    Remembered,
     SavedWorkflow,
     Summary,
     Swept,
     WorkflowDraft,
     WorkflowEntry,
 )
-from pointsman.ports import Journal, Memory, Row
+from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 ENTRY_POINTS: Final = "pointsman.journals"
@@ -84,19 +86,25 @@ class Workflows(Protocol):
         ...
 
 
-class Memories(Memory, Protocol):
-    """`Memory`, and what needs the store's help to be atomic."""
+class Memories(ChangingMemory, Protocol):
+    """`Memory`, and how people look after it."""
 
-    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
-        """Add to the list under `key`, which begins empty. Raises `MemoryNotAList`. No concurrent one is lost."""
+    async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
+        """Delete the keys of a namespace that begin with `within`; how many."""
         ...
 
-    async def forget(self, scope: str, namespace: str) -> None:
-        """Delete every key of a namespace."""
+    async def every(
+        self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
+    ) -> list[Remembered]:
+        """The keys behind `after` that begin with `within` and had not expired by `at`, in their order; -1: all."""
         ...
 
-    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
-        """All keys of a namespace in their order, with their values."""
+    async def holdings(self, *, at: float = 0.0) -> list[Holding]:
+        """Who remembers how much, by scope and namespace."""
+        ...
+
+    async def purge(self, at: float, *, dry_run: bool = False) -> int:
+        """Delete what had expired by `at`; how many values."""
         ...
 
 

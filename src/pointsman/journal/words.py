@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 from pointsman.values import Json
 
-WORDS: Final = re.compile(r"\w+")
+_UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, Lao, Burmese, Khmer, Kana, Han: written without spaces between words."""
+WORDS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Each word once, in order. Nothing in it is an operator of anybody's search language."""
-    return [*dict.fromkeys(WORDS.findall(text))]
+    """Each word once, in order, whatever its case and accents; in scripts without spaces each letter is a word.
+
+    Nothing in it is an operator of anybody's search language.
+    """
+    return [*dict.fromkeys(_found(text))]
+
+
+def folded(text: str) -> str:
+    """The same words with spaces between them, as often as they are there."""
+    return " ".join(_found(text))
+
+
+def _found(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKD", text)
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter)) if not plain.isascii() else plain
+    return WORDS.findall(unicodedata.normalize("NFKC", bare).casefold())
 
 
 def texts(value: Json) -> Iterator[str]:

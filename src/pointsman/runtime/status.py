@@ -36,7 +36,7 @@ def summary_of(
     with_gates: bool = True,
 ) -> Summary:
     """What lists show of it, and inboxes. `with_gates`: not where they are as they were."""
-    revision = state.options.get("revision")
+    revision, by = state.options.get("revision"), state.options.get("by")
     return Summary(
         execution=execution,
         workflow=WorkflowId(state.workflow),
@@ -46,6 +46,7 @@ def summary_of(
         updated=Instant(state.at),
         parent=ExecutionId(state.parent) if state.parent is not None else None,
         session=state.session,
+        owner=by if isinstance(by, str) else "",
         wakes=wakes,
         awaits=awaits,
         gates=gates_in(execution, state) if with_gates else None,

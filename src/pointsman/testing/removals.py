@@ -87,7 +87,10 @@ async def everything_remembered_under_a_namespace_can_be_read(url: str) -> None:
         await store.memory.put("session", "talk", "b", {"n": 1})
         await store.memory.put("session", "talk", "a", [None, 10**30])
         await store.memory.put("session", "other", "c", "not this")
-        assert await store.memory.every("session", "talk") == [("a", [None, 10**30]), ("b", {"n": 1})]
+        assert [(one.key, one.value) for one in await store.memory.every("session", "talk")] == [
+            ("a", [None, 10**30]),
+            ("b", {"n": 1}),
+        ]
         assert await store.memory.every("execution", "talk") == []
 
 

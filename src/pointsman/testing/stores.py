@@ -8,11 +8,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.journal.faults import EntryMoved, MemoryNotAList, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, SessionClosed, SessionMoved
 from pointsman.journal.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.followers import FOLLOWER_RULES
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.keepers import KEEPER_RULES
+from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
@@ -199,52 +200,6 @@ async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str
         assert [entry.revision for entry in await store.workflows.list(DESK)] == [2, 1]
 
 
-async def memory_keeps_scopes_and_namespaces_apart(url: str) -> None:
-    async with opened(url) as store:
-        memory = store.memory
-        await memory.put("session", "ann", "name", "Ann")
-        await memory.put("session", "bob", "name", "Bob")
-        await memory.put("long_term", "ann", "name", {"first": "Ann"})
-        assert await memory.get("session", "ann", "name") == "Ann"
-        assert await memory.get("long_term", "ann", "name") == {"first": "Ann"}
-        assert await memory.get("execution", "ann", "name") is None
-        await memory.put("session", "ann", "name", None)
-        assert await memory.get("session", "ann", "name") is None
-        assert await memory.get("session", "bob", "name") == "Bob"
-        await memory.forget("session", "bob")
-        assert await memory.get("session", "bob", "name") is None
-        assert await memory.search("session", "bob", "Bob") == []
-
-
-async def nothing_appended_to_memory_at_the_same_time_is_lost(url: str) -> None:
-    async with opened(url) as store:
-        memory = store.memory
-        await asyncio.gather(*(memory.append("session", "ann", "log", number) for number in range(50)))
-        log = await memory.get("session", "ann", "log")
-        assert isinstance(log, list)
-        assert log == list(range(50))
-        await memory.put("session", "ann", "name", "Ann")
-        assert await refused(memory.append("session", "ann", "name", 1), MemoryNotAList)
-        assert await memory.get("session", "ann", "name") == "Ann"
-
-
-async def memory_is_searched_by_words_and_nothing_else(url: str) -> None:
-    async with opened(url) as store:
-        memory = store.memory
-        await memory.put("long_term", "ann", "harbour", {"note": "The harbour strike began on Monday"})
-        await memory.put("long_term", "ann", "strike", ["a strike", "of lightning"])
-        await memory.put("long_term", "ann", "cats", "Cats sleep")
-        await memory.put("long_term", "bob", "harbour", "The harbour strike, of somebody else")
-        found = await memory.search("long_term", "ann", "harbour strike")
-        assert [key for key, _ in found] == ["harbour", "strike"]
-        assert found[0][1] == {"note": "The harbour strike began on Monday"}
-        assert await memory.search("long_term", "ann", "harbour strike", limit=1) == found[:1]
-        for hostile in ('"', "NEAR(", "harb*", "words:dogs", "cat OR", "'; DROP TABLE memory --", "", "*", "-"):
-            assert await memory.search("long_term", "ann", hostile) == []
-        await memory.put("long_term", "ann", "harbour", "quiet now")
-        assert [key for key, _ in await memory.search("long_term", "ann", "monday")] == []
-
-
 async def a_turn_is_said_once(url: str) -> None:
     async with opened(url) as store:
         sessions = store.sessions
@@ -353,9 +308,6 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     a_saved_revision_never_changes,
     saving_at_the_same_time_numbers_without_gaps,
     a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,
-    memory_keeps_scopes_and_namespaces_apart,
-    nothing_appended_to_memory_at_the_same_time_is_lost,
-    memory_is_searched_by_words_and_nothing_else,
     a_turn_is_said_once,
     a_closed_session_takes_no_more_until_it_is_reopened,
     the_first_answer_of_an_effect_stays,
@@ -363,6 +315,7 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     an_entry_is_changed_only_by_who_knows_it_as_it_is,
     of_many_who_change_an_entry_at_once_one_does,
     bytes_are_kept_once_by_their_content,
+    *MEMORY_RULES,
     *REMOVAL_RULES,
     *KEEPER_RULES,
     *FOLLOWER_RULES,

@@ -176,4 +176,22 @@ def test_what_is_remembered_for_others_needs_persistence() -> None:
         return found({"id": "remember", "nodes": nodes, "edges": [], "config": NONE})
 
     assert the(remembering("long_term"), "memory-not-kept").pointer == "/nodes/0/config/scope"
+    assert "memory-not-kept" in codes(remembering("user"))
     assert "memory-not-kept" not in codes(remembering("execution"))
+
+
+@pytest.mark.parametrize(
+    ("memory", "says"),
+    [
+        ({"scope": "shared", "operation": "get", "key": "k"}, "whose shared memory"),
+        ({"scope": "user", "operation": "search"}, "what to search for"),
+        ({"scope": "user", "operation": "delete"}, "under which key"),
+    ],
+)
+def test_a_memory_node_says_what_it_means(memory: JsonObject, says: str) -> None:
+    def checked(**more: Json) -> tuple[Problem, ...]:
+        nodes: list[Json] = [{"id": "keep", "type": "memory", "config": {**memory, **more}}]
+        return found({"id": "remember", "nodes": nodes, "edges": []})
+
+    assert says in the(checked(), "memory-incomplete").message
+    assert "memory-incomplete" not in codes(checked(key="k", namespace="n"))

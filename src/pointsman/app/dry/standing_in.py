@@ -18,12 +18,12 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
-from pointsman.executors.memory import AppendingMemory
+from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
 from pointsman.models.scripted import Asked, ScriptedModel
 from pointsman.models.transcript import content_of
-from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Run, Tools, ToolSpec
+from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Quota, Run, Tools, ToolSpec
 from pointsman.runtime.local import LocalRuntime
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
@@ -204,10 +204,11 @@ class Quiet:
         self._script = script
         self._default = default
 
-    def executors(self, runtime: LocalRuntime, memory: AppendingMemory) -> QuietExecutors:
+    def executors(self, runtime: LocalRuntime, quota: Quota) -> QuietExecutors:
         """Hands that do nothing outside."""
         canned = ToolRegistry(canned_tools(self._script.tools) if self._script is not None else ())
         models = QuietModels(self.notes, self._default, self._script)
         tools = QuietTools(self.notes, self._tools, canned)
+        memory = MemoryExecutor(runtime.store.memory, self.clock, quota)
         executors = Executors(models=models, tools=tools, memory=memory, plugins=False)
         return QuietExecutors(self.notes, executors, runtime)

@@ -72,6 +72,8 @@ class MemoryLine(Struct, frozen=True, forbid_unknown_fields=True):
     scope: str
     key: str
     value: Json
+    changed: float = 0.0
+    expires: float | None = None
 
 
 class EndLine(Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,12 +37,6 @@ class UnknownSession(CallerError):
     code: ClassVar[str] = "unknown-session"
 
 
-class UnknownMemory(CallerError):
-    """There is no such scope of memory."""
-
-    code: ClassVar[str] = "unknown-memory"
-
-
 async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]:
     """Delete executions and their sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished` for one
     of them before any is deleted."""
@@ -106,13 +100,6 @@ async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
     if not await app.store.sessions.forget(session) and not gone:
         raise UnknownSession(f"there is no conversation {session!r}", hint="`pointsman list --json` shows sessionId.")
     return gone
-
-
-async def delete_memory(app: Pointsman, scope: str, namespace: str) -> None:
-    """Delete everything remembered under a namespace: a session's id, an execution's, or a long-term one's name."""
-    if scope not in ("execution", "session", "long_term"):
-        raise UnknownMemory(f"{scope!r} is no scope of memory", hint="It is execution, session or long_term.")
-    await app.store.memory.forget(scope, namespace)
 
 
 def _all_ended(members: Iterable[Summary]) -> None:

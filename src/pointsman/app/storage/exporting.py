@@ -65,8 +65,8 @@ async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Li
             for number, value in (await app.store.effects.recorded(execution, attempt)).items():
                 yield EffectLine(execution, attempt, number, msgspec.to_builtins(value))
         for scope in SCOPES:
-            for key, value in await app.store.memory.every(scope, execution):
-                yield MemoryLine(execution, scope, key, value)
+            for one in await app.store.memory.every(scope, execution):
+                yield MemoryLine(execution, scope, one.key, one.value, one.changed, one.expires)
 
 
 async def _blob(app: Pointsman, digest: bytes) -> Line:

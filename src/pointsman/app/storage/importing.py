@@ -37,7 +37,8 @@ from pointsman.errors import CallerError
 from pointsman.journal.codec import Codec
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.naming import blobs_named
-from pointsman.ports import Row
+from pointsman.journal.remembering import UNBOUNDED
+from pointsman.ports import Change, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.parking import Parking
 from pointsman.values import ExecutionId, Json
@@ -195,7 +196,7 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
             case EffectLine():
                 pending.append(_effect(app, name, line.attempt, line.number, line.value))
             case MemoryLine():
-                pending.append(asyncio.ensure_future(app.store.memory.put(line.scope, name, line.key, line.value)))
+                pending.append(_memory(app, name, line))
         if len(pending) >= AT_ONCE:
             await asyncio.gather(*pending)
             pending.clear()
@@ -209,6 +210,24 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
 
 def _effect(app: Pointsman, name: ExecutionId, attempt: str, number: int, value: Json) -> asyncio.Future[None]:
     return asyncio.ensure_future(app.store.effects.record(name, attempt, number, value))
+
+
+async def _remember(app: Pointsman, name: ExecutionId, line: MemoryLine) -> None:
+    change = Change(
+        scope=line.scope,
+        namespace=name,
+        key=line.key,
+        operation="set",
+        value=line.value,
+        at=line.changed,
+        expires=line.expires,
+        quota=UNBOUNDED,
+    )
+    await app.store.memory.change(change)
+
+
+def _memory(app: Pointsman, name: ExecutionId, line: MemoryLine) -> asyncio.Future[None]:
+    return asyncio.ensure_future(_remember(app, name, line))
 
 
 def _renamed(found: Family, events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -30,6 +30,8 @@ class Collected:
     blob_bytes: int
     copies: int
     """Forks and imports that were interrupted."""
+    memories: int
+    """Remembered values that had expired."""
     given_back: int
     """Bytes the store's files became shorter by."""
     dry_run: bool
@@ -41,6 +43,7 @@ class Collected:
             "blobs": self.blobs,
             "blobBytes": self.blob_bytes,
             "copies": self.copies,
+            "memories": self.memories,
             "bytesGivenBack": self.given_back,
         }
 
@@ -61,9 +64,10 @@ async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
         except ExecutionUnfinished:
             continue  # Somebody took it up again meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
+    memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
-    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, given_back, dry_run)
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, given_back, dry_run)
 
 
 async def expired(app: Pointsman) -> AsyncIterator[Summary]:

@@ -30,10 +30,6 @@ class Storage:
         """Delete a conversation with its executions; their ids. For good."""
         return await deletion.delete_session(self._app, session)
 
-    async def delete_memory(self, scope: str, namespace: str) -> None:
-        """Delete everything remembered under a namespace of `execution`, `session` or `long_term`."""
-        await deletion.delete_memory(self._app, scope, namespace)
-
     async def collect(self, *, dry_run: bool = False) -> Collected:
         """Delete what the `retention` of the settings lets go, and what nobody uses any more."""
         return await retention.collect(self._app, dry_run=dry_run)

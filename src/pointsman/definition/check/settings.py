@@ -72,6 +72,8 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
         match node.config:
             case HumanConfig():
                 yield from _gate(subject, position, node.config)
+            case MemoryConfig():
+                yield from _memory(subject, position, node.config)
             case WaitConfig(duration=None, until=None, event=None):
                 message = f"{subject.node(position)} waits for nothing"
                 hint = "Set `duration`, `until` or `event`."
@@ -91,12 +93,25 @@ def _fleeting(subject: Subject) -> Iterator[Problem]:
                     )
                     hint = "Set `persistence: session`, or wait for a `duration` of at most an hour."
                     yield error("wait-without-persistence", subject.at_node(position), message, hint=hint)
-            case MemoryConfig(scope="session" | "long_term"):
+            case MemoryConfig() if node.config.scope != "execution":
                 message = f"{subject.node(position)} remembers for others, and `persistence: none` keeps nothing"
                 hint = "Set `persistence: long_term`, or remember in the scope of the execution."
                 yield warning("memory-not-kept", subject.at_node(position, "config", "scope"), message, hint=hint)
             case _:
                 pass
+
+
+def _memory(subject: Subject, position: int, config: MemoryConfig) -> Iterator[Problem]:
+    missing, hint = None, ""
+    if config.scope == "shared" and config.namespace is None:
+        missing, hint = "whose shared memory it means", "Set `namespace`, or take the scope `workflow`."
+    elif config.operation == "search" and config.query is None and config.key is None:
+        missing, hint = "what to search for", "Set `query`."
+    elif config.operation != "search" and config.key is None:
+        missing, hint = "under which key", "Set `key`."
+    if missing is not None:
+        message = f"{subject.node(position)} does not say {missing}"
+        yield error("memory-incomplete", subject.at_node(position, "config"), message, hint=hint)
 
 
 def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Problem]:

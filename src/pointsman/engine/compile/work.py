@@ -133,7 +133,7 @@ def tool_input(config: ToolConfig, formulas: Formulas, given: Value | None) -> V
 
 
 def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
-    """`{scope, operation, key, value, namespace, query, limit, section}`."""
+    """`{scope, operation, key, value, namespace, query, limit, section, ttl, session, user}`."""
     key, namespace, query = (
         formulas.rendered(text) if text is not None else None for text in (config.key, config.namespace, config.query)
     )
@@ -143,6 +143,9 @@ def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
         found: JsonObject = {"scope": config.scope, "operation": config.operation}
         if env.names.get("session") is not None:
             found["session"] = env.names["session"]
+        execution = env.names.get("execution")
+        if config.scope == "user" and isinstance(execution, dict) and "by" in execution:
+            found["user"] = execution["by"]
         found["key"] = key(env) if key is not None else ""
         if config.operation in ("set", "append"):
             found["value"] = value(env) if value is not None else env.names.get("result")
@@ -153,6 +156,8 @@ def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
             found["limit"] = config.limit
         if config.section is not None:
             found["section"] = config.section
+        if config.ttl is not None and config.operation in ("set", "append"):
+            found["ttl"] = config.ttl.seconds
         return found
 
     return resolve

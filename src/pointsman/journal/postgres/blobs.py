@@ -74,14 +74,23 @@ class PostgresBlobs:
 
         async def work(connection: Connection) -> None:
             if missing:
-                columns = [[*column] for column in zip(*missing, strict=True)]
-                await connection.execute(KEEP_BLOBS, columns)
+                await send_blobs(connection, missing)
             if user is not None:
                 await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))
 
         if missing or user is not None:
             await self._connections.write(work)
             self._kept.note(contents)
+
+
+async def send_blobs(connection: Connection, rows: list[tuple[bytes, int, bytes]]) -> None:
+    await connection.execute(KEEP_BLOBS, [[*column] for column in zip(*rows, strict=True)])
+
+
+async def keep_blobs(connection: Connection, contents: Mapping[bytes, bytes], *, user: ExecutionId) -> None:
+    """Have contents for good, in the transaction of the connection."""
+    await send_blobs(connection, Kept().missing(contents))
+    await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))
 
 
 async def find_content(connection: Connection, digest: bytes) -> bytes | None:

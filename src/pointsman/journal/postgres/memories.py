@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, LiteralString
+from typing import Final
+
+import psycopg
 
 from pointsman.journal.codec import decode_json, encode_json
-from pointsman.journal.faults import MemoryNotAList
+from pointsman.journal.packing import PACKED_BYTES_MAX, Packed, large_values, pack
+from pointsman.journal.postgres.blobs import keep_blobs, opened
 from pointsman.journal.postgres.connections import Connection, Connections, alone
+from pointsman.journal.records import Holding, Remembered
+from pointsman.journal.remembering import NUMBER, UNBOUNDED, Made, check_room, made_of
 from pointsman.journal.words import texts, words_of
+from pointsman.ports import Change, Once
 from pointsman.values import Json
 
 LEXEME_BYTES_MAX: Final = 2000
 WORDS_BYTES_MAX: Final = 500_000
 """What one value can be found by: PostgreSQL holds no more than a megabyte of words."""
-WHERE: Final = "scope = %s AND namespace = %s AND key = %s"
+LIVES: Final = "(expires IS NULL OR expires > %s)"
+FIND: Final = f"SELECT value FROM memory WHERE scope = %s AND namespace = %s AND key = %s AND {LIVES}"
+DELETE: Final = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND key = %s"
+COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE scope = %s AND namespace = %s LIMIT %s) AS keys"
 PUT: Final = """
-    INSERT INTO memory (scope, namespace, key, value, words) VALUES (%s, %s, %s, %s, array_to_tsvector(%s::text[]))
-    ON CONFLICT (scope, namespace, key) DO UPDATE SET value = excluded.value, words = excluded.words
+    INSERT INTO memory (scope, namespace, key, value, words, changed, expires)
+    VALUES (%s, %s, %s, %s, array_to_tsvector(%s::text[]), %s, %s)
+    ON CONFLICT (scope, namespace, key) DO UPDATE
+    SET value = excluded.value, words = excluded.words, changed = excluded.changed, expires = excluded.expires
 """
-EVERY: Final = 'SELECT key, value FROM memory WHERE scope = %s AND namespace = %s ORDER BY key COLLATE "C"'
-SEARCH: Final = """
-    SELECT key, value FROM memory WHERE words @@ %s::tsquery AND scope = %s AND namespace = %s
+EVERY: Final = f"""
+    SELECT key, value, changed, expires FROM memory
+    WHERE scope = %s AND namespace = %s AND key > %s AND starts_with(key, %s) AND {LIVES}
+    ORDER BY key COLLATE "C" LIMIT %s
+"""
+SEARCH: Final = f"""
+    SELECT key, value FROM memory
+    WHERE words @@ %s::tsquery AND scope = %s AND namespace = %s AND starts_with(key, %s) AND {LIVES}
     ORDER BY ts_rank(words, %s::tsquery) DESC, key LIMIT %s
 """
+HOLDINGS: Final = f"""
+    SELECT scope, namespace, count(*), sum(length(value)), max(changed) FROM memory WHERE {LIVES}
+    GROUP BY scope, namespace ORDER BY scope, namespace
+"""
+RECORDED: Final = "SELECT form, data FROM effects WHERE execution = %b AND attempt = %b AND number = %b::int4"
+RECORD: Final = (
+    "INSERT INTO effects (execution, attempt, number, form, data) VALUES (%b, %b, %b::int4, %b::int2, %b::bytea)"
+)
 
 
 class PostgresMemories:
@@ -33,77 +57,146 @@ class PostgresMemories:
         self._connections = connections
         self._turn = asyncio.Lock()
 
-    async def get(self, scope: str, namespace: str, key: str) -> Json | None:
-        return await self._connections.read(lambda connection: find(connection, (scope, namespace, key)))
+    async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
+        return await self._connections.read(lambda connection: find(connection, (scope, namespace, key), at))
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        place = (scope, namespace, key)
-        if value is None:
-            await self._delete(f"DELETE FROM memory WHERE {WHERE}", place)
-            return
-        data, words = encode_json(value), lexemes(key, value)
+        change = Change(
+            scope=scope, namespace=namespace, key=key, operation="set", value=value, at=0.0, quota=UNBOUNDED
+        )
+        await self.change(change)
 
-        async def work(connection: Connection) -> None:
-            await connection.execute(PUT, (*place, data, words))
+    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+        encode_json(change.value)
 
+        async def work(connection: Connection) -> Json:
+            # Who adds a key must know how many there are.
+            await alone(connection, "memory", change.scope, change.namespace)
+            return await change_once(connection, change, once)
+
+        # A list must not grow twice where nobody knows whether it grew; known by a name, nothing happens twice.
+        repeatable = once is not None or change.operation != "append"
         async with self._turn:
-            await self._connections.write(work)
+            return await self._connections.write(work, repeatable=repeatable)
 
-    async def append(self, scope: str, namespace: str, key: str, value: Json) -> None:
-        encode_json(value)
-        place = (scope, namespace, key)
-
-        async def work(connection: Connection) -> None:
-            await alone(connection, "memory", *place)
-            known = await find(connection, place)
-            if known is not None and not isinstance(known, list):
-                raise MemoryNotAList(f"what is remembered under {key!r} is no list", hint="Use another key, or set it.")
-            longer: list[Json] = [*(known or []), value]
-            await connection.execute(PUT, (*place, encode_json(longer), lexemes(key, longer)))
-
-        async with self._turn:
-            await self._connections.write(work, repeatable=False)
-
-    async def search(self, scope: str, namespace: str, text: str, *, limit: int = 10) -> list[tuple[str, Json]]:
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int = 10, within: str = "", at: float = 0.0
+    ) -> list[tuple[str, Json]]:
         # Each word is quoted: nothing in the text is an operator of the search language.
-        wanted = " | ".join(f"'{word}'" for word in shortened(words_of(text.casefold())))
+        wanted = " | ".join(f"'{word}'" for word in shortened(words_of(text)))
         if not wanted:
             return []
 
         async def query(connection: Connection) -> list[tuple[str, Json]]:
-            cursor = await connection.execute(SEARCH, (wanted, scope, namespace, wanted, limit))
+            cursor = await connection.execute(SEARCH, (wanted, scope, namespace, within, at, wanted, limit))
             return [(key, decode_json(data)) for key, data in await cursor.fetchall()]
 
         return await self._connections.read(query)
 
-    async def forget(self, scope: str, namespace: str) -> None:
-        await self._delete("DELETE FROM memory WHERE scope = %s AND namespace = %s", (scope, namespace))
-
-    async def every(self, scope: str, namespace: str) -> list[tuple[str, Json]]:
-        async def query(connection: Connection) -> list[tuple[str, Json]]:
-            cursor = await connection.execute(EVERY, (scope, namespace))
-            return [(key, decode_json(data)) for key, data in await cursor.fetchall()]
-
-        return await self._connections.read(query)
-
-    async def _delete(self, statement: LiteralString, values: tuple[str, ...]) -> None:
-        async def work(connection: Connection) -> None:
-            await connection.execute(statement, values)
+    async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
+        async def work(connection: Connection) -> int:
+            statement = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND starts_with(key, %s)"
+            return (await connection.execute(statement, (scope, namespace, within))).rowcount
 
         async with self._turn:
-            await self._connections.write(work)
+            return await self._connections.write(work)
+
+    async def every(
+        self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
+    ) -> list[Remembered]:
+        async def query(connection: Connection) -> list[Remembered]:
+            bound = None if limit < 0 else limit
+            cursor = await connection.execute(EVERY, (scope, namespace, after, within, at, bound))
+            return [
+                Remembered(key=key, value=decode_json(data), changed=changed, expires=expires)
+                for key, data, changed, expires in await cursor.fetchall()
+            ]
+
+        return await self._connections.read(query)
+
+    async def holdings(self, *, at: float = 0.0) -> list[Holding]:
+        async def query(connection: Connection) -> list[Holding]:
+            cursor = await connection.execute(HOLDINGS, (at,))
+            return [
+                Holding(scope=scope, namespace=namespace, keys=keys, bytes=int(size), changed=changed)
+                for scope, namespace, keys, size, changed in await cursor.fetchall()
+            ]
+
+        return await self._connections.read(query)
+
+    async def purge(self, at: float, *, dry_run: bool = False) -> int:
+        async def count(connection: Connection) -> int:
+            cursor = await connection.execute("SELECT count(*) FROM memory WHERE expires <= %s", (at,))
+            return await number_in(cursor)
+
+        async def work(connection: Connection) -> int:
+            return (await connection.execute("DELETE FROM memory WHERE expires <= %s", (at,))).rowcount
+
+        return await (self._connections.read(count) if dry_run else self._connections.write(work))
 
 
-async def find(connection: Connection, place: tuple[str, str, str]) -> Json | None:
-    found = await (await connection.execute(f"SELECT value FROM memory WHERE {WHERE}", place)).fetchone()
+async def change_once(connection: Connection, change: Change, once: Once | None) -> Json:
+    """Make a change, unless it was made before; its answer."""
+    if once is None:
+        return (await make(connection, change)).answer
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(RECORDED, (once.execution, once.name, NUMBER))
+    recorded = await cursor.fetchone()
+    if recorded is not None:
+        return decode_json(await opened(connection, *recorded))
+    answer = (await make(connection, change)).answer
+    packed = packed_of(answer)
+    if packed.blobs:
+        await keep_blobs(connection, packed.blobs, user=once.execution)
+    await connection.execute(RECORD, (once.execution, once.name, NUMBER, int(packed.form), packed.data))
+    return answer
+
+
+def packed_of(answer: Json) -> Packed:
+    plain = encode_json(answer)
+    return pack(plain, large_values((answer,)) if len(plain) > PACKED_BYTES_MAX else ())
+
+
+async def make(connection: Connection, change: Change) -> Made:
+    place = (change.scope, change.namespace, change.key)
+    known = await find(connection, place, change.at)
+    made = made_of(change, known)
+    if made.value is None:
+        await connection.execute(DELETE, place)
+        return made
+    if known is None:
+        await make_room(connection, change)
+    values = (*place, made.data, lexemes(change.key, made.value), change.at, change.expires)
+    await connection.execute(PUT, values)
+    return made
+
+
+async def make_room(connection: Connection, change: Change) -> None:
+    """Raises `MemoryFull` where no key more fits, also after what expired is gone."""
+    owner, most = (change.scope, change.namespace), change.quota.keys
+    keys = await number_in(await connection.execute(COUNT, (*owner, most)))
+    if keys >= most:
+        statement = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND expires <= %s"
+        keys -= (await connection.execute(statement, (*owner, change.at))).rowcount
+    check_room(change, keys)
+
+
+async def find(connection: Connection, place: tuple[str, str, str], at: float) -> Json | None:
+    found = await (await connection.execute(FIND, (*place, at))).fetchone()
     return None if found is None else decode_json(found[0])
+
+
+async def number_in(cursor: psycopg.AsyncCursor[tuple[int]]) -> int:
+    found = await cursor.fetchone()
+    assert found is not None, "an aggregate always has a row"
+    return int(found[0])
 
 
 def lexemes(key: str, value: Json) -> list[str]:
     """The words by which a value is found: as many as there is room for."""
     found: list[str] = []
     room = WORDS_BYTES_MAX
-    for word in shortened(words_of(" ".join([key, *texts(value)]).casefold())):
+    for word in shortened(words_of(" ".join([key, *texts(value)]))):
         room -= len(word.encode())
         if room < 0:
             break

@@ -19,7 +19,7 @@ from pointsman.journal.faults import StoreFailed, StoreForeign, StoreMissing, St
 from pointsman.journal.postgres.address import Address
 from pointsman.journal.postgres.explaining import fault
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the last file in `migrations/versions`."""
 OLDEST_SERVER: Final = 130000
 LOCK: Final = 0x504F494E

@@ -13,7 +13,7 @@ import sqlite3
 from typing import Final
 
 from pointsman.journal.faults import StoreDamaged, StoreForeign, StoreNewer
-from pointsman.journal.sqlite.seals import sealing
+from pointsman.journal.sqlite.seals import sealing, sealing_more
 
 APPLICATION_ID: Final = 0x504F494E
 """`POIN` in ASCII."""
@@ -179,12 +179,22 @@ SECOND: Final = (
     "CREATE INDEX summaries_by_change ON summaries (updated)",
     *sealing("effects"),
     *sealing("messages"),
-    *sealing("memory"),
+    *sealing("memory", ("scope", "namespace", "key", "value")),
     *sealing("entries"),
     *sealing("workflows"),
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND)
+THIRD: Final = (
+    "ALTER TABLE memory ADD COLUMN changed REAL NOT NULL DEFAULT 0",  # unix seconds
+    "ALTER TABLE memory ADD COLUMN expires REAL",  # unix seconds; NULL: never
+    "CREATE INDEX memory_by_expiry ON memory (expires) WHERE expires IS NOT NULL",
+    # What a workflow remembers is its own, whatever it is called; everything else under a name is shared.
+    "UPDATE memory SET scope = 'workflow' WHERE scope = 'long_term' AND namespace IN (SELECT id FROM workflows)",
+    "UPDATE memory SET scope = 'shared' WHERE scope = 'long_term'",
+    *sealing_more("memory"),
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:

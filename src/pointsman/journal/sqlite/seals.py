@@ -18,7 +18,7 @@ from pointsman.values import Json
 SEALED: Final[dict[str, tuple[str, ...]]] = {
     "effects": ("execution", "attempt", "number", "form", "data"),
     "messages": ("session", "number", "message"),
-    "memory": ("scope", "namespace", "key", "value"),
+    "memory": ("scope", "namespace", "key", "value", "changed", "expires"),
     "entries": ("kind", "key", "value"),
     "workflows": (
         "id",
@@ -36,13 +36,22 @@ SEALED: Final[dict[str, tuple[str, ...]]] = {
 """Table -> the columns under its seal. Stores know these: who adds a column adds a migration with new triggers."""
 
 
-def sealing(table: str) -> tuple[str, ...]:
-    """The statements that make a table seal its rows. Rows from before have no seal."""
-    columns = ", ".join(f"NEW.{column}" for column in SEALED[table])
-    seal = f"BEGIN UPDATE {table} SET seal = seal({columns}) WHERE rowid = NEW.rowid; END"
-    changed = ", ".join(SEALED[table])
+def sealing(table: str, columns: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The statements that make a table seal its rows; `columns`: those it had then. Rows from before have no seal."""
+    return (f"ALTER TABLE {table} ADD COLUMN seal BLOB", *_triggers(table, columns or SEALED[table]))
+
+
+def sealing_more(table: str) -> tuple[str, ...]:
+    """The statements that bring the columns of today under the seal, also of the rows there are."""
+    dropped = (f"DROP TRIGGER {table}_sealed", f"DROP TRIGGER {table}_resealed")
+    first = SEALED[table][0]
+    return (*dropped, *_triggers(table, SEALED[table]), f"UPDATE {table} SET {first} = {first} WHERE seal IS NOT NULL")
+
+
+def _triggers(table: str, columns: tuple[str, ...]) -> tuple[str, str]:
+    values, changed = ", ".join(f"NEW.{column}" for column in columns), ", ".join(columns)
+    seal = f"BEGIN UPDATE {table} SET seal = seal({values}) WHERE rowid = NEW.rowid; END"
     return (
-        f"ALTER TABLE {table} ADD COLUMN seal BLOB",
         f"CREATE TRIGGER {table}_sealed AFTER INSERT ON {table} {seal}",
         f"CREATE TRIGGER {table}_resealed AFTER UPDATE OF {changed} ON {table} {seal}",
     )

@@ -1,4 +1,4 @@
-"""Work without a model: tool nodes, pending calls, memory, code; and who does which kind."""
+"""Work without a model: tool nodes, pending calls, code; and who does which kind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone
 from pointsman.executors import registry as registry_module
 from pointsman.executors.ledger import World
+from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import ExecutorNotLoaded, Executors, KindUnknown
-from pointsman.ports import Run
+from pointsman.ports import Quota, Run
 from pointsman.tools.functions import tool
-from pointsman.values import Json, JsonObject
-from tests.executors.stage import Stage, StagedRun, agent, execute, work
+from pointsman.values import Json
+from tests.executors.stage import Stage, StagedRun, agent, execute
 
 SCRIPT = """
 tools:
@@ -97,71 +98,6 @@ async def test_recorded_pending_calls_are_not_run_again() -> None:
     assert ran == [1, 2, 2]
 
 
-async def remember(stage: Stage, operation: str, run: StagedRun | None = None, **given: Json) -> Json:
-    command = work("memory", {"scope": "session", "session": "s1", "operation": operation, **given})
-    return (await stage.done(command, agent(kind="memory"), run)).result
-
-
-async def test_memory_is_written_read_searched_and_deleted() -> None:
-    stage = Stage()
-    assert await remember(stage, "get", key="topic") is None
-    assert await remember(stage, "set", key="topic", value={"on": "port"}) == {"on": "port"}
-    assert await remember(stage, "get", key="topic") == {"on": "port"}
-    assert await remember(stage, "append", key="log", value=1) == [1]
-    assert await remember(stage, "append", key="log", value=2) == [1, 2]
-    assert await remember(stage, "search", query="port", limit=3) == [{"key": "topic", "value": {"on": "port"}}]
-    assert await remember(stage, "delete", key="topic") is True
-    assert await remember(stage, "delete", key="topic") is False
-
-
-async def test_a_recorded_change_of_memory_is_not_made_again() -> None:
-    stage, run = Stage(), StagedRun()
-    await remember(stage, "append", run, key="log", value=1)
-    assert await remember(stage, "append", run, key="log", value=1) == [1]
-    assert await remember(stage, "get", key="log") == [1]
-
-
-@pytest.mark.requirement("S1-73")
-async def test_memory_belongs_to_its_execution_session_or_workflow() -> None:
-    stage, spec = Stage(), agent(kind="memory", settings={"workflow": "news-desk"})
-    owners: list[JsonObject] = [
-        {"scope": "execution"},
-        {"scope": "session", "session": "s1"},
-        {"scope": "session", "session": "s1", "namespace": "notes"},
-        {"scope": "session"},
-        {"scope": "long_term"},
-        {"scope": "long_term", "namespace": "shared"},
-    ]
-    for owner in owners:
-        await stage.done(work("memory", {"operation": "set", "key": "a", "value": 1, **owner}), spec)
-    assert list(stage.memory.values) == [
-        ("execution", "exec-1", "a"),
-        ("session", "s1", "a"),
-        ("session", "s1", "notes/a"),
-        ("session", "exec-1", "a"),
-        ("long_term", "news-desk", "a"),
-        ("long_term", "shared", "a"),
-    ]
-    found = await remember(stage, "search", query="1", namespace="notes")
-    assert found == [{"key": "a", "value": 1}]
-
-
-async def test_a_section_of_a_text_can_be_read_alone() -> None:
-    stage = Stage()
-    await remember(stage, "set", key="doc", value="# Doc\n## Facts\nIt rains.\n### More\nA lot.\n## Plan\nWait.")
-    assert await remember(stage, "get", key="doc", section="Facts") == "It rains.\n### More\nA lot."
-    assert await remember(stage, "get", key="doc", section="Nothing") is None
-
-
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [({"operation": "get", "key": ""}, "memory-key-missing"), ({"operation": "forget", "key": "a"}, "config-wrong")],
-)
-async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject, code: str) -> None:
-    failure = await Stage().failure(work("memory", {"scope": "session", **given}), agent(kind="memory"))
-    assert (failure.code, failure.retryable) == (code, False)
-
-
 class Echo:
     """A plug-in's executor."""
 
@@ -181,7 +117,9 @@ async def test_packages_may_do_kinds_of_work(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(registry_module, "entry_points", announced)
     stage = Stage()
-    executors = Executors(models=stage.models, tools=stage.tools, memory=stage.memory)
+    executors = Executors(
+        models=stage.models, tools=stage.tools, memory=MemoryExecutor(stage.memory, stage.clock, Quota(1, 1))
+    )
     echo = executors.executor_for(execute("echo"))
     report = await echo.execute(execute("echo", a=1), agent(kind="echo"), StagedRun())
     assert isinstance(report, WorkDone)

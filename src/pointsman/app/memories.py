@@ -1,0 +1,158 @@
+"""Memory as people see it: what is remembered of whom, searched, corrected, and forgotten.
+
+    execution ID │ session ID │ user NAME │ workflow ID │ shared NAME      each a memory of its own
+
+What people change here is under the same bounds as what workflows write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from msgspec import Struct
+
+from pointsman.errors import CallerError
+from pointsman.executors.failures import WorkRefused
+from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
+from pointsman.journal.records import Holding, Remembered
+from pointsman.ports import Change, MemoryOperation
+from pointsman.values import Json
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+PAGE: Final = 100
+
+
+class UnknownMemory(CallerError):
+    """There is no such scope of memory."""
+
+    code: ClassVar[str] = "unknown-memory"
+
+
+class MemoryKeyInvalid(CallerError):
+    """That cannot be the name of anything remembered."""
+
+    code: ClassVar[str] = "memory-key-invalid"
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """One remembered value."""
+
+    namespace: str
+    key: str
+    value: Json
+    changed: float
+    """Unix seconds; 0: nobody knows."""
+    expires: float | None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A remembered value that shares words with a text."""
+
+    namespace: str
+    key: str
+    value: Json
+
+
+class Memories:
+    """The memories of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+
+    async def owners(self) -> list[Holding]:
+        """Who remembers how much. What steps were cached is none of it."""
+        return [one for one in await self._app.store.memory.holdings(at=self._now) if one.scope in SCOPES]
+
+    def of(self, scope: str, owner: str, *, namespace: str = "") -> OneMemory:
+        """The memory of one owner, or the part of it under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
+        if scope not in SCOPES:
+            raise UnknownMemory(f"{scope!r} is no scope of memory", hint=f"It is one of {', '.join(SCOPES)}.")
+        _named("an owner", owner)
+        if namespace:
+            _named("a namespace", namespace)
+        return OneMemory(self._app, scope, owner, namespace)
+
+    @property
+    def _now(self) -> float:
+        return self._app.clock.now()
+
+
+class OneMemory:
+    """What one owner remembers; with a namespace, only what is under it."""
+
+    def __init__(self, app: Pointsman, scope: str, owner: str, namespace: str) -> None:
+        self._app = app
+        self._owner = (scope, owner)
+        self._namespace = namespace
+
+    async def get(self, key: str) -> Json | None:
+        """None: it is not remembered, or not any more."""
+        _named("a key", key)
+        return await self._app.store.memory.get(*self._owner, key_in(self._namespace, key), at=self._now)
+
+    async def list(self, *, after: Known | None = None, limit: int = PAGE) -> list[Known]:
+        """By namespace and key; `after`: the last one of the page before."""
+        found = await self._app.store.memory.every(
+            *self._owner,
+            within=prefix_of(self._namespace),
+            after=key_in(after.namespace, after.key) if after is not None else "",
+            limit=limit,
+            at=self._now,
+        )
+        return [_known(one) for one in found]
+
+    async def search(self, text: str, *, limit: int = PAGE) -> list[Found]:
+        """What shares words with the text, the best first."""
+        within = prefix_of(self._namespace)
+        found = await self._app.store.memory.search(*self._owner, text, within=within, limit=limit, at=self._now)
+        named = ((names_of(stored), value) for stored, value in found)
+        return [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+
+    async def set(self, key: str, value: Json, *, ttl: float | None = None) -> Json:
+        """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
+        return await self._change("set", key, value, ttl)
+
+    async def append(self, key: str, value: Json, *, ttl: float | None = None) -> Json:
+        """Add to a list; the whole of it. Raises as `set`, and `MemoryNotAList`."""
+        return await self._change("append", key, value, ttl)
+
+    async def delete(self, key: str) -> bool:
+        """False: there was nothing to forget."""
+        return bool(await self._change("delete", key, None, None))
+
+    async def clear(self) -> int:
+        """Forget all of it; how many values."""
+        return await self._app.store.memory.forget(*self._owner, within=prefix_of(self._namespace))
+
+    async def _change(self, operation: MemoryOperation, key: str, value: Json, ttl: float | None) -> Json:
+        _named("a key", key)
+        scope, owner = self._owner
+        change = Change(
+            scope=scope,
+            namespace=owner,
+            key=key_in(self._namespace, key),
+            operation=operation,
+            value=value,
+            at=self._now,
+            expires=None if ttl is None else self._now + ttl,
+            quota=self._app.settings.memory.quota,
+        )
+        return await self._app.store.memory.change(change)
+
+    @property
+    def _now(self) -> float:
+        return self._app.clock.now()
+
+
+def _known(one: Remembered) -> Known:
+    namespace, key = names_of(one.key)
+    return Known(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
+
+
+def _named(what: str, name: str) -> None:
+    try:
+        check_name(what, name)
+    except WorkRefused as why:
+        raise MemoryKeyInvalid(why.failure.message, hint=why.failure.hint) from None

@@ -1,0 +1,199 @@
+"""`pointsman memory`: what is remembered of whom, to look at, correct and forget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+
+import click
+import msgspec
+
+from pointsman.app import Pointsman
+from pointsman.cli.looking import when
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app.memories import OneMemory
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+NOT_THERE: Final = 1
+"""The exit code where nothing is remembered under the key."""
+VALUE_CHARS: Final = 60
+
+
+def whose(command: Decorated) -> Decorated:
+    """Whose memory is meant: `scope` and `owner` of exactly one of five flags, and a namespace in it."""
+    options = (
+        click.option("--user", "user", metavar="NAME", help="What is remembered of a person."),
+        click.option("--session", "session", metavar="ID", help="… in a conversation."),
+        click.option("--workflow", "workflow", metavar="ID", help="… by a workflow."),
+        click.option("--shared", "shared", metavar="NAME", help="… by all workflows, under a name."),
+        click.option("--execution", "execution", metavar="ID", help="… in an execution."),
+        click.option("--namespace", "-n", metavar="NAME", default="", help="Only this part of it."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+class Whose:
+    """The five flags, and what they mean."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.namespace = str(found.pop("namespace"))
+        scopes = ("user", "session", "workflow", "shared", "execution")
+        self.given = [(scope, str(name)) for scope in scopes if (name := found.pop(scope)) is not None]
+
+    def of(self, app: Pointsman) -> OneMemory:
+        (scope, owner) = self.given[0]
+        return app.memory.of(scope, owner, namespace=self.namespace)
+
+    def must_be_one(self) -> None:
+        if len(self.given) != 1:
+            raise click.UsageError("say whose memory: one of --user, --session, --workflow, --shared, --execution")
+
+
+@click.group()
+def memory() -> None:
+    """What is remembered, and of whom: list, get, set, append, delete, search.
+
+    \b
+    pointsman memory list                         who remembers how much
+    pointsman memory list --user ann              what is remembered of ann
+    pointsman memory set --user ann tone '"short"' --ttl 30d
+    """
+
+
+@memory.command("list")
+@whose
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@json_option
+@store_option
+def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
+    """What one owner remembers; without one: who remembers how much."""
+    owner = Whose(found)
+    if not owner.given:
+        _list_owners(store, as_json=as_json)
+        return
+    owner.must_be_one()
+    known = _with(store, lambda app: owner.of(app).list(limit=limit))
+    if as_json:
+        print_json({"remembered": [msgspec.to_builtins(one) for one in known]})
+        return
+    for one in known:
+        key = f"{one.namespace}/{one.key}" if one.namespace and not owner.namespace else one.key
+        until = f"  (until {when(one.expires)})" if one.expires is not None else ""
+        click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}{until}")
+    if not known:
+        say("nothing is remembered there")
+
+
+def _list_owners(store: str | None, *, as_json: bool) -> None:
+    owners = _with(store, lambda app: app.memory.owners())
+    if as_json:
+        rows = [{"scope": one.scope, "owner": one.namespace, "keys": one.keys, "bytes": one.bytes} for one in owners]
+        print_json({"owners": cast("list[Json]", rows)})
+        return
+    for one in owners:
+        click.echo(f"{one.scope:<10} {shown(one.namespace):<32} {one.keys:>6} values {one.bytes:>10} bytes")
+    if not owners:
+        say("nothing is remembered")
+
+
+@memory.command()
+@click.argument("key")
+@whose
+@store_option
+def get(key: str, *, store: str | None, **found: Any) -> int:
+    """The value under a key, as JSON. Exit code 1: nothing is remembered under it."""
+    value = _with(store, _of(found, lambda one: one.get(key)))
+    print_json(value)
+    return NOT_THERE if value is None else 0
+
+
+@memory.command("set")
+@click.argument("key")
+@click.argument("value", metavar="JSON")
+@whose
+@click.option("--ttl", metavar="TIME", help="How long: 90s, 2h, 30d (default: for ever).")
+@store_option
+def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
+    """Remember a value under a key. What begins like no JSON is a text."""
+    said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
+    if said is None:
+        raise click.UsageError("null is what is remembered of nothing: use `pointsman memory delete`")
+    print_json(_with(store, _of(found, lambda one: one.set(key, said, ttl=seconds))))
+
+
+@memory.command()
+@click.argument("key")
+@click.argument("value", metavar="JSON")
+@whose
+@click.option("--ttl", metavar="TIME", help="How long the list is remembered from now on.")
+@store_option
+def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
+    """Add to the list under a key, and show all of it."""
+    said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
+    print_json(_with(store, _of(found, lambda one: one.append(key, said, ttl=seconds))))
+
+
+@memory.command()
+@click.argument("key", required=False)
+@whose
+@click.option("--all", "everything", is_flag=True, help="Everything the owner remembers, or all of a namespace.")
+@json_option
+@store_option
+def delete(key: str | None, *, everything: bool, as_json: bool, store: str | None, **found: Any) -> int:
+    """Forget what is under a key, or everything. Exit code 1: there was nothing under it."""
+    if everything == (key is not None):
+        raise click.UsageError("name a key, or say --all")
+
+    async def forget(one: OneMemory) -> int:
+        return await one.clear() if key is None else int(await one.delete(key))
+
+    gone = _with(store, _of(found, forget))
+    if as_json:
+        print_json({"deleted": gone})
+    else:
+        say(f"{gone} forgotten")
+    return 0 if gone or everything else NOT_THERE
+
+
+@memory.command()
+@click.argument("words", nargs=-1, required=True)
+@whose
+@click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@json_option
+@store_option
+def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
+    """What shares words with a text, the best first. No sign in it has a meaning of its own."""
+    known = _with(store, _of(found, lambda one: one.search(" ".join(words), limit=limit)))
+    if as_json:
+        print_json({"found": [cast(JsonObject, msgspec.to_builtins(one)) for one in known]})
+        return
+    for one in known:
+        key = f"{one.namespace}/{one.key}" if one.namespace else one.key
+        click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}")
+    if not known:
+        say("nothing like that is remembered there")
+
+
+def _of(
+    found: dict[str, Any], work: Callable[[OneMemory], Coroutine[Any, Any, T]]
+) -> Callable[[Pointsman], Coroutine[Any, Any, T]]:
+    owner = Whose(found)
+    owner.must_be_one()
+    return lambda app: work(owner.of(app))
+
+
+def _with(store: str | None, work: Callable[[Pointsman], Coroutine[Any, Any, T]]) -> T:
+    async def opened() -> T:
+        async with installation(store) as app:
+            return await work(app)
+
+    return go(opened())

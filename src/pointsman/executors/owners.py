@@ -1,0 +1,89 @@
+"""Whose memory is meant, and how keys are written there.
+
+    execution │ session │ user │ workflow │ shared        who owns the values: nobody reaches another one's
+        └─ namespace ─ key                                `notes/a` is key `a` of namespace `notes`
+
+A key can hold anything: one with a slash is written behind an empty namespace (`/a/b`), and in names of namespaces
+slashes are escaped, so that no key of one namespace is ever one of another.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from pointsman.engine.failures import Failure
+from pointsman.executors.failures import WorkRefused
+from pointsman.values import Json
+
+SCOPES: Final = ("execution", "session", "user", "workflow", "shared")
+KEY_CHARS_MAX: Final = 500
+
+
+class Owner(Struct, frozen=True):
+    """A memory: its scope, and whose it is there."""
+
+    scope: str
+    name: str
+
+
+def key_in(namespace: str, key: str) -> str:
+    """A key as it is stored."""
+    return f"{escaped(namespace)}/{key}" if namespace or "/" in key else key
+
+
+def prefix_of(namespace: str) -> str:
+    """What the keys of a namespace begin with; without one: all of the owner's."""
+    return f"{escaped(namespace)}/" if namespace else ""
+
+
+def names_of(stored: str) -> tuple[str, str]:
+    """The namespace and key of a stored key."""
+    namespace, slash, key = stored.partition("/")
+    return (namespace.replace("%2F", "/").replace("%25", "%"), key) if slash else ("", stored)
+
+
+def escaped(namespace: str) -> str:
+    return namespace.replace("%", "%25").replace("/", "%2F")
+
+
+def check_name(what: str, name: str) -> None:
+    """Raises `WorkRefused` for what cannot be the name of anything remembered."""
+    if 0 < len(name) <= KEY_CHARS_MAX and all(letter.isprintable() for letter in name):
+        return
+    raise WorkRefused(
+        Failure(
+            code="memory-key-invalid",
+            message=f"{name[:60]!r} cannot be {what} of memory",
+            hint=f"It has 1 to {KEY_CHARS_MAX} printable characters.",
+        )
+    )
+
+
+def owner_of(scope: str, namespace: str, *, execution: str, session: Json, user: Json, workflow: Json) -> Owner:
+    """Whose memory a node means. Raises `WorkRefused` where there is no such owner."""
+    if scope == "long_term":
+        scope = "shared" if namespace else "workflow"
+    # An execution outside any session is a session of its own: nobody else may read what it keeps.
+    owners: dict[str, Json] = {
+        "execution": execution,
+        "session": session or execution,
+        "user": user,
+        "workflow": workflow,
+        "shared": namespace,
+    }
+    name = owners.get(scope)
+    if not isinstance(name, str) or not name:
+        raise WorkRefused(_nobody(scope))
+    return Owner(scope, name)
+
+
+def _nobody(scope: str) -> Failure:
+    if scope == "user":
+        hint = "Say who starts it: `pointsman run --as NAME`, or `start(…, by=NAME)`."
+        return Failure(code="memory-no-owner", message="nobody is known to have started the execution", hint=hint)
+    if scope == "shared":
+        message, hint = "a shared memory needs a name", "Set `namespace`."
+        return Failure(code="memory-no-owner", message=message, hint=hint)
+    return Failure(code="config-wrong", message=f"there is no memory scope {scope!r}", hint=f"Use {', '.join(SCOPES)}.")
