@@ -78,9 +78,8 @@ async def test_memory_belongs_to_its_execution_session_user_workflow_or_shared_n
 async def test_no_key_and_no_namespace_reaches_into_another_namespace(namespace: str, key: str) -> None:
     stage = Stage()
     await remember(stage, "set", namespace="secret", key="pin", value="1234")
-    given: JsonObject = {"namespace": namespace} if namespace else {}
-    assert await remember(stage, "get", key=key, **given) is None
-    await remember(stage, "set", key=key, value="mine", **given)
+    assert await remember(stage, "get", key=key, namespace=namespace) is None
+    await remember(stage, "set", key=key, value="mine", namespace=namespace)
     assert await remember(stage, "get", namespace="secret", key="pin") == "1234"
     assert names_of(key_in(namespace, key)) == (namespace, key)
     assert key_in(namespace, key).startswith(prefix_of(namespace))
