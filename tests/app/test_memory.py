@@ -14,6 +14,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.memories import MemoryKeyInvalid
 from pointsman.journal.faults import MemoryFull
+from pointsman.ports import Change, Once
 from pointsman.settings import MemorySettings, Settings
 from pointsman.values import Json, JsonObject
 
@@ -127,7 +128,7 @@ async def test_an_owner_that_is_full_is_told_so_and_keeps_what_it_has() -> None:
         assert await app.memory.of("workflow", "desk").get("log") == ["a"]
 
 
-async def test_a_retry_after_a_lost_answer_appends_once(store_url: str) -> None:
+async def test_a_retry_after_a_lost_answer_appends_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The change is committed and its answer lost: the next attempt of the step finds it done."""
     workflow = json.loads(json.dumps(remembering("workflow").original))
     workflow["nodes"][0]["execution"] = {"retries": 2, "retryDelay": "1ms"}
@@ -135,15 +136,15 @@ async def test_a_retry_after_a_lost_answer_appends_once(store_url: str) -> None:
         memory = app.store.memory
         real, lost = memory.change, 0
 
-        async def change(*given: object, **named: object) -> Json:
+        async def change(change: Change, *, once: Once | None = None) -> Json:
             nonlocal lost
-            answer = await real(*given, **named)  # type: ignore[arg-type]  # passes on what it was given
+            answer = await real(change, once=once)
             if lost < 2:
                 lost += 1
                 raise MemoryFull("the answer was lost on its way")
             return answer
 
-        memory.change = change  # type: ignore[method-assign, assignment]  # a fault of the way there
+        monkeypatch.setattr(memory, "change", change)
         execution = await app.start(Workflow.parse(json.dumps(workflow), name="desk"), {"text": "a"})
         status = await execution.settled()
         if status == "failed":
@@ -172,6 +173,7 @@ async def test_a_fork_writes_what_it_takes_again_and_a_replay_writes_nothing(sto
 DIES = """
 import asyncio, os, signal, sys
 from pointsman.app import Pointsman, Workflow
+from pointsman.ports import Change, Once
 from pointsman.settings import Settings
 
 async def main(store, document, moment):
