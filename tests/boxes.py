@@ -42,4 +42,4 @@ def take_boxes_away(patch: pytest.MonkeyPatch) -> None:
 
     finders: dict[str, Callable[[Machine], Box]] = dict.fromkeys(BOXES, refuse)
     patch.setattr(boxes, "FINDERS", finders)
-    patch.setattr(boxes, "find_box", find_box.__wrapped__)
+    find_box.cache_clear()

@@ -26,6 +26,8 @@ from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
 from pointsman.ports import Quota
+from pointsman.tools.commands.described import NAME as COMMAND_NAME
+from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.sandbox.described import SandboxSettings
@@ -158,6 +160,10 @@ class Settings(BaseModel):
     """How much is remembered."""
     tools: HttpTools = Field(default_factory=dict[str, HttpToolDescription])
     """HTTP tools."""
+    commands: dict[Annotated[str, Field(pattern=COMMAND_NAME)], CommandDescription] = Field(
+        default_factory=dict[str, CommandDescription]
+    )
+    """Programs of this machine as tools, by name. They run in the sandbox."""
     mcp: dict[Annotated[str, Field(pattern=MCP_NAME)], McpServerDescription] = Field(
         default_factory=dict[str, McpServerDescription]
     )

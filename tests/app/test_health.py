@@ -9,16 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow, health
-from pointsman.app.health import damage, findings, mend
+from pointsman.app.health import box_in_use, damage, findings, mend
 from pointsman.journal.sqlite import blobs
+from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened
+from tests.boxes import take_boxes_away, why_no_box
 
 HOUR = 3600.0
 
 
 async def codes(app: Pointsman) -> list[str]:
-    return [one.code for one in await findings(app) if one.code not in ("store", "no-provider")]
+    return [one.code for one in await findings(app) if one.code not in ("store", "no-provider", "sandbox-missing")]
 
 
 def sleeping() -> JsonObject:
@@ -114,3 +116,19 @@ async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path
         (noted,) = [one for one in await findings(app) if one.code == "unheard"]
         assert (noted.severity, str(hears.id) in noted.message, "'paid'" in noted.message) == ("note", True, True)
         assert "pointsman publish paid" in noted.hint
+
+
+@pytest.mark.requirement("S1-144")
+async def test_the_doctor_says_which_sandbox_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing: JsonObject = {"argv": ["/nowhere/program"]}
+    settings = Settings.model_validate({"store": f"sqlite:///{tmp_path}/s.db", "commands": {"gone": missing}})
+    async with Pointsman(settings=settings) as app:
+        if why := why_no_box():
+            pytest.skip(why)
+        assert await box_in_use(settings) in ("bubblewrap", "landlock")
+        assert ("command-missing", "error") in [(one.code, one.severity) for one in await findings(app)]
+        take_boxes_away(monkeypatch)
+        assert await box_in_use(settings) == ""
+        (found,) = [one for one in await findings(app) if one.code == "sandbox-missing"]
+        assert found.severity == "error"
+        assert "it was taken away" in found.message

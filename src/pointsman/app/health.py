@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
@@ -19,6 +21,9 @@ from pointsman.journal.faults import StoreKept
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite.connection import path_of
 from pointsman.runtime.parking import Parking
+from pointsman.settings import Settings
+from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
+from pointsman.tools.sandbox.workers import interpreter
 from pointsman.values import ExecutionId, JsonObject
 
 Severity = Literal["error", "warning", "note"]
@@ -59,6 +64,7 @@ async def findings(app: Pointsman) -> list[Finding]:
     found = [Finding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
     found += _model_and_tools(app)
+    found += [one async for one in _sandbox(app)]
     found += [one async for one in _executions(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
@@ -103,6 +109,36 @@ def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
             app.tools.find(name)
         except PointsmanError as why:
             yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
+
+
+async def box_in_use(settings: Settings) -> str:
+    """The name of the box that code and commands run in; empty: there is none. Asked by running something in it."""
+    try:
+        return (await asyncio.to_thread(_box, settings)).name
+    except SandboxMissing:
+        return ""
+
+
+def _box(settings: Settings) -> Box:
+    return find_box(settings.sandbox.box)
+
+
+async def _sandbox(app: Pointsman) -> AsyncIterator[Finding]:
+    try:
+        await asyncio.to_thread(_box, app.settings)
+        interpreter()
+    except SandboxMissing as why:
+        severity = "error" if app.settings.commands else "note"
+        yield Finding(severity, "sandbox-missing", f"{why}: what needs it is refused", why.hint)
+    for one in _commands(app):
+        yield one
+
+
+def _commands(app: Pointsman) -> Iterator[Finding]:
+    for name, command in app.settings.commands.items():
+        if not os.access(command.program, os.X_OK):
+            hint = f"Install it, or correct `commands.{name}.argv` in the settings."
+            yield Finding("error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint)
 
 
 async def _executions(app: Pointsman) -> AsyncIterator[Finding]:

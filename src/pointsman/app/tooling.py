@@ -24,6 +24,10 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
+    for name, command in settings.commands.items():
+        from pointsman.tools.commands.tool import CommandTool  # As above.
+
+        registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
     for name, server in settings.mcp.items():
         from pointsman.tools.mcp.server import McpServer  # As above.
         from pointsman.tools.mcp.source import McpTools

@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from pointsman.app.health import Finding, damage, findings, mend
+from pointsman.app.health import Finding, box_in_use, damage, findings, mend
 from pointsman.app.lists import list_tools
 from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
@@ -160,17 +160,20 @@ async def _damage(store: str | None) -> list[str]:
 @json_option
 @store_option
 def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
-    """What an operator should know about this installation: its store, model, tools, and executions that do not go on.
+    """What an operator should know about this installation: its store, sandbox, model, tools, and executions that do
+    not go on.
 
     Exit code 1 where something is an error. `pointsman verify` looks for damage, which takes longer.
     """
-    url, found, mended = go(_findings(store, fix=fix))
+    url, box, found, mended = go(_findings(store, fix=fix))
     if as_json:
         told: list[Json] = [one.to_json() for one in found]
         warned: list[Json] = [one.message for one in found if one.severity != "note"]
-        print_json({"store": url, "findings": told, "warnings": warned, "mended": [one.code for one in mended]})
+        mended_codes: list[Json] = [one.code for one in mended]
+        print_json({"store": url, "sandbox": box or None, "findings": told, "warnings": warned, "mended": mended_codes})
     else:
         click.echo(f"store: {shown(url)}")
+        click.echo(f"sandbox: {box or 'none'}")
         for one in found:
             hint = f"\n  → {shown(one.hint)}" if one.hint else ""
             click.echo(f"{one.severity}: {shown(one.message)}{' (mended)' if one in mended else hint}")
@@ -179,7 +182,8 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
     return 1 if any(one.severity == "error" for one in found) else 0
 
 
-async def _findings(store: str | None, *, fix: bool) -> tuple[str, list[Finding], list[Finding]]:
+async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[Finding], list[Finding]]:
     async with installation(store) as app:
         found = await findings(app)
-        return store_shown(app.settings.store_url), found, await mend(app, found) if fix else []
+        box = await box_in_use(app.settings)
+        return store_shown(app.settings.store_url), box, found, await mend(app, found) if fix else []

@@ -1,0 +1,106 @@
+"""Commands as tools. What the program says is what the tool answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Final
+
+import msgspec
+
+from pointsman.engine.failures import Failure
+from pointsman.ports import ToolSpec
+from pointsman.tools.commands.arguments import filled, standard_input
+from pointsman.tools.commands.described import CommandDescription
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
+from pointsman.tools.sandbox.boxes import box_for
+from pointsman.tools.sandbox.confine import NOT_CONFINED
+from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.values import Bytes, Json, JsonObject
+
+SAID_CHARS_MAX: Final = 500
+ESCAPED: Final = 6
+"""The most bytes of JSON that one byte of a text can become."""
+
+
+class CommandTool:
+    """One command."""
+
+    def __init__(self, name: str, described: CommandDescription, *, box: Preference) -> None:
+        self.name = name
+        self.limits = Limits(output_bytes_max=Bytes(described.output_max.bytes * ESCAPED + 2))
+        self.spec = ToolSpec(
+            name=name,
+            description=described.description,
+            parameters=described.schema_of_arguments,
+            idempotent=described.idempotent,
+            requires_approval=described.requires_approval,
+        )
+        self._described = described
+        self._box: Preference = box
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Text, or JSON. Raises `ToolFailed`, `SandboxMissing`."""
+        described = self._described
+        job = self._job(filled(described, arguments))
+        given = standard_input(described, arguments)
+        box = await asyncio.to_thread(box_for, job, self._box)
+        if not os.access(described.program, os.X_OK):
+            hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
+            raise _failed("command-missing", f"there is no program {described.program!r}", hint=hint)
+        try:
+            ended = await bounded(box, job, given)
+        except TookTooLong:
+            message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
+            raise _failed("tool-timeout", message, retryable=True) from None
+        except OutputTooLarge:
+            message = f"the command {self.name!r} said more than {job.bounds.output_bytes} bytes"
+            hint = f"Ask for less, or raise `commands.{self.name}.output_max`."
+            raise _failed("tool-output-too-large", message, hint=hint) from None
+        if ended.code not in described.exit_codes:
+            raise _failed("command-failed", f"the command {self.name!r} {_how(ended)}")
+        return self._answer(ended.output)
+
+    def _job(self, arguments: tuple[str, ...]) -> Job:
+        described = self._described
+        bounds = Bounds(
+            seconds=described.timeout.seconds,
+            memory_bytes=described.memory.bytes,
+            output_bytes=described.output_max.bytes,
+            files_bytes=described.files.bytes,
+            processes=described.processes,
+        )
+        return Job(program=described.program, arguments=arguments, bounds=bounds, readable=described.read)
+
+    def _answer(self, output: bytes) -> Json:
+        if self._described.output == "text":
+            return output.decode(errors="replace").removesuffix("\n")
+        try:
+            return msgspec.json.decode(output)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+            raise _failed("command-output", f"what the command {self.name!r} said is no JSON: {why}") from None
+
+
+def _how(ended: Ended) -> str:
+    said = (ended.errors.strip() or ended.output.strip())[-SAID_CHARS_MAX:].decode(errors="replace")
+    if ended.code == NOT_CONFINED:
+        how = "was not let into the sandbox, or ended with 125"
+    elif ended.code < 0:
+        how = f"was ended by {_signal(-ended.code)}"
+    else:
+        how = f"ended with {ended.code}"
+    return f"{how}: {said}" if said else how
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"the signal {number}"
+
+
+def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "") -> ToolFailed:
+    return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint))
