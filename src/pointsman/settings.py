@@ -332,7 +332,7 @@ def shown(loaded: Loaded) -> dict[str, Json]:
                 for name, one in loaded.settings.sql.items()
             }
         elif key == "store":
-            value = store_shown(str(value))
+            value = store_shown(loaded.settings.store_url)
         elif key == "secrets":
             value = dict.fromkeys(loaded.settings.secrets, "***")
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sqlite3
 from pathlib import Path
@@ -240,3 +241,60 @@ def test_an_input_that_is_too_large_is_told_where_data_belong(prompt: Prompt) ->
         assert printed.code == 2
         assert "larger than 16 MiB" in printed.err
         assert "where a tool of the workflow can read them" in printed.err
+
+
+@pytest.mark.parametrize("option", ["--key", "--session", "--model", "--script", "--store"])
+def test_a_shell_variable_that_is_not_set_means_nothing_else(prompt: Prompt, option: str) -> None:
+    printed = prompt("run", written("chain.yaml", flows.CHAIN), option, "", "--json")
+    assert (printed.code, printed.json["status"]) == (2, "refused")
+    assert "it is empty" in printed.err
+    assert "`pointsman run --help` shows what it takes" in printed.err
+
+
+def test_the_fields_of_an_input_are_told_where_one_is_missing(prompt: Prompt) -> None:
+    printed = prompt("run", written("letter.yaml", flows.APPROVAL))
+    assert (printed.code, "→ It takes goal (required), tone." in printed.err) == (2, True)
+
+
+def test_the_problems_of_a_saved_draft_are_told_with_its_name_and_text(prompt: Prompt) -> None:
+    assert prompt("workflows", "save", written("broken.yaml", flows.BROKEN), "--draft").code == 0
+    printed = prompt("run", "broken")
+    assert (printed.code, "broken:6:21: error [dangling-edge]" in printed.err) == (1, True)
+    assert "- {source: start, target: nowhere}" in printed.err
+
+
+def test_one_revision_is_not_deleted_and_nothing_is_said_to_be_gone_that_is_there(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
+    refused = prompt("workflows", "delete", "letter@1")
+    assert (refused.code, "deleted as a whole" in refused.err) == (2, True)
+    assert prompt("workflows", "get", "letter").code == 0
+    assert prompt("workflows", "delete", "letter", "--json").json == {"deleted": ["letter"]}
+
+
+def test_a_time_that_is_over_is_no_schedule(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("waits.yaml", flows.WAITS))
+    refused = prompt("schedules", "add", "waits", "--at", "2020-01-01T00:00:00Z")
+    assert (refused.code, "2020-01-01T00:00:00.000Z is over" in refused.err) == (2, True)
+    assert prompt("schedules", "list", "--json").json == {"schedules": []}
+
+
+def test_a_limit_is_not_quietly_left_as_it_was(prompt: Prompt) -> None:
+    waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
+    refused = prompt("resume", waits, "--limit", "steps=900")
+    assert (refused.code, "is waiting: a limit is raised where one stopped it" in refused.err) == (2, True)
+
+
+def test_a_fork_of_what_is_over_names_the_execution_that_was_meant(prompt: Prompt) -> None:
+    over = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
+    refused = prompt("fork", over)
+    assert refused.code == 2
+    assert f"{over!r} is completed at row" in refused.err
+    assert "retry --from" in refused.err
+
+
+def test_events_are_one_json_object_where_that_is_asked_for(prompt: Prompt) -> None:
+    execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
+    events = prompt("events", execution, "--json").json["events"]
+    lines = prompt("events", execution, "--jsonl").out.splitlines()
+    assert [event["kind"] for event in events] == [json.loads(line)["kind"] for line in lines]
+    assert prompt("events", execution, "--json", "--jsonl").code == 2

@@ -49,7 +49,7 @@ def test_an_invalid_workflow_is_saved_only_as_a_draft(prompt: Prompt) -> None:
 def test_tools_of_a_script_are_listed(prompt: Prompt) -> None:
     script = written("s.yaml", "tools: {web_search: {description: Search the web., result: []}}")
     tools = prompt("tools", "--script", script, "--json").json["tools"]
-    assert [(tool["name"], tool["origin"]) for tool in tools] == [("web_search", "scripted")]
+    assert ("web_search", "scripted") in [(tool["name"], tool["origin"]) for tool in tools]
     assert "Search the web." in prompt("tools", "--script", script).out
 
 

@@ -30,7 +30,7 @@ def path_of(text: str) -> Path:
     try:
         keys = compile_path(text).segments
     except AuthorError as why:
-        raise EditRefused(f"{text!r} is not a path: {why}", hint=why.hint) from why
+        raise EditRefused(str(why), hint=why.hint) from why
     plain = tuple(key for key in keys if not isinstance(key, ItemKey))
     if len(plain) != len(keys):
         raise EditRefused(f"{text!r} names the item of a branch", hint="Name the branch: each[1.0]/a.b.")

@@ -269,6 +269,11 @@ class Execution:
         driver = await self._alive()
         if driver.state.stands_still:
             await resume_family(self._runtime, driver, limits or {}, by)
+        elif limits and not driver.state.ended:
+            raise WrongStatus(
+                f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
+                hint="Leave --limit out, or pause it first.",
+            )
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 

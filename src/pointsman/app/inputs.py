@@ -77,10 +77,18 @@ def _text_field(workflow: Workflow, schema: JsonObject | None) -> str:
         return "message"
     if workflow.dialect == "graph":
         return "goal"
-    fields = ", ".join(str(name) for name in required) if isinstance(required, list) and required else "none required"
-    raise InputInvalid(
-        "a text alone is not enough: the workflow does not say which field it is", hint=f"Fields: {fields}."
-    )
+    raise InputInvalid("a text alone is not enough: the workflow does not say which field it is", hint=_takes(schema))
+
+
+def _takes(schema: JsonObject | None) -> str:
+    """The fields of an input."""
+    known = schema or {}
+    required, properties = known.get("required"), known.get("properties")
+    needed = required if isinstance(required, list) else []
+    names = [*dict.fromkeys([*needed, *(properties if isinstance(properties, dict) else ())])]
+    if not names:
+        return "Give an object: the workflow says nothing of its fields."
+    return f"It takes {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
 
 
 def _defaults(workflow: Workflow) -> JsonObject:
@@ -101,7 +109,7 @@ def check_input(found: JsonObject, schema: JsonObject) -> None:
         ) from None
     if errors:
         shown = [f"{'.'.join(str(p) for p in e.instance_path) or 'input'}: {e.message}" for e in errors[:ERRORS_SHOWN]]
-        raise InputInvalid("; ".join(shown), hint="See the workflow's `input` schema for what it takes.")
+        raise InputInvalid("; ".join(shown), hint=_takes(schema))
 
 
 def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:

@@ -61,6 +61,11 @@ async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: in
 
 async def delete_workflow(app: Pointsman, workflow: str) -> None:
     """Hide it: executions keep what they are pinned to, saving brings it back. Raises `UnknownWorkflow`."""
+    if "@" in workflow:
+        raise NoSuchRevision(
+            f"{workflow!r} is one revision, and a workflow is deleted as a whole",
+            hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
+        )
     if not await app.store.workflows.delete(WorkflowId(workflow)):
         await app.library.saved(workflow)
     await app.triggers.drop(workflow)

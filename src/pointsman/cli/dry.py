@@ -60,4 +60,6 @@ def _range(low: Json, high: Json) -> str:
         return "no price known"
     if not isinstance(high, int | float):
         return f"${low:.4f} or more"
+    if low == high == 0:
+        return "free"
     return f"${low:.4f}" if low == high else f"${low:.4f} to ${high:.4f}"

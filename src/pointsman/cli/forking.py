@@ -9,7 +9,7 @@ import click
 from pointsman.app import Execution, Pointsman
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import named
-from pointsman.cli.options import Decorated, Pair, input_of, lenient_value
+from pointsman.cli.options import Decorated, Pair, input_of, lenient_value, not_empty
 from pointsman.cli.printing import say
 from pointsman.cli.running import Driving, driving_options, number_of, take_up
 from pointsman.values import Json, JsonObject
@@ -38,7 +38,9 @@ def changing_options(command: Decorated) -> Decorated:
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--at", type=int, metavar="SEQ", help="The last row that is taken over (default: all).")
 @click.option("--to", metavar="FILE|ID@REV", help="Go on with another definition, if all that is under way fits.")
-@click.option("--session", metavar="ID", help="The conversation the copy belongs to (default: none).")
+@click.option(
+    "--session", metavar="ID", callback=not_empty, help="The conversation the copy belongs to (default: none)."
+)
 @changing_options
 @driving_options
 def fork(

@@ -109,8 +109,11 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 def _misused(why: click.ClickException, seen: Face) -> int:
     if seen.json:
         print_json(error_object("usage", why.format_message()))
-    usage = why.ctx.get_usage() + "\n" if isinstance(why, click.UsageError) and why.ctx is not None else ""
+    ctx = why.ctx if isinstance(why, click.UsageError) else None
+    usage = f"{ctx.get_usage()}\n" if ctx is not None else ""
     click.echo(f"{usage}{click.style('error', fg='red', bold=True)}: {harmless(why.format_message())}", err=True)
+    if ctx is not None:
+        click.echo(f"  → `{ctx.command_path} --help` shows what it takes.", err=True)
     return MISUSED
 
 

@@ -114,10 +114,24 @@ async def _view(store: str | None, execution: str) -> JsonObject:
 @click.option("--jsonl", is_flag=True, help="One JSON object per line.")
 @click.option("--follow", is_flag=True, help="Wait for more until nothing more happens by itself.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
+@json_option
 @store_option
-def events(execution: str, *, jsonl: bool, follow: bool, after: int, store: str | None) -> None:
-    """The journal of an execution: everything that happened, in order."""
+def events(execution: str, *, jsonl: bool, follow: bool, after: int, as_json: bool, store: str | None) -> None:
+    """The journal of an execution: everything that happened, in order.
+
+    With --follow, --jsonl prints each event as it comes, --json all of them at the end.
+    """
+    if as_json and jsonl:
+        raise click.UsageError("--json and --jsonl exclude each other")
+    if as_json:
+        print_json({"events": cast("list[Json]", go(_gathered(store, execution, after=after, follow=follow)))})
+        return
     go(_events(store, execution, after=after, follow=follow, jsonl=jsonl))
+
+
+async def _gathered(store: str | None, execution: str, *, after: int, follow: bool) -> list[JsonObject]:
+    async with installation(store) as app:
+        return [event async for event in follow_events(app, execution, after=after, follow=follow)]
 
 
 async def _events(store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.scripts import Script, parse_script, script_text
+from pointsman.app.sources import WorkflowInvalid
 from pointsman.cli.guard import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
@@ -83,6 +85,17 @@ async def known(app: Pointsman, found: Workflow | str) -> Workflow | str:
             hint = did_you_mean(found.partition("@")[0], saved) or "`pointsman workflows list` shows the saved ones."
             raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
     return found
+
+
+@asynccontextmanager
+async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
+    """The problems of a saved workflow (a draft has some) are told with its name and text, as those of a file are."""
+    try:
+        yield
+    except WorkflowInvalid:
+        if isinstance(found, str):
+            speak_of(await app.source(found), found)
+        raise
 
 
 def go(work: Coroutine[Any, Any, T]) -> T:

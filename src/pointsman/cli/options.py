@@ -37,24 +37,36 @@ json_option = click.option(
 )
 
 
-def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A variable that is not set must not send anybody to another store than the one that was meant."""
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A shell variable that is not set must not mean another store, key or conversation than the one that was meant."""
     if value == "":
-        raise click.BadParameter("it is empty. Leave it out for a file of yours.", ctx, param)
+        raise click.BadParameter("it is empty. Leave it out, or say what is meant.", ctx, param)
     return value
+
+
+class ExistingName(click.Path):
+    """The name of a file, which is not empty."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if value == "":
+            self.fail("it is empty. Leave it out, or name a file.", param, ctx)
+        return Path(str(value))
 
 
 store_option = click.option(
     "--store",
     metavar="URL",
-    callback=_not_empty,
+    callback=not_empty,
     help="Where executions and workflows are kept: sqlite:///file.db, memory: … (default: a file of yours).",
 )
 model_option = click.option(
-    "--model", metavar="MODEL", help="The model of every agent: provider:name, or scripted (offline, deterministic)."
+    "--model",
+    metavar="MODEL",
+    callback=not_empty,
+    help="The model of every agent: provider:name, or scripted (offline, deterministic).",
 )
 script_option = click.option(
-    "--script", metavar="FILE", type=click.Path(path_type=Path), help="What the scripted model and its tools answer."
+    "--script", metavar="FILE", type=ExistingName(), help="What the scripted model and its tools answer."
 )
 dialect_option = click.option(
     "--dialect", metavar="NAME", help="native, rows, graph, steps or plan (default: what it looks like)."

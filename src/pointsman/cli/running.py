@@ -15,7 +15,7 @@ from pointsman.app.driving import Answer, drive, outermost
 from pointsman.app.executions import TakenOver
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.guard import MISUSED, face, tell
-from pointsman.cli.opening import go, installation, known, named
+from pointsman.cli.opening import go, installation, known, named, speaking_of
 from pointsman.cli.options import (
     AnswerPair,
     Decorated,
@@ -26,6 +26,7 @@ from pointsman.cli.options import (
     json_option,
     lenient_option,
     model_option,
+    not_empty,
     quiet_option,
     said_at,
     script_option,
@@ -81,9 +82,9 @@ def driving_options(command: Decorated) -> Decorated:
 )
 @driving_options
 @var_option
-@click.option("--session", metavar="ID", help="The conversation this is a turn of.")
+@click.option("--session", metavar="ID", callback=not_empty, help="The conversation this is a turn of.")
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
-@click.option("--key", metavar="TEXT", help="Start once: the same key again is the same execution.")
+@click.option("--key", metavar="TEXT", callback=not_empty, help="Start once: the same key again is the same execution.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
 @by_option
 @dialect_option
@@ -126,7 +127,10 @@ def run(
         workflow = await known(app, found)
         if durability is not None:
             await _warn(app, workflow, durability)
-        return await app.start(workflow, data, session=session, durability=durability, lenient=lenient, key=key, by=by)
+        async with speaking_of(app, workflow):
+            return await app.start(
+                workflow, data, session=session, durability=durability, lenient=lenient, key=key, by=by
+            )
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 

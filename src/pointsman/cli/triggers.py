@@ -153,6 +153,8 @@ def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> Non
     if as_json:
         print_json({"next": cast("list[Json]", times)})
         return
+    if not times:
+        say(f"{schedule!r} is never due again")
     for at in times:
         click.echo(when(at))
 

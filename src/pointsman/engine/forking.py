@@ -18,12 +18,17 @@ from pointsman.engine.facts import Edit
 from pointsman.engine.life_events import Forked
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.reports import ForkRequested, ResumeRequested, RetryRequested
+from pointsman.engine.requests import WrongStatus
 
 
 def fork(desk: Desk, report: ForkRequested) -> None:
     """Go on: what was open is asked for again, what stood still is resumed, what failed is tried again."""
     state = desk.state
-    requests.must(desk, not state.ended or (state.status == "failed" and bool(state.failed)), "forked")
+    if state.ended and not (state.status == "failed" and state.failed):
+        raise WrongStatus(
+            f"{report.origin!r} is {state.status} at row {report.row}: nothing is left to go on with",
+            hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
+        )
     given = report.input or {}
     edits = (*(Edit((name,), value) for name, value in given.items()), *report.edits)
     check_edits(desk, edits)

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pointsman.app.triggers.calendar import Timing, due_after, timing_of
+from pointsman.app.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
+from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
 from pointsman.journal.faults import EntryMoved
 from pointsman.values import Json
@@ -155,13 +156,15 @@ class Schedules:
         overlap: Overlap = "skip",
         catch_up_s: float = CATCH_UP_S,
     ) -> Kept:
-        """Due from now on. Raises `ScheduleExists`, `ScheduleInvalid`, `UnknownWorkflow`."""
+        """Due from now on. Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`."""
         if not NAME.fullmatch(id):
             raise ScheduleInvalid(f"{id!r} is no name of a schedule", hint="Letters, digits and `. _ -`, at most 200.")
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
             raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
         await self._app.library.saved(workflow)
         now = self._app.clock.now()
+        if timing.at is not None and timing.at <= now:
+            raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
         schedule = Schedule(
             workflow=workflow,
             timing=timing,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, cast
 from urllib.parse import urljoin
 
-from pointsman.errors import AuthorError
+from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
 BYTES_MAX: Final = 10_000_000
@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _ABSOLUTE: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
-class OpenApiUnreadable(AuthorError):
+class OpenApiUnreadable(CallerError):
     """A document is no OpenAPI 3.0 or 3.1, or cannot be made into tools."""
 
     code: ClassVar[str] = "openapi-unreadable"
