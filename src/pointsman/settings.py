@@ -30,7 +30,9 @@ from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.pages.described import PageSettings
 from pointsman.tools.sandbox.described import SandboxSettings
+from pointsman.tools.search.described import SearchSettings
 from pointsman.tools.sql.described import NAME as SQL_NAME
 from pointsman.tools.sql.described import DatabaseDescription
 from pointsman.tools.web.described import NAME, HttpToolDescription
@@ -172,6 +174,10 @@ class Settings(BaseModel):
         default_factory=dict[str, DatabaseDescription]
     )
     """Databases that the tool `sql` may read, by name."""
+    search: SearchSettings | None = None
+    """The engine of the tool `web_search`."""
+    pages: PageSettings = PageSettings()
+    """What the tool `fetch_page` may fetch."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     sandbox: SandboxSettings = SandboxSettings()
@@ -326,6 +332,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             }
         elif key in ("tools", "mcp"):
             value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
+        elif key == "search" and value is not None:
+            value = {**value, "key": "***" if value["key"] else ""}
         elif key == "sql":
             value = {
                 name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}

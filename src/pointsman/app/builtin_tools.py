@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pointsman.settings import Settings
 from pointsman.tools.calculator import calculator
 from pointsman.tools.off import OffTool
 from pointsman.tools.tool import Tool
 
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.addresses import Address
+    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.pages.described import PageSettings
+    from pointsman.tools.search.described import SearchSettings
+
 
 def builtin_tools(settings: Settings) -> Iterator[Tool]:
     """All of them, those that are off too. Loads only what is on."""
     yield calculator
     yield _sql(settings)
+    yield _search(settings)
+    yield _pages(settings)
 
 
 def _sql(settings: Settings) -> Tool:
@@ -22,3 +31,44 @@ def _sql(settings: Settings) -> Tool:
     from pointsman.tools.sql.tool import SqlTool
 
     return SqlTool(settings.sql, resolved=settings.resolved)
+
+
+def _search(settings: Settings) -> Tool:
+    if settings.search is None:
+        return OffTool("web_search", "Search the web.", because="Name an engine in the settings: [search].")
+    from pointsman.tools.search.tool import WebSearchTool
+
+    def outgoing(search: SearchSettings) -> Outgoing:
+        from pointsman.tools.outgoing.addresses import EVERYWHERE  # It loads an HTTP client.
+        from pointsman.tools.outgoing.calls import Outgoing
+        from pointsman.tools.outgoing.door import Rules
+
+        # Its address is the operator's own word.
+        rules = Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
+        return Outgoing(rules, timeout_s=search.timeout.seconds, redirects_max=0)
+
+    return WebSearchTool(settings.search, outgoing=outgoing, resolved=settings.resolved)
+
+
+def _pages(settings: Settings) -> Tool:
+    if not settings.pages.hosts:
+        because = 'Say in the settings which hosts: [pages] hosts = ["*.example.org"].'
+        return OffTool("fetch_page", "Fetch a page of the web as text.", because=because)
+    from pointsman.tools.pages.tool import FetchPageTool
+
+    def outgoing(pages: PageSettings) -> Outgoing:
+        from pointsman.app.wiring import rules_of  # As above.
+        from pointsman.tools.outgoing.calls import Outgoing
+        from pointsman.tools.outgoing.door import resolve
+        from pointsman.tools.outgoing.failures import AddressRefused
+
+        async def allowed(host: str, port: int) -> list[Address]:
+            if not pages.allows(host):
+                raise AddressRefused(f"{host!r} is not among the hosts of [pages]", hint="The operator can add it.")
+            return await resolve(host, port)
+
+        return Outgoing(
+            rules_of(settings), timeout_s=pages.timeout.seconds, body_bytes_max=pages.bytes_max, resolve=allowed
+        )
+
+    return FetchPageTool(settings.pages, outgoing=outgoing)

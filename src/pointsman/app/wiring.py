@@ -19,6 +19,7 @@ from pointsman.tools.unscripted import UnscriptedTools
 
 if TYPE_CHECKING:
     from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.outgoing.door import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,17 @@ def http_executor(settings: Settings) -> Executor:
 def outgoing_of(settings: Settings) -> Outgoing:
     """The way out for calls whose address is data, as the operator allows."""
     from pointsman.tools.outgoing.calls import Outgoing  # As above.
-    from pointsman.tools.outgoing.door import WEB_PORTS, Rules
 
     http = settings.http
-    rules = Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
-    return Outgoing(rules, timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
+    return Outgoing(rules_of(settings), timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Where calls may go whose address is data."""
+    from pointsman.tools.outgoing.door import WEB_PORTS, Rules  # As above.
+
+    http = settings.http
+    return Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
 
 
 def interpreter_of(settings: Settings) -> Interpreter:

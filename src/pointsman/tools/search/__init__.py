@@ -1,0 +1,1 @@
+"""Search engines: one tool, whichever of them the operator has."""

@@ -1,0 +1,86 @@
+"""`web_search`: what the operator's search engine finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import PointsmanError
+from pointsman.ports import ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.search.described import SearchSettings
+from pointsman.tools.search.engines import hits_in, request_to
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.calls import Outgoing
+
+NAME: Final = "web_search"
+LIMITS: Final = Limits()
+
+
+class WebSearchTool:
+    """One question per call."""
+
+    def __init__(
+        self,
+        settings: SearchSettings,
+        *,
+        outgoing: Callable[[SearchSettings], Outgoing],
+        resolved: Callable[[str], str | None],
+    ) -> None:
+        """`outgoing` is asked with the first call: it loads an HTTP client. `resolved`: what a handle stands for."""
+        self.name = NAME
+        self.limits = LIMITS
+        self._settings = settings
+        self._outgoing = outgoing
+        self._resolved = resolved
+        self.spec = ToolSpec(
+            name=NAME,
+            description="Search the web. Hits have a title, an address and some text.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "minLength": 1, "maxLength": 1000},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": settings.hits_max},
+                },
+                "required": ["query"],
+                "additionalProperties": False,
+            },
+            idempotent=True,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """[{"title", "url", "text"}], best first. Raises `ToolFailed`."""
+        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status, without
+        from pointsman.tools.web.requests import request_of
+
+        limit = arguments.get("limit")
+        most = limit if isinstance(limit, int) else self._settings.hits_max
+        key = self._key()
+        call = request_of(request_to(self._settings, str(arguments["query"]), hits=most, key=key), key=context.key)
+        try:
+            answer = without(await self._outgoing(self._settings).send(call), [key])
+            data = data_of(answer, "json")
+        except PointsmanError as why:
+            raise ToolFailed(failure_of_call(call, why)) from why
+        failure = failure_of_status(call, answer)
+        if failure is not None:
+            raise ToolFailed(failure)
+        hits = hits_in(self._settings, data, most=most)
+        if hits is None:
+            message = f"what {self._settings.engine} answered holds no results"
+            raise ToolFailed(Failure(code="search-unreadable", message=message, hint="See [search] in the settings."))
+        return hits
+
+    def _key(self) -> str:
+        if not self._settings.key:
+            return ""
+        found = self._resolved(self._settings.key)
+        if found is None:
+            message = f"there is no key of {self._settings.engine}"
+            hint = f"`search.key` names {self._settings.key!r}: set it."
+            raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint))
+        return found

@@ -1,0 +1,163 @@
+"""`fetch_page`: what a page says, from hosts that are meant, whatever the page does to its reader."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import cast
+
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.settings import HttpSettings, Settings
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.pages import reading
+from pointsman.values import Json, JsonObject
+from tests.tools.outgoing.peer import Peer, answer, peering
+
+ARTICLE = """<!doctype html><html><head><title> Tides &amp;
+power </title><style>b {color: red}</style><script>steal()</script></head>
+<body><nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<main><h1>Tides</h1><p>The moon pulls at the sea, and the sea comes twice a day. Whoever builds a wall with doors in it
+can let the water in and make it work on its way out. It has been done for more than fifty years in the Rance.</p>
+<p>Größe: 240 MW.</p></main><footer>All rights reserved</footer></body></html>"""
+HTML = "content-type: text/html; charset=utf-8"
+
+
+def installed(peer: Peer, **pages: object) -> Pointsman:
+    http = HttpSettings(networks=(IPv4Network("127.0.0.0/8"),), ports=(peer.port,))
+    return Pointsman(
+        "memory:", settings=Settings.model_validate({"http": http, "pages": {"hosts": ["127.*"], **pages}})
+    )
+
+
+async def fetched(
+    peer: Peer, path: str = "/", *, pages: JsonObject | None = None, begin: int = 0, **arguments: Json
+) -> JsonObject:
+    given: JsonObject = {"url": f"{peer.url}{path}", "from": begin, **arguments}
+    call = ToolCall(id="1", name="fetch_page", arguments=given)
+    return cast("JsonObject", await installed(peer, **(pages or {})).tools.call(call, key="k"))
+
+
+async def refusal(peer: Peer, path: str = "/", *, pages: JsonObject | None = None, **given: str) -> Failure:
+    with pytest.raises(ToolFailed) as caught:
+        await fetched(peer, path, pages=pages, begin=0, **given)
+    return caught.value.failure
+
+
+async def test_a_page_comes_as_its_title_and_its_text() -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(ARTICLE.encode(), HTML)
+        page = await fetched(peer)
+        assert (page["title"], page["url"]) == ("Tides & power", f"{peer.url}/")
+        text = str(page["text"])
+        assert "The moon pulls at the sea" in text
+        assert "Größe: 240 MW." in text
+        for other in ("Home", "All rights", "steal", "color", "<p>"):
+            assert other not in text
+        assert "Home" in str((await fetched(peer, part="whole"))["text"])
+
+
+async def test_a_long_page_comes_in_parts() -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(("<p>" + "0123456789" * 25).encode(), HTML)
+        first = await fetched(peer, pages={"chars_max": 100})
+        assert (len(str(first["text"])), first["next"]) == (100, 100)
+        last = await fetched(peer, pages={"chars_max": 100}, begin=200)
+        assert len(str(last["text"])) == 50
+        assert "next" not in last
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "said"),
+    [
+        ("content-type: text/html; charset=iso-8859-1", "<p>Größe".encode("latin-1"), "Größe"),
+        ("content-type: text/html", "<meta charset=windows-1251><p>Привет, мир".encode("cp1251"), "Привет, мир"),
+        ("content-type: text/html; charset=no-such", "<meta charset=utf-8><p>Größe".encode(), "Größe"),
+        ("content-type: text/html; charset=base64", b"<meta charset=utf-8><p>plain", "plain"),
+        ("content-type: text/html; charset=utf-16", "<p>Größe".encode("utf-16"), "Größe"),
+        ("content-type: text/plain; charset=shift_jis", "港".encode("shift_jis"), "港"),
+        ("content-type: text/plain", b"caf\xe9", "caf\ufffd"),
+        ("content-type: application/json", b'{"a": 1}', '{"a": 1}'),
+        ("x-nothing: 1", b"<html><p>Untold", "Untold"),
+    ],
+)
+async def test_letters_are_read_as_they_were_written(headers: str, body: bytes, said: str) -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(body, headers)
+        assert (await fetched(peer))["text"] == said
+
+
+async def test_what_is_no_text_is_refused() -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(b"%PDF-1.7 \0\1", "content-type: application/pdf")
+        failure = await refusal(peer)
+        assert (failure.code, failure.retryable) == ("page-unreadable", False)
+        assert "application/pdf" in failure.message
+        peer.answers["/bin"] = answer(b"\0\1\2", "content-type: text/plain")
+        assert (await refusal(peer, "/bin")).code == "page-unreadable"
+
+
+async def test_only_hosts_that_are_meant_are_fetched_also_where_a_page_leads_on() -> None:
+    async with peering() as peer:
+        failure = await refusal(peer, pages={"hosts": ["*.example.org"]})
+        assert (failure.code, peer.asked) == ("address-refused", [])
+        peer.answers["/"] = (
+            f"HTTP/1.1 302 Found\r\nlocation: http://localhost:{peer.port}/x\r\ncontent-length: 0\r\n\r\n".encode()
+        )
+        failure = await refusal(peer)
+        assert failure.code == "address-refused"
+        assert "localhost" in failure.message
+        assert len(peer.asked) == 1
+
+
+async def test_addresses_inside_are_refused_even_where_every_host_is_meant() -> None:
+    async with peering() as peer:
+        settings = Settings.model_validate({"pages": {"hosts": ["*"]}, "http": {"ports": [peer.port]}})
+        call = ToolCall(id="1", name="fetch_page", arguments={"url": peer.url})
+        with pytest.raises(ToolFailed) as caught:
+            await Pointsman("memory:", settings=settings).tools.call(call, key="k")
+        assert caught.value.failure.code == "address-refused"
+        assert (await refusal(peer, url="file:///etc/passwd")).code == "address-refused"
+
+
+async def test_a_page_that_is_too_large_or_missing_is_a_typed_failure() -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(b"x" * 2000, HTML)
+        assert (await refusal(peer, pages={"bytes_max": 1000})).code == "answer-too-large"
+        peer.answers["/none"] = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+        assert (await refusal(peer, "/none")).code == "http-status"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 100_000 + "deep",
+        "<b><p>" * 5_000 + "deep",
+        "<a " + "x=1 " * 200_000 + ">deep",
+        "&" * 500_000 + "deep",
+        "<!--" * 100_000 + "-->deep",
+        "<p>deep" * 20_000,
+    ],
+    ids=["nested", "adopted", "attributes", "entities", "comments", "paragraphs"],
+)
+async def test_hostile_pages_are_read_or_refused_and_nobody_hangs(page: str) -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(page.encode(), HTML)
+        try:
+            read = await fetched(peer, pages={"chars_max": 1_000_000})
+        except ToolFailed as why:
+            read = {"text": "deep" if why.failure.code == "page-unreadable" else repr(why.failure)}
+        assert "deep" in str(read["text"])
+
+
+async def test_a_reader_that_takes_too_long_or_dies_is_a_failure_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with peering() as peer:
+        peer.answers["/"] = answer(ARTICLE.encode(), HTML)
+        monkeypatch.setattr(reading, "SECONDS", 0)
+        failure = await refusal(peer)
+        assert failure.code == "page-unreadable"
+        monkeypatch.undo()
+        monkeypatch.setattr(reading, "MEMORY_BYTES", 1_000_000)
+        assert (await refusal(peer)).code == "page-unreadable"
