@@ -63,7 +63,7 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
 
 def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
     """An attempt got to tool calls that need a person. What was decided already is not asked again."""
-    calls = tuple(call for call in report.calls if call.number not in at.verdicts)
+    calls = tuple(call for call in report.calls if at.verdicts is None or call.number not in at.verdicts)
     if not calls:
         return
     approval = desk.node(at.step).approval

@@ -98,9 +98,9 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
 
 def _run(desk: Desk) -> None:
     """Let control go on until everything waits for the world."""
-    state = desk.state
+    state, queue = desk.state, desk.queue
     while True:
-        while desk.queue and state.status not in ENDED:
+        while queue and state.status not in ENDED:
             move = desk.next()
             if type(move) is Arrive:
                 entering.arrive(desk, move)
@@ -110,7 +110,7 @@ def _run(desk: Desk) -> None:
                 failing.fall(desk, move)
         if state.status in ENDED:
             return
-        if entering.release(desk) or desk.queue:
+        if entering.release(desk) or queue:
             continue
         if desk.fatal:
             ending.conclude(desk)
@@ -202,7 +202,8 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
     at = _open(desk, report)
     if at is None:
         return
-    step, node = report.step, desk.node(report.step)
+    step = report.step
+    node = desk.plan.nodes[step.node]
     does = node.does
     assert isinstance(does, Work)
     for text in report.warnings:

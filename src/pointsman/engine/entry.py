@@ -123,7 +123,7 @@ def execute(desk: Desk, step: Step) -> None:
 
 def execution_of(desk: Desk, step: Step) -> Execute:
     """The command for the current attempt. After a crash it comes out the same."""
-    does = desk.node(step).does
+    does = desk.plan.nodes[step.node].does
     assert isinstance(does, Work)
     at = desk.state.steps[step]
     messages: tuple[Json, ...] | list[Json] = ()

@@ -133,4 +133,5 @@ def _loop_round_failed(state: ExecutionState, event: events.LoopRoundFailed) -> 
 def _timer_set(state: ExecutionState, event: wait_events.TimerSet) -> None:
     state.timers[event.timer] = Timer(event.at, event.purpose, event.step)
     if event.step is not None and event.step in state.steps:
-        state.steps[event.step].timers.append(event.timer)
+        at = state.steps[event.step]
+        at.timers = (*at.timers, event.timer)

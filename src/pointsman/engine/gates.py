@@ -38,9 +38,9 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             at.gate = None
             for timer in at.timers:  # an open gate has no other timers than its own
                 state.timers.pop(timer, None)
-            at.timers = []
+            at.timers = ()
         case CallsReviewed():
-            at.verdicts = {**at.verdicts, **{one.number: one for one in event.verdicts}}
+            at.verdicts = {**(at.verdicts or {}), **{one.number: one for one in event.verdicts}}
         case _:
             assert_never(event)
 
@@ -69,7 +69,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     )
     at.unapproved = event.about == "start"
     if at.runs:  # nobody works on it until it is answered
-        tokens.works(state, -1)
+        tokens.tick(state, -1)
         at.runs = False
 
 

@@ -28,7 +28,7 @@ from pointsman.values import END
 def leave(desk: Desk, move: Leave) -> None:
     """A step is over: send control along its edges, or end it here."""
     step = move.step
-    node = desk.node(step)
+    node = desk.plan.nodes[step.node]
     left = desk.state.left[step]
     if step.scope not in desk.state.scopes:
         return  # the branch was settled while this was on its way

@@ -135,7 +135,7 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
         spend(state, event.usage if at.spent is None else _beyond(event.usage, at.spent))
         at.spent = None
     if at.runs:
-        tokens.works(state, -1)
+        tokens.tick(state, -1)
         at.runs = False
     at.child = False
     if event.final:
@@ -166,7 +166,7 @@ def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None
     at = state.steps[event.step]
     at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
     if event.reason != "approved":
-        at.verdicts = {}
+        at.verdicts = None
     if event.phase == "work":
         at.input = event.input if event.input is not None else at.input
         at.advised = None
@@ -175,7 +175,7 @@ def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None
     at.reasks += event.reason == "reask"
     at.advices += event.reason == "advice"
     if not at.runs:
-        tokens.works(state, 1)
+        tokens.tick(state, 1)
         at.runs = True
 
 
@@ -183,7 +183,7 @@ def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
     at = state.steps[event.step]
     at.child = True
     if at.runs:  # nobody here works on it
-        tokens.works(state, -1)
+        tokens.tick(state, -1)
         at.runs = False
 
 

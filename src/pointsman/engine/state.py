@@ -122,9 +122,9 @@ class StepState(Struct, eq=False):
     """What its child has consumed so far; it is counted."""
     unapproved: bool = False
     """It waits, or waited in vain, for the approval that it needs to begin."""
-    verdicts: dict[int, CallVerdict] = {}
+    verdicts: dict[int, CallVerdict] | None = None
     """What people decided about the tool calls of this attempt, by effect number."""
-    timers: list[str] = []
+    timers: tuple[str, ...] = ()
     arrived: tuple[Waiting, ...] = ()
     """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
 

@@ -7,10 +7,11 @@ from pointsman.engine.state import ExecutionState, Status
 
 def status_of(state: ExecutionState) -> Status:
     """`waiting` is `running` where only gates, timers and events are open, and `interrupted` where people are asked."""
-    if state.asks_on:
-        return "waiting"
-    if state.status != "running" or state.working or not state.steps:
-        return state.status
+    status = state.status
+    if status != "running":
+        return "waiting" if state.asks_on else status
+    if state.working or not state.steps:
+        return status
     for at in state.steps.values():
         if at.child or at.runs:
             return "running"

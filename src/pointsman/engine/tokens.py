@@ -6,17 +6,12 @@ from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 
 
-def tick(state: ExecutionState) -> None:
-    """Count the time in which anyone worked, up to now. Call before who works, or the status, changes."""
+def tick(state: ExecutionState, more: int = 0) -> None:
+    """Count the time in which anyone worked, up to now: before the status changes, and when `more` work, or fewer."""
     if state.working and state.status in ("running", "paused"):
         state.worked_s += state.at - state.working_since
     state.working_since = state.at
-
-
-def works(state: ExecutionState, change: int) -> None:
-    """So many more work, or fewer."""
-    tick(state)
-    state.working += change
+    state.working += more
 
 
 def add(state: ExecutionState, at: StepState) -> None:
@@ -26,7 +21,7 @@ def add(state: ExecutionState, at: StepState) -> None:
     scope.tokens += 1
     state.steps[at.step] = at
     if at.runs:
-        works(state, 1)
+        tick(state, 1)
 
 
 def _stop_awaiting(state: ExecutionState, name: str) -> None:
@@ -45,7 +40,7 @@ def settle(state: ExecutionState, step: Step) -> StepState:
         at.gate = None
     state.openings.pop(step, None)
     if at.runs:
-        works(state, -1)
+        tick(state, -1)
         at.runs = False
     scope, node = at.scope, step.node
     left = scope.live[node] - 1
@@ -53,9 +48,10 @@ def settle(state: ExecutionState, step: Step) -> StepState:
         scope.live[node] = left
     else:
         del scope.live[node]
-    for timer in at.timers:
-        state.timers.pop(timer, None)
-    at.timers = []
+    if at.timers:
+        for timer in at.timers:
+            state.timers.pop(timer, None)
+        at.timers = ()
     if at.event is not None:
         _stop_awaiting(state, at.event)
     scope.tokens -= 1

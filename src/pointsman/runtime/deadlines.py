@@ -1,57 +1,60 @@
-"""Deadlines of running attempts: one timer for all, so that a step that takes microseconds pays next to nothing."""
+"""Deadlines of running attempts: one timer for all that run here, so that a step of microseconds pays next to nothing.
+
+A task performs one attempt at a time, so the task names the attempt.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, TypeAlias
 
-from pointsman.engine.steps import Step
-
-Due: TypeAlias = "tuple[float, asyncio.Task[Any]]"
-"""When, and who is cancelled then. A plain tuple: one is made for every step."""
+Performer: TypeAlias = "asyncio.Task[Any]"
 
 
 class Deadlines:
     """Cancels the task of an attempt whose time is up. Times are those of the event loop, in seconds."""
 
     def __init__(self) -> None:
-        self._due: dict[Step, Due] = {}
-        self._expired: set[Step] = set()
+        self._due: dict[Performer, float] = {}
+        self._expired: set[Performer] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
-    def set(self, step: Step, task: asyncio.Task[Any], seconds: float) -> None:
-        """The attempt of `step` that `task` performs has so many seconds."""
-        loop = asyncio.get_running_loop()
+    def set(self, task: Performer, seconds: float) -> None:
+        """The attempt that `task` performs has so many seconds."""
+        loop = task.get_loop()
         at = loop.time() + seconds
-        self._due[step] = at, task
+        self._due[task] = at
         if self._timer is None or at < self._timer_at:
             self._arm(loop, at)
 
-    def drop(self, step: Step) -> None:
+    def drop(self, task: Performer) -> None:
         """The attempt is over. The timer stays: the next attempt is likely to need it."""
-        self._due.pop(step, None)
+        self._due.pop(task, None)
+        if self._expired:
+            self._expired.discard(task)
 
-    def expired(self, step: Step) -> bool:
-        """Whether it was cancelled for its time; says so once."""
-        if step in self._expired:
-            self._expired.discard(step)
-            return True
-        return False
+    def expired(self, task: Performer) -> bool:
+        """Whether it was cancelled for its time."""
+        return task in self._expired
 
-    def _arm(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+    def stop(self) -> None:
+        """No attempt runs here any more."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._timer_at = loop.call_at(at, self._ring), at
+            self._timer = None
 
-    def _ring(self) -> None:
+    def _arm(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+        self.stop()
+        self._timer, self._timer_at = loop.call_at(at, self._ring, loop), at
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
-        loop = asyncio.get_running_loop()
         now = loop.time()
-        for step, (at, task) in self._due.items():
-            if at <= now and step not in self._expired:
-                self._expired.add(step)
+        for task, at in self._due.items():
+            if at <= now and task not in self._expired:
+                self._expired.add(task)
                 task.cancel()
-        left = [at for step, (at, _) in self._due.items() if step not in self._expired]
+        left = [at for task, at in self._due.items() if task not in self._expired]
         if left:
             self._arm(loop, min(left))

@@ -35,7 +35,7 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -43,7 +43,6 @@ from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
-from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
 from pointsman.runtime.purse import Purse
@@ -64,8 +63,9 @@ class Driver:
         self.plan = plan
         self.state = state
         self.world = world
+        self.journal = world.journal
         self.timers = Timers(world.clock, self._rang)
-        self.deadlines = Deadlines()
+        self.deadlines = world.deadlines
         self.lanes: dict[Step, asyncio.Task[Any] | None] = {}
         self.ready: deque[Execute] = deque()
         self.busy = 0
@@ -105,45 +105,46 @@ class Driver:
     async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
-        had_ended, stood = self.state.ended, self.state.status == "interrupted"
-        decision = decide(self.plan, self.state, storable(report), self.world.clock.now())
-        if not decision.events:
+        state = self.state
+        before = state.status
+        decision = decide(self.plan, state, storable(report), self.world.clock.now())
+        events = decision.events
+        if not events:
             return (), ()
-        row = Row(self.state.seq, self.state.at, decision.events)
-        summary = self.parking.changed(self.execution, self.state, decision.events)
-        if self.behind_s != 0.0 and can_wait(self.state, report, decision.commands):
-            ledger, within_s = self.world.journal, self.behind_s
-            await self.commits.later(ledger, row, summary, within_s=within_s, spawn=self.spawn)
+        row = Row(state.seq, state.at, events)
+        summary = self.parking.changed(self.execution, state, events)
+        if self.behind_s != 0.0 and can_wait(state, report, decision.commands):
+            await self.commits.later(self.journal, row, summary, within_s=self.behind_s, spawn=self.spawn)
             if self.purse.hears is not None:
                 self.purse.tell()
-            return decision.events, decision.commands
-        await self.commits.now(self.world.journal, row, summary)
-        if self.state.ended:
-            if not had_ended:
-                await self.world.turn_ended(self.state)
-            if not self.state.undelivered:
-                self.world.over(self.state)
+            return events, decision.commands
+        await self.commits.now(self.journal, row, summary)
+        if state.status in ENDED:
+            if before not in ENDED:
+                await self.world.turn_ended(state)
+            if not state.undelivered:
+                self.world.over(state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
-        elif stood or type(report) is ResumeRequested or type(report) is GateAnswered:
+        elif before == "interrupted" or type(report) is ResumeRequested or type(report) is GateAnswered:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
         if self.purse.hears is not None:
             self.purse.tell()
         if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
-            self._wake()
-        return decision.events, decision.commands
+            self.stir()
+        return events, decision.commands
 
     def _committed(self, row: Row) -> None:
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
         if self._asked_early and not self.committing and not self.state.ended:
-            self._wake()
+            self.stir()
 
     def fail(self, why: BaseException) -> None:
         """It cannot be driven here any more: tell who waits."""
         self.failure = why
         self.world.failed(self.execution, why)
-        self._wake()
+        self.stir()
 
     def _lost(self, why: BaseException) -> None:
         """The journal does not take what is decided here: what runs for it is stopped, and who waits is told."""
@@ -198,7 +199,7 @@ class Driver:
             self._open_lane()
         if self.state.ended:
             self.timers.stop()
-            self._wake()
+            self.stir()
 
     def _open_lane(self) -> None:
         self.busy += 1
@@ -245,7 +246,7 @@ class Driver:
         if self.told and not self.busy and self.failure is None:
             self.spawn(self._confirm())
         if self.state.stands_still and not self.busy:
-            self._wake()  # Whoever waits for it to stand still was told of the status while this still ran.
+            self.stir()  # Whoever waits for it to stand still was told of the status while this still ran.
 
     async def _lane(self, command: Execute) -> None:
         """Perform a step, then whatever is ready, until nothing is."""
@@ -283,7 +284,7 @@ class Driver:
             self._open_lane()
         if self.state.ended:
             self.timers.stop()
-            self._wake()
+            self.stir()
 
     async def _attempt(
         self, command: Execute, task: asyncio.Task[Any] | None
@@ -294,7 +295,7 @@ class Driver:
         assert isinstance(does, Work)
         self.lanes[step] = task
         if command.timeout_s is not None and task is not None:
-            self.deadlines.set(step, task, command.timeout_s)
+            self.deadlines.set(task, command.timeout_s)
         attempt = Attempt(self.execution, command, self.world, self.purse)
         try:
             place = cache.place_of(self.state, command, does)
@@ -318,8 +319,8 @@ class Driver:
             del self.lanes[step]
             if self.purse.open:
                 self.purse.over(step)
-            if command.timeout_s is not None:
-                self.deadlines.drop(step)
+            if command.timeout_s is not None and task is not None:
+                self.deadlines.drop(task)
 
     async def _remember(self, report: WorkDone | WorkFailed | ApprovalAsked, decided: Sequence[Event]) -> None:
         """Keep the result for equal steps, where the node asks for it."""
@@ -330,7 +331,7 @@ class Driver:
     def _cancelled(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkFailed | None:
         """Why the attempt was cancelled: its time was up, someone stopped the step, or the whole task is going."""
         step = command.step
-        if task is not None and self.deadlines.expired(step):
+        if task is not None and self.deadlines.expired(task):
             task.uncancel()
             failure = Failure(code="timeout", message=f"took longer than {command.timeout_s:g} seconds", retryable=True)
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
@@ -354,15 +355,12 @@ class Driver:
             if self.failure is None:
                 raise
             return  # Whoever waits for this driver is told why it is lost.
-        self._wake()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
+        self.stir()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
 
     # Waiting for it ------------------------------------------------------------------------------------------------
 
     def stir(self) -> None:
-        """Something changed that is not in its rows: whoever waits looks again."""
-        self._wake()
-
-    def _wake(self) -> None:
+        """Something changed, in its rows or beside them: whoever waits looks again."""
         changed, self._changed = self._changed, []
         self._asked_early = False
         for future in changed:
@@ -397,4 +395,4 @@ class Driver:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self.failure is None:
-            await self.commits.flush(self.world.journal)
+            await self.commits.flush(self.journal)

@@ -26,6 +26,7 @@ from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
 from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
@@ -96,6 +97,7 @@ class LocalRuntime:
         self._ended = ended
         self._emitted = emitted
         self.drivers: dict[ExecutionId, Driver] = {}
+        self.deadlines = Deadlines()
         self.families = Families(self)
         self._reached: set[ExecutionId] = set()
         """Those that have a driver here, but what was under way in them has not been asked for again: other processes
@@ -213,6 +215,7 @@ class LocalRuntime:
         await self._neighbours.close()
         drivers = list(self.drivers.values())
         self.drivers.clear()
+        self.deadlines.stop()
         closed = await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
         for lost in closed:
             # A timer that rang just now was stopped in its commit: it rings again.

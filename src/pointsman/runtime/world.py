@@ -10,6 +10,7 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor, Memory
+from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
 from pointsman.values import ExecutionId, JsonObject
 
@@ -49,6 +50,8 @@ class World(Protocol):
     def clock(self) -> Clock: ...
     @property
     def feed(self) -> Feed: ...
+    @property
+    def deadlines(self) -> Deadlines: ...
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step, and report its end to the parent."""
