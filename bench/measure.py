@@ -8,6 +8,7 @@ one small row at a time.
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import sqlite3
 import sys
@@ -20,6 +21,7 @@ import msgspec
 
 from bench.answers import Answers
 from bench.shapes import Shape, read_shapes
+from pointsman.cli import YOUNG_OBJECTS_MAX
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
@@ -167,6 +169,7 @@ def insert(connection: sqlite3.Connection, rows: int) -> None:
 
 def main() -> None:
     name, size, store = sys.argv[1:]
+    gc.set_threshold(YOUNG_OBJECTS_MAX)  # as every process of the command line
     with tempfile.TemporaryDirectory(prefix="bench-") as beside:
         known = {"memory": "memory:", "sqlite": f"sqlite:///{beside}/store.db"}
         address = known.get(store, store)

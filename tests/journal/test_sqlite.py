@@ -244,14 +244,17 @@ async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_co
     assert await store.verify() == []
 
 
-@pytest.mark.parametrize(("seconds", "through_the_thread"), [(math.inf, 7), (0.0, 100)])
+@pytest.mark.parametrize(
+    ("a_commit", "in_a_row", "through_the_thread"), [(math.inf, math.inf, 4), (math.inf, 0.0, 52), (0.0, math.inf, 100)]
+)
 async def test_a_lone_execution_asks_the_thread_rarely_unless_the_disk_is_slow(
-    seconds: float, through_the_thread: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    a_commit: float, in_a_row: float, through_the_thread: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "AT_ONCE_S_MAX", seconds)
+    monkeypatch.setattr(writer, "AT_ONCE_S_MAX", a_commit)
+    monkeypatch.setattr(writer, "AT_ONCE_IN_A_ROW_S_MAX", in_a_row)
     for seq in range(1, 101):
         await store.journal.append(ONE, row_of(seq))
-    # The first few, while it is not sure to be alone, and then every 32nd, so that the loop gets its turn.
+    # The first four, while it is not sure to be alone; then one whenever others have waited long enough for the loop.
     asked = store.journal._writer._asked  # pyright: ignore[reportPrivateUsage] - a matter of cost, seen nowhere else
     assert asked == through_the_thread
     assert await seqs(store) == list(range(1, 101))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from pointsman.journal.faults import JournalMoved
 from pointsman.values import ExecutionId
@@ -19,7 +21,7 @@ HEADS_MAX: Final = 50_000
 HEADER: Final = struct.Struct(">QdIB")
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True, gc=False):
     """The end of one journal."""
 
     seq: int

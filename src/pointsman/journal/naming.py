@@ -18,20 +18,24 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FIELDS: Final = ("definition", "options")
 
 
-def blobs_named(events: Sequence[object]) -> Iterator[bytes]:
-    """The digests under `definition` and anywhere in `options` of events that have them."""
+def blobs_named(events: Sequence[object]) -> Sequence[bytes]:
+    """The digests under `definition` and anywhere in `options` of events that have them: asked of every row."""
     for event in events:
-        if not _names_any(type(event)):
-            continue
-        pending: list[object] = [getattr(event, name, None) for name in _FIELDS]
-        while pending:
-            item = pending.pop()
-            if isinstance(item, dict):
-                pending.extend(cast("dict[str, object]", item).values())
-            elif isinstance(item, list):
-                pending.extend(cast("list[object]", item))
-            elif isinstance(item, str) and _DIGEST.fullmatch(item):
-                yield bytes.fromhex(item)
+        if _names_any(type(event)):
+            return [digest for event in events if _names_any(type(event)) for digest in _digests_in(event)]
+    return ()
+
+
+def _digests_in(event: object) -> Iterator[bytes]:
+    pending: list[object] = [getattr(event, name, None) for name in _FIELDS]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(cast("dict[str, object]", item).values())
+        elif isinstance(item, list):
+            pending.extend(cast("list[object]", item))
+        elif isinstance(item, str) and _DIGEST.fullmatch(item):
+            yield bytes.fromhex(item)
 
 
 @lru_cache

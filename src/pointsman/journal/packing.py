@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import msgspec
+from msgspec import Struct
 
 from pointsman.journal.faults import RowUnreadable, StoreDamaged, StoreFailed
 
@@ -44,7 +45,7 @@ class Form(IntEnum):
     """No content: this row was deleted, and its place stays taken."""
 
 
-class Packed(NamedTuple):
+class Packed(Struct, frozen=True, gc=False):
     """Bytes ready to be stored, and what must be stored beside them: content by its hash."""
 
     form: Form

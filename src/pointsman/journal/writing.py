@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
@@ -12,7 +13,7 @@ from pointsman.journal.packing import PACKED_BYTES_MAX, large_values
 from pointsman.ports import Row
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True, gc=False):
     """Everything a store needs to add the row."""
 
     seq: int
@@ -29,4 +30,4 @@ def written(row: Row, codec: Codec[Event]) -> Written:
     """Encode it. Raises `UnstorableValue`."""
     plain = codec.encode(row.events)
     large = large_values(row.events) if len(plain) > PACKED_BYTES_MAX else ()
-    return Written(row.seq, row.at, codec.shape, plain, large, tuple(blobs_named(row.events)))
+    return Written(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import psycopg
+from msgspec.structs import replace
 
 from pointsman.journal.chain import Head, Heads, first_hash, moved
 from pointsman.journal.postgres.blobs import Kept
@@ -144,7 +145,7 @@ class Appender:
                 asked.refuse(self._fence.broken() if superseded else moved(asked.execution, asked.rows[0].seq, None))
         for execution, head in group.heads.items():
             if (execution, head.seq) in written:
-                self._heads.keep(execution, head._replace(no=begun.get(execution, head.no)))
+                self._heads.keep(execution, replace(head, no=begun.get(execution, head.no)))
             else:
                 self.forget(execution)
         self._kept.note(group.blobs)

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from pointsman.journal.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.journal.packing import Packed, pack
 from pointsman.journal.sqlite.blobs import hold_blob, put_blob, use_blobs
@@ -47,14 +49,14 @@ class Transaction:
             raise moved(execution, seq, head.seq)
         packed = pack(entry.plain, entry.large)
         if head.no == 0:
-            head = head._replace(no=self.number(execution))
+            head = replace(head, no=self.number(execution))
         if packed.blobs or entry.names:
             self._use(head.no, packed, entry.names)
-        form = int(packed.form)
-        chained = row_hash(head.hash, seq, at, shape, form, packed.data)
-        self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, packed.data, chained))
+        form, data = int(packed.form), packed.data
+        chained = row_hash(head.hash, seq, at, shape, form, data)
+        self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, data, chained))
         self.touched.add(execution)
-        self.bytes_written += len(packed.data)
+        self.bytes_written += len(data)
         self._heads.keep(execution, Head(seq, chained, head.no))
 
     def flush(self) -> None:

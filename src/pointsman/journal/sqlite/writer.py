@@ -9,7 +9,8 @@ the one before it; a lone request waits for nobody. A request is a function of t
 those that came with it are tried one by one: none suffers for another.
 
 Waking a thread and being woken by it costs as much as a commit on a fast disk. So while one execution has the store to
-itself and commits take less than a millisecond, its rows are committed where they are asked for (`at_once`).
+itself and commits take a few milliseconds at most, its rows are committed where they are asked for (`at_once`); the
+event loop gets its turn as often as on a faster disk.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ LOG_PAGES_PER_COMMIT: Final = 3
 PAGE_BYTES: Final = 4096
 AT_ONCE_AFTER: Final = 4
 """So many rows of one execution in a row say that it has the store to itself."""
-AT_ONCE_S_MAX: Final = 0.001
+AT_ONCE_S_MAX: Final = 0.003
 """The longest a commit may usually take to be done in the event loop's own thread."""
 COMMIT_S_GUESS: Final = 0.01
 """Until some commits were measured the disk is taken to be slow."""
-AT_ONCE_IN_A_ROW_MAX: Final = 32
-"""Then one goes through the thread: the event loop gets its turn, and the log its checkpoint."""
+AT_ONCE_IN_A_ROW_S_MAX: Final = 0.01
+"""So long in all; then one goes through the thread: the event loop gets its turn, and the log its checkpoint."""
 LOOK_AT_FILE_S: Final = 0.2
 """How often to look whether the file is still where it was."""
 
@@ -94,6 +95,7 @@ class Writer:
         self._counting = threading.Lock()
         self._asked, self._answered = 0, 0
         self._author, self._streak = "", 0
+        self._in_a_row_s = 0.0
         self._epoch: int | None = None
         self._tell_superseded: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name=f"pointsman-writer:{path.name}", daemon=True)
@@ -123,7 +125,7 @@ class Writer:
         self._streak += 1
         if (
             self._streak < AT_ONCE_AFTER
-            or self._streak % AT_ONCE_IN_A_ROW_MAX == 0
+            or self._in_a_row_s > AT_ONCE_IN_A_ROW_S_MAX
             or self._commit_s > AT_ONCE_S_MAX
             or self._asked != self._answered
             or not self._busy.acquire(blocking=False)
@@ -197,6 +199,7 @@ class Writer:
                 with self._busy:
                     self._commit(batch)
                     self._answered += len(batch)
+                    self._in_a_row_s = 0.0
                 # Not before the connection is free: who is told may want to use it at once.
                 tell(batch)
                 self._checkpoint()
@@ -300,7 +303,9 @@ class Writer:
         raise superseded(epoch)
 
     def _committed(self, began: float, transaction: Transaction) -> None:
-        self._commit_s += (time.monotonic() - began - self._commit_s) / 8
+        took = time.monotonic() - began
+        self._commit_s += (took - self._commit_s) / 8
+        self._in_a_row_s += took
         self._log_pages += LOG_PAGES_PER_COMMIT + transaction.bytes_written // PAGE_BYTES
 
     def _undo(self, transaction: Transaction) -> None:
