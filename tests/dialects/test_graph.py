@@ -264,7 +264,7 @@ def test_policies_of_nodes_and_documents() -> None:
 
 
 def test_a_node_says_in_native_words_how_it_is_executed() -> None:
-    own: JsonObject = {"retries": 1, "retryDelay": "2s", "errorHandler": "llm_recovery"}
+    own: JsonObject = {"retries": 1, "retryDelay": "2s", "retryOn": ["timeout"], "errorHandler": "llm_recovery"}
     found = read([agent("a", timeout_ms=500, execution=own), agent("b", execution={"retris": 1})])
     assert node_of(found, "a")["execution"] == {**own, "timeout": 500}
     _, problems = Workflow.from_document(found.document)

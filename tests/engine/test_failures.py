@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.definition.policies import Limits
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events import AttemptStarted, StepFailed
-from tests.engine.world import World, started
+from tests.definition.graphs import document
+from tests.engine.world import World, limits, started
 
 FAN = "start -> fan; fan -> tool1, tool2; tool1 -> join; tool2 -> join; join -> tool3"
 
@@ -46,6 +50,32 @@ def test_a_failure_that_cannot_be_mended_by_repeating_is_not_repeated() -> None:
 def test_the_other_side_may_ask_for_a_longer_wait() -> None:
     world = started("start -> tool1", nodes=retrying(retries=1)).fails("tool1", retryable=True, after_s=90.0)
     assert world.timers == [90.0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "waits"), [({}, 3600.0), ({"retryAfter": "5m"}, 300.0), ({"retryAfter": "2h"}, 5000.0)]
+)
+def test_nobody_is_waited_for_longer_than_the_limit(limit: dict[str, object], waits: float) -> None:
+    world = started("start -> tool1", nodes=retrying(retries=1), config=limits(**limit))
+    assert world.fails("tool1", retryable=True, after_s=5000.0).timers == [waits]
+
+
+def test_the_operator_caps_how_long_anybody_is_waited_for() -> None:
+    drawn = document("start -> tool1")
+    drawn["config"] = {"limits": {"retryAfter": "10m"}}
+    workflow, _ = Workflow.from_document(drawn)
+    assert workflow is not None
+    caps = Limits.model_validate({"retryAfter": "1m"})
+    assert compile_workflow(workflow, caps=caps).limits.retry_after_s == 60.0
+    assert compile_workflow(workflow).limits.retry_after_s == 600.0
+
+
+def test_a_node_may_name_the_failures_after_which_it_is_tried_again() -> None:
+    nodes = retrying(retries=1, retryOn=["boom"])
+    once = started("start -> tool1", nodes=nodes).fails("tool1", "boom", retryable=False)
+    assert once.timers == [1.0], "the node knows better than the failure"
+    assert once.crash().ring().fails("tool1", "boom").status == "failed"
+    assert started("start -> tool1", nodes=nodes).fails("tool1", "other", retryable=True).status == "failed"
 
 
 @pytest.mark.requirement("S1-06", "S1-23")

@@ -89,6 +89,17 @@ def test_rotation_takes_keys_in_turn_and_fixed_keeps_to_the_index() -> None:
     assert run_virtually(story(rotates=False)) == [0, 0, 0, 0]
 
 
+def test_a_key_rests_no_longer_than_the_operator_lets_it_whatever_the_provider_asks_for() -> None:
+    async def story() -> tuple[bool, bool]:
+        keys = pool(1, rest_s_max=60.0)
+        keys.rest(0, 86_400.0, Failure(code="model-rate-limited", message="come back tomorrow"))
+        before = keys.is_usable(0)
+        await asyncio.sleep(60.0 - PATIENCE_S)
+        return before, keys.is_usable(0)
+
+    assert run_virtually(story()) == (False, True)
+
+
 def test_one_key_has_no_more_calls_open_than_it_may_and_serves_in_order() -> None:
     async def story() -> Calls:
         calls = Calls(pool(2, concurrency=2), seconds=1.0)

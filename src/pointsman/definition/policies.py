@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pointsman.definition.people import Approval
 from pointsman.definition.quantities import Duration, Size
-from pointsman.definition.shape import AnyJson, AnyObject, Count, Expression, NodeRef, Shape
+from pointsman.definition.shape import AnyJson, AnyObject, Count, Expression, Many, Name, NodeRef, Shape
 from pointsman.values import Bytes, Seconds
 
 ErrorHandling: TypeAlias = Literal["fail", "retry", "llm_recovery"]
@@ -36,6 +36,8 @@ class Limits(Shape):
     """Most time on the wall clock, waits included."""
     node_time: Duration | None = None
     """Most time of one attempt of a work step; for agents of one model or tool call."""
+    retry_after: Duration | None = None
+    """Longest wait that a service may ask for before a step is tried again; a longer one is cut to this."""
     state_size: Size | None = None
     """Largest state, as JSON in UTF-8."""
     cost_usd: Annotated[float, Field(ge=0)] | None = None
@@ -122,6 +124,8 @@ class Execution(Shape):
     """Wait before the first retry."""
     backoff: Annotated[float, Field(ge=1, le=100)] | None = None
     """Factor from one wait to the next."""
+    retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
+    """The codes of the failures that are tried again; absent: those that may pass by themselves."""
     error_handler: ErrorHandler | None = None
     """What to do when every try failed: fail, go on with the failure as the result, or ask a model."""
     cache: Literal["off", "execution", "session", "long_term"] | None = None
@@ -154,6 +158,7 @@ class Concurrency(Shape):
 
 _NODE_TIME: Final = Seconds(30.0)
 _RETRY_DELAY: Final = Seconds(1.0)
+_RETRY_AFTER: Final = Seconds(3600.0)
 _STATE_SIZE: Final = Bytes(50_000_000)
 
 
@@ -173,6 +178,7 @@ class Defaults:
     retries_when_retrying: int = 3
     """`retries` under `errorHandling: retry`."""
     retry_delay: Seconds = _RETRY_DELAY
+    retry_after: Seconds = _RETRY_AFTER
     backoff: float = 2.0
     agent_iterations: int = 10
     agent_result: Literal["text", "json", "auto"] = "text"

@@ -38,14 +38,20 @@ def attempt_failed(desk: Desk, at: StepState, failure: Failure, usage: Usage | N
     step, node = at.step, desk.node(at.step)
     does = node.does
     retry = does.retry if isinstance(does, Work | Call) else None
-    if retry is not None and failure.retryable and at.failures - at.reasks < retry.retries and at.phase == "work":
+    tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
+    if retry is not None and tries_left and _is_worth_it(retry, failure):
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
         wait = retry_wait(retry, at.failures - at.reasks - 1, desk.state.seed, step)
         if failure.retry_after_s is not None:
-            wait = max(wait, failure.retry_after_s)
+            wait = max(wait, min(failure.retry_after_s, desk.plan.limits.retry_after_s))
         set_timer(desk, step, "retry", desk.state.at + wait)
         return
     _after_retries(desk, at, node, failure, usage)
+
+
+def _is_worth_it(retry: Retry, failure: Failure) -> bool:
+    """What the node says of this failure, else what the failure says of itself."""
+    return failure.retryable if retry.on is None else failure.code in retry.on
 
 
 def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:

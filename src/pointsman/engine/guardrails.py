@@ -16,6 +16,8 @@ class Limits(Struct, frozen=True, kw_only=True, gc=False):
     execution_time_s: float | None = None
     deadline_s: float | None = None
     """On the wall clock, waits included."""
+    retry_after_s: float = 3600.0
+    """The longest wait for which the other side may ask before a retry."""
     state_bytes: int | None = 50_000_000
     budgets: tuple[tuple[str, float], ...] = ()
     """`tokens`, `modelCalls`, `toolCalls`, `costUsd`, where there is one: how much may be spent."""

@@ -85,6 +85,8 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False):
     wait_max_s: float = 300.0
     jitter: float = 0.0
     """Share of the wait that is random (seeded): 0.1 = ±10 %."""
+    on: frozenset[str] | None = None
+    """The codes of failures that are tried again; None: those that are worth it."""
 
 
 NO_RETRY: Final = Retry()

@@ -49,6 +49,8 @@ class Pacing:
     """Calls that one key may have open at once."""
     calls_max: int | None = None
     """Calls that one key may pay for, as long as this process lives."""
+    rest_s_max: float = 3600.0
+    """The longest that a key rests because the provider asked for it."""
     rotates: bool = False
     """Calls take the keys in turn, whatever `keyIndex` says."""
 
@@ -129,7 +131,7 @@ class KeyPool:
     def rest(self, key: int, seconds: float, why: Failure) -> None:
         """Do not use a key for so long. What is known already is not shortened."""
         one = self._keys[key]
-        until = self._clock.now() + seconds
+        until = self._clock.now() + min(seconds, self._pacing.rest_s_max)
         if until > one.rests_until:
             one.rests_until, one.why = until, why
         self._serve()

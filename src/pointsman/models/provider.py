@@ -88,6 +88,7 @@ class ProviderSettings(BaseModel):
     key_interval: Duration = Duration(Seconds(0.0))
     concurrency: int | None = Field(default=None, ge=1)
     calls_max: int | None = Field(default=None, ge=0)
+    rest_max: Duration = Duration(Seconds(3600.0))
     retries: int = Field(default=1, ge=0, le=10)
     api_version: str = ""
     region: str = ""
@@ -107,6 +108,7 @@ class ProviderSettings(BaseModel):
             key_interval_s=self.key_interval.seconds,
             concurrency=self.concurrency,
             calls_max=self.calls_max,
+            rest_s_max=self.rest_max.seconds,
             rotates=self.strategy == "rotation",
         )
         return Provider(

@@ -17,6 +17,7 @@ DEFAULT_OF: Final[Mapping[str, float | None]] = {
     "parallel": DEFAULTS.parallel,
     "executionTime": DEFAULTS.execution_time,
     "nodeTime": DEFAULTS.node_time,
+    "retryAfter": DEFAULTS.retry_after,
     "stateSize": DEFAULTS.state_size,
     "costUsd": DEFAULTS.cost_usd,
 }
@@ -71,6 +72,7 @@ def limits_of(workflow: Workflow, original: Workflow, operator: Said) -> Limits:
         parallel=int(now.get("parallel", DEFAULTS.parallel)),
         execution_time_s=now.get("executionTime", DEFAULTS.execution_time),
         deadline_s=now.get("deadline"),
+        retry_after_s=now.get("retryAfter", DEFAULTS.retry_after),
         state_bytes=int(now.get("stateSize", DEFAULTS.state_size)),
         budgets=tuple((name, now[name]) for name in BUDGETS if name in now),
         budget_policy=budget.policy or "stop",

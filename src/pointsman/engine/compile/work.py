@@ -45,7 +45,8 @@ def retry_of(execution: Execution | None, config: Config | None) -> Retry:
         retries = retries if execution.retries is None else execution.retries
         wait = wait if execution.retry_delay is None else execution.retry_delay.seconds
         factor = factor if execution.backoff is None else execution.backoff
-    return Retry(retries=retries, wait_s=wait, factor=factor, jitter=RETRY_JITTER)
+    on = frozenset(execution.retry_on) if execution is not None and execution.retry_on is not None else None
+    return Retry(retries=retries, wait_s=wait, factor=factor, jitter=RETRY_JITTER, on=on)
 
 
 def on_failure_of(execution: Execution | None, config: Config | None) -> str:
