@@ -73,7 +73,7 @@ def test_the_operator_caps_how_long_anybody_is_waited_for() -> None:
 def test_a_node_may_name_the_failures_after_which_it_is_tried_again() -> None:
     nodes = retrying(retries=1, retryOn=["boom"])
     once = started("start -> tool1", nodes=nodes).fails("tool1", "boom", retryable=False)
-    assert once.timers == [1.0], "the node knows better than the failure"
+    assert len(once.timers) == 1, "the node knows better than the failure"
     assert once.crash().ring().fails("tool1", "boom").status == "failed"
     assert started("start -> tool1", nodes=nodes).fails("tool1", "other", retryable=True).status == "failed"
 
