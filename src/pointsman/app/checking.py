@@ -101,7 +101,12 @@ def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]
     for name in {*tools.names(), *named}:
         spec = tools.find(name)
         if spec is not None:
-            facts[name] = ToolFacts(client_side=spec.side == "client", idempotent=spec.idempotent, off=spec.off)
+            facts[name] = ToolFacts(
+                client_side=spec.side == "client",
+                idempotent=spec.idempotent,
+                requires_approval=spec.requires_approval,
+                off=spec.off,
+            )
     agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
     return Known(tools=facts, agents=agents, workflows=workflows)
 

@@ -64,6 +64,25 @@ def test_nothing_can_wait_for_people_without_persistence() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("drawing", "config"),
+    [
+        ("start -> tool1; tool1 -> end", {"tool": "pay"}),
+        ("start -> agent1; agent1 -> end", {"prompt": "Pay", "tools": ["look_up", "pay"]}),
+        ("start -> agent1; agent1 -> end", {"prompt": "Pay", "agent": "payer"}),
+    ],
+)
+def test_tools_that_people_must_agree_to_wait_for_people_too(drawing: str, config: dict[str, Json]) -> None:
+    known = Known(
+        tools={"pay": ToolFacts(requires_approval=True), "look_up": ToolFacts()}, agents={"payer": frozenset({"pay"})}
+    )
+    configs: Configs = {drawing.split()[2].rstrip(";"): config}
+    problems = drawn(drawing, configs=configs, known=known, config={"persistence": "none", "humanInLoop": "none"})
+    assert codes(problems) == ["gate-without-people", "gate-without-persistence"]
+    assert "before it calls 'pay'" in the(problems, "gate-without-persistence").message
+    assert codes(drawn(drawing, configs=configs, known=known)) == []
+
+
 @pytest.mark.requirement("S1-26")
 def test_the_limit_of_nodes_is_held_and_notes_are_free() -> None:
     limits: JsonObject = {"limits": {"nodes": 3}}

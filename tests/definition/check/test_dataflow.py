@@ -150,3 +150,16 @@ def test_what_a_join_merges_must_be_written() -> None:
     configs: Configs = {"a": write("drafts.one"), "b": write("drafts.two"), "join": {"mergeKey": "final"}}
     assert "merge-key-unwritten" in codes(drawn(drawing, configs=configs))
     assert codes(drawn(drawing, configs={**configs, "join": {"mergeKey": "drafts"}})) == []
+
+
+def edited(*paths: str, **keys: Json) -> list[str]:
+    drawing = "start -> tool; tool -> ask; ask -#approve-> end; ask -#edit-> end"
+    gate: JsonObject = {"actions": ["approve", "edit"], "editable": [*paths], "message": "Send {{y}}?"}
+    problems = drawn(drawing, configs={"tool": write("letter.text"), "ask": gate}, **keys)
+    return [one.message for one in problems if one.code == "edits-nothing"]
+
+
+def test_what_people_may_edit_is_known_to_something() -> None:
+    assert edited("letter", "letter.text", "letter.title", "x", "y") == []
+    assert edited("mood", state={"mood": {"schema": {"type": "string"}}}) == []
+    assert edited("letter", "leter") == ["people may edit 'leter' at human 'ask', and nothing writes or reads it"]

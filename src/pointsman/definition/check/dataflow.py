@@ -33,6 +33,7 @@ def check_dataflow(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     for reading in formulas.readings:
         yield from flow.check(reading)
     yield from flow.undeclared()
+    yield from flow.edited_in_vain(formulas)
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, LoopConfig):
             yield from flow.loop(position, node.config)
@@ -176,6 +177,23 @@ class _Flow:
             message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
             hint = "Declare it in `input`: it is then asked for, and checked."
             yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=fix)
+
+    def edited_in_vain(self, formulas: Formulas) -> Iterator[Problem]:
+        """What people may edit, and nothing else in the workflow knows of."""
+        read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
+        declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
+        for writing in formulas.writings:
+            name = str(writing.keys[0])
+            if "/editable/" not in writing.pointer or name in self.given | read | declared:
+                continue
+            if any("/editable/" not in other.pointer for other in self.writings[name]):
+                continue
+            written = [key for key, some in self.writings.items() if any(one.certain for one in some)]
+            near = nearest(name, {*self.given, *declared, *written} - BUILT_IN)
+            message = f"people may edit {name!r} at {self.subject.node(writing.node)}, and nothing writes or reads it"
+            hint = question(near, "Name a field that a step before it writes.")
+            fix = replace(writing.pointer, near) if near is not None and writing.keys == (name,) else None
+            yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
 
     def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
         """The whole text with the right name in it, where the name stands as it was read."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.repairs import remove
-from pointsman.definition.check.subject import Subject
+from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.check.ways import actions_of
 from pointsman.definition.control import HumanConfig, WaitConfig
 from pointsman.definition.policies import Config
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
-from pointsman.definition.work import MemoryConfig
+from pointsman.definition.work import MemoryConfig, ToolConfig
 from pointsman.expressions.names import ROOTS
 
 FLEETING_S: Final = 3600.0
@@ -53,14 +54,14 @@ def _limits(subject: Subject, config: Config) -> Iterator[Problem]:
 
 
 def _people(subject: Subject, config: Config) -> Iterator[Problem]:
-    gates = [position for position, node in enumerate(subject.nodes) if node.type == "human" or node.requires_approval]
-    for position in gates:
-        if config.persistence == "none":
-            message = f"{subject.node(position)} waits for a person, and `persistence: none` keeps nothing to wait with"
+    for position in range(len(subject.nodes)):
+        waits = _waits_for_people(subject, position)
+        if waits and config.persistence == "none":
+            message = f"{waits}, and `persistence: none` keeps nothing to wait with"
             hint = "Set `persistence: session`."
             yield error("gate-without-persistence", subject.at_node(position), message, hint=hint)
-        if config.human_in_loop == "none":
-            message = f"{subject.node(position)} waits for a person, and `humanInLoop` is none"
+        if waits and config.human_in_loop == "none":
+            message = f"{waits}, and `humanInLoop` is none"
             hint = "Set `humanInLoop: approval_gates`, or remove the gate."
             yield error("gate-without-people", subject.at_node(position), message, hint=hint)
     if subject.conversational and config.persistence == "none":
@@ -80,6 +81,23 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
                 yield error("wait-without-end", subject.at_node(position), message, hint=hint)
             case _:
                 pass
+
+
+def _waits_for_people(subject: Subject, position: int) -> str:
+    """How a node may have to wait for a person; empty: it never does."""
+    node = subject.nodes[position]
+    if node.type == "human" or node.requires_approval:
+        return f"{subject.node(position)} waits for a person"
+    facts = subject.known.tools or {}
+    match node.config:
+        case ToolConfig(tool=tool):
+            called = [tool]
+        case AgentConfig() as agent:
+            called = sorted(subject.tools_of(agent) or ())
+        case _:
+            called = []
+    asks = [tool for tool in called if tool in facts and facts[tool].requires_approval and not facts[tool].client_side]
+    return f"{subject.node(position)} waits for a person before it calls {listed(asks)}" if asks else ""
 
 
 def _fleeting(subject: Subject) -> Iterator[Problem]:

@@ -27,6 +27,8 @@ class ToolFacts:
     client_side: bool = False
     """Run by the caller: it never reaches a tool executor."""
     idempotent: bool = False
+    requires_approval: bool = False
+    """A person must agree to each of its calls."""
     off: str = ""
     """What would switch it on; empty: it is on."""
 
