@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from rich.console import Console
 
+from pointsman.app.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.cli.bars import bar_lines
 from pointsman.cli.progress import Board
+from pointsman.engine.state import Status
 from pointsman.values import Json, JsonObject
 from tests.cli import flows
 from tests.cli.conftest import Prompt
@@ -151,4 +154,56 @@ def test_calls_tokens_time_and_keys_of_each_node_are_told_and_added_up(
         "0",
         str(sum(n["inputTokens"] for n in nodes)),
         str(sum(n["outputTokens"] for n in nodes)),
+    ]
+
+
+WORDS: dict[str, tuple[str, str, str]] = {
+    "native": ("paused", "failed", "workflow.human.required"),
+    "rows": ("waiting", "cancelled", "workflow.human.required"),
+    "graph": ("waiting", "cancelled", "node_result"),
+    "steps": ("waiting", "cancelled", "checkpoint"),
+    "plan": ("waiting", "cancelled", "checkpoint"),
+}
+"""Per dialect: waiting for a person, cancelled, and the last event while a person is waited for."""
+
+
+@pytest.mark.requirement("T1-6", "X-9", "S4-O4", "S3-77")
+@pytest.mark.parametrize("words", WORDS)
+def test_statuses_and_events_are_told_in_the_words_of_a_dialect(prompt: Prompt, words: str) -> None:
+    waiting, cancelled, last = WORDS[words]
+    execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
+    shown = prompt("show", execution, "--words", words).json
+    assert (shown["status"], shown["is"]) == (waiting, "waiting")
+    told = [json.loads(line) for line in prompt("events", execution, "--words", words).out.splitlines()]
+    asked = [one for one in told if one["event"] != "workflow.checkpoint.saved"]
+    assert asked[-1]["event"] == last
+    assert all(one["executionId"] == execution and one["id"] for one in told)
+    prompt("cancel", execution)
+    assert prompt("show", execution, "--words", words).json["status"] == cancelled
+    again = [
+        json.loads(line) for line in prompt("events", execution, "--words", words, "--after", "1").out.splitlines()
+    ]
+    assert [one for one in told if one["seq"] > 1] == again[: len([one for one in told if one["seq"] > 1])]
+
+
+@pytest.mark.requirement("X-9")
+@pytest.mark.parametrize("status", get_args(Status))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_status_has_a_word_in_every_dialect(dialect: Dialect, status: Status) -> None:
+    word = status_in(dialect, status)
+    assert word in get_args(Status)
+    assert dialect != "native" or word in ("running", "paused", "completed", "failed")
+    assert dialect not in ("steps", "plan") or word != "interrupted"
+
+
+def test_a_graph_tells_what_became_of_each_node(prompt: Prompt) -> None:
+    broken = "{id: third, type: tool, config: {tool: calculator, parameters: {expression: 1 +}}"
+    text = flows.CHAIN.replace("{id: second,", "{id: second, skipWhen: 'true',")
+    text = text.replace("{id: third, type: agent, config: {prompt: three}", broken)
+    execution = prompt("run", written("chain.yaml", text), "--json").json["executionId"]
+    told = [json.loads(line) for line in prompt("events", execution, "--words", "graph").out.splitlines()]
+    assert [(one["nodeId"], one["status"]) for one in told] == [
+        ("first", "SUCCESS"),
+        ("second", "SKIPPED"),
+        ("third", "FAILED"),
     ]

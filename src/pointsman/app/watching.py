@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pointsman.app.bulletins import observability_of
+from pointsman.app.dialect_words import Dialect, events_in
 from pointsman.app.views import event_view
 from pointsman.engine.status import status_of
+from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta, Watcher
 from pointsman.values import ExecutionId, JsonObject
 
@@ -43,8 +46,24 @@ def watcher_for(see: See) -> Watcher:
     return watch
 
 
-async def follow_events(app: Pointsman, execution: str, *, after: int = 0, follow: bool) -> AsyncIterator[JsonObject]:
-    """The events of an execution; with `follow` also those that other processes add, until nothing more happens."""
+async def follow_events(
+    app: Pointsman, execution: str, *, after: int = 0, follow: bool, words: Dialect | None = None
+) -> AsyncIterator[JsonObject]:
+    """The events of an execution; with `follow` also those that other processes add, until nothing more happens.
+    `words`: as the feed of that dialect tells them.
+    """
+    level = observability_of((await app.runtime.load(ExecutionId(execution))).options) if words else "standard"
+    async for row in follow_rows(app, execution, after=after, follow=follow):
+        if words is not None:
+            for told in events_in(words, ExecutionId(execution), row, level):
+                yield told
+            continue
+        for number, event in enumerate(row.events):
+            yield event_view(row, number, event)
+
+
+async def follow_rows(app: Pointsman, execution: str, *, after: int, follow: bool) -> AsyncIterator[Row]:
+    """The rows of its journal."""
     name = ExecutionId(execution)
     woken = asyncio.Event()
     leave = app.store.follow(name, woken.set) if follow else None
@@ -54,8 +73,7 @@ async def follow_events(app: Pointsman, execution: str, *, after: int = 0, follo
             woken.clear()
             async for row in app.store.journal.read(name, after=after):
                 after = row.seq
-                for number, event in enumerate(row.events):
-                    yield event_view(row, number, event)
+                yield row
             if not follow or (status_of(state) in SETTLED and state.seq <= after):
                 return
             await woken.wait()

@@ -7,6 +7,7 @@ from typing import Final, cast
 
 import click
 
+from pointsman.app.dialect_words import DIALECTS, Dialect, view_in
 from pointsman.app.lists import list_executions
 from pointsman.app.timeline import timeline as timeline_of
 from pointsman.app.watching import follow_events
@@ -19,6 +20,11 @@ from pointsman.cli.printing import print_json, print_line, shown
 from pointsman.values import Json, JsonObject
 
 STATUSES: Final = ("pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
+
+
+words_option: Final = click.option(
+    "--words", type=click.Choice(DIALECTS), help="As JSON, in the words that a dialect has for statuses and events."
+)
 
 
 @click.command("list")
@@ -65,11 +71,15 @@ def when(at: Json) -> str:
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
+@words_option
 @json_option
 @store_option
-def show(execution: str, *, as_json: bool, store: str | None) -> None:
+def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | None) -> None:
     """The state of an execution: what it did, what it waits for, what it produced."""
     view = go(_view(store, execution))
+    if words is not None:
+        view = view_in(words, view)
+        as_json = True
     if as_json:
         print_json(view)
         return
@@ -114,9 +124,19 @@ async def _view(store: str | None, execution: str) -> JsonObject:
 @click.option("--jsonl", is_flag=True, help="One JSON object per line.")
 @click.option("--follow", is_flag=True, help="Wait for more until nothing more happens by itself.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
+@words_option
 @json_option
 @store_option
-def events(execution: str, *, jsonl: bool, follow: bool, after: int, as_json: bool, store: str | None) -> None:
+def events(
+    execution: str,
+    *,
+    jsonl: bool,
+    follow: bool,
+    after: int,
+    words: Dialect | None,
+    as_json: bool,
+    store: str | None,
+) -> None:
     """The journal of an execution: everything that happened, in order.
 
     With --follow, --jsonl prints each event as it comes, --json all of them at the end.
@@ -124,20 +144,25 @@ def events(execution: str, *, jsonl: bool, follow: bool, after: int, as_json: bo
     if as_json and jsonl:
         raise click.UsageError("--json and --jsonl exclude each other")
     if as_json:
-        print_json({"events": cast("list[Json]", go(_gathered(store, execution, after=after, follow=follow)))})
+        found = go(_gathered(store, execution, after=after, follow=follow, words=words))
+        print_json({"events": cast("list[Json]", found)})
         return
-    go(_events(store, execution, after=after, follow=follow, jsonl=jsonl))
+    go(_events(store, execution, after=after, follow=follow, jsonl=jsonl, words=words))
 
 
-async def _gathered(store: str | None, execution: str, *, after: int, follow: bool) -> list[JsonObject]:
+async def _gathered(
+    store: str | None, execution: str, *, after: int, follow: bool, words: Dialect | None
+) -> list[JsonObject]:
     async with installation(store) as app:
-        return [event async for event in follow_events(app, execution, after=after, follow=follow)]
+        return [event async for event in follow_events(app, execution, after=after, follow=follow, words=words)]
 
 
-async def _events(store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool) -> None:
+async def _events(
+    store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool, words: Dialect | None
+) -> None:
     async with installation(store) as app:
-        async for event in follow_events(app, execution, after=after, follow=follow):
-            if jsonl:
+        async for event in follow_events(app, execution, after=after, follow=follow, words=words):
+            if jsonl or words is not None:
                 print_line(event)
                 continue
             facts = {key: value for key, value in event.items() if key not in HEAD and value not in (None, "", [], {})}

@@ -152,10 +152,10 @@ def test_what_a_join_merges_must_be_written() -> None:
     assert codes(drawn(drawing, configs={**configs, "join": {"mergeKey": "drafts"}})) == []
 
 
-def edited(*paths: str, **keys: Json) -> list[str]:
+def edited(*paths: str, state: JsonObject | None = None) -> list[str]:
     drawing = "start -> tool; tool -> ask; ask -#approve-> end; ask -#edit-> end"
     gate: JsonObject = {"actions": ["approve", "edit"], "editable": [*paths], "message": "Send {{y}}?"}
-    problems = drawn(drawing, configs={"tool": write("letter.text"), "ask": gate}, **keys)
+    problems = drawn(drawing, configs={"tool": write("letter.text"), "ask": gate}, state=state or {})
     return [one.message for one in problems if one.code == "edits-nothing"]
 
 
