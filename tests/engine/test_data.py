@@ -283,3 +283,10 @@ def test_templates_that_found_nothing_are_said() -> None:
         "start -> tool1", nodes={"tool1": {"config": {"tool": "t", "parameters": {"a": "x {{nothing}} y"}}}}
     )
     assert world.warnings == ["template-missing"]
+
+
+@pytest.mark.requirement("T3-25")
+def test_the_state_is_open_a_field_that_is_not_declared_is_kept() -> None:
+    nodes = {"tool1": {"outputs": {"other.deep": "result"}}}
+    world = started("start -> tool1", nodes=nodes, state={"known": {"schema": {"type": "string"}}})
+    assert world.done("tool1", 7).crash().data == {"other": {"deep": 7}}

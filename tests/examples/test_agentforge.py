@@ -96,15 +96,45 @@ def test_a_fenced_and_chatty_plan_is_understood() -> None:
     assert (played.output["plan"], played.output["research"]) == ([{"step": 1, "task": "look"}], "none")
 
 
+def _report(**said: Json) -> JsonObject:
+    about: JsonObject = {"confidence_reasoning": "", "hallucination_reasoning": "", "hallucination_issues": []}
+    return {**about, "confidence_score": 90, "hallucination_risk": "low", **said}
+
+
 @pytest.mark.requirement("S2-31")
-def test_a_report_out_of_range_is_asked_for_again() -> None:
-    report: JsonObject = {"confidence_reasoning": "", "hallucination_risk": "low", "hallucination_reasoning": ""}
-    report["hallucination_issues"] = []
-    wrong, right = (json.dumps({**report, "confidence_score": score}) for score in (101, 99))
+def test_a_report_that_is_not_one_is_asked_for_again() -> None:
+    wrong, right = json.dumps(_report(hallucination_risk="extreme")), json.dumps(_report(confidence_score=99))
     rules = f"rules:\n- {{node: validation, answers: [{{json: {wrong}}}, {{json: {right}}}]}}\n"
     played = play(PIPELINE, MEMO, script=rules)
     assert cast(JsonObject, played.output["confidence"])["confidence_score"] == 99
     assert len(played.asked_of("validation")) == 2
+
+
+@pytest.mark.requirement("S2-31", "S2-O7", "T2-16")
+@pytest.mark.parametrize(
+    ("said", "score", "risk"),
+    [
+        ({"confidence_score": 130, "hallucination_risk": "HIGH"}, 100, "high"),
+        ({"confidence_score": -4}, 0, "low"),
+        ({"confidence_score": "85 %", "hallucination_risk": " Medium "}, 85, "medium"),
+        ({"confidence_score": "17/20"}, 85, "low"),
+    ],
+)
+def test_a_score_is_a_number_from_0_to_100_however_it_is_said(said: JsonObject, score: int, risk: str) -> None:
+    rules = f"rules:\n- {{node: validation, answers: [{{json: {json.dumps(_report(**said))}}}]}}\n"
+    played = play(PIPELINE, MEMO, script=rules)
+    confidence = cast(JsonObject, played.output["confidence"])
+    assert (confidence["confidence_score"], confidence["hallucination_risk"]) == (score, risk)
+    assert len(played.asked_of("validation")) == 1
+
+
+@pytest.mark.requirement("S2-O7")
+def test_the_reviewer_reports_what_it_changed(repaired: Played) -> None:
+    reviewer = cast(JsonObject, repaired.output["reviewer"])
+    changes = cast("list[str]", reviewer["changes_made"])
+    assert "# Warehouse Optimization Proposal (REVISED)" in changes
+    assert all(line in str(reviewer["document"]) for line in changes)
+    assert "## Executive Summary" not in changes
 
 
 @pytest.mark.requirement("S2-23", "S2-26", "S2-37", "S2-39", "T2-10", "T2-11", "T2-18")

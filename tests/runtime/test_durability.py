@@ -56,6 +56,7 @@ async def behind_while_running(durability: str, tmp_path: Path, *, asked: str = 
     return behind
 
 
+@pytest.mark.requirement("S1-66")
 async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
     assert set(await behind_while_running("step", tmp_path)) == {0}
 
@@ -69,6 +70,7 @@ async def test_behind_never_means_more_than_the_bound(tmp_path: Path) -> None:
     assert 1 < max(behind) <= BEHIND_ROWS_MAX
 
 
+@pytest.mark.requirement("S1-66")
 async def test_at_the_end_means_nothing_but_the_start_before_it(tmp_path: Path) -> None:
     assert await behind_while_running("exit", tmp_path) == [*range(len(STEPS))]
 

@@ -64,7 +64,7 @@ class AgentLoop:
         self._name = spec.name or spec.node
         self._allowed = _allowed(settings, tools)
         self._expected = Expected(settings.output_schema, settings.result or "text")
-        self._injected: Injected = injected(spec, settings.output_schema, has_tools=bool(self._allowed))
+        self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._allowed))
         self._kept = Kept(transcript=messages_of(command, self._name))
 
     async def perform(self) -> WorkDone:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from pointsman.engine.failures import Failure
 from pointsman.executors.failures import WorkRefused
+from pointsman.executors.leniency import is_lenient, taken, without_leniency
 from pointsman.models.repair import Read, read_json, read_whole
 from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
@@ -30,7 +31,9 @@ class Expected:
 
     def __init__(self, schema: JsonObject | None, result: Literal["text", "json", "auto"]) -> None:
         """Raises `WorkRefused` for a schema that is none."""
-        self.schema = schema
+        self._lenient: Final = schema if is_lenient(schema) else None
+        self.schema: Final = schema if self._lenient is None else cast("JsonObject", without_leniency(schema))
+        """As models are told it."""
         self._result: Final = result
         try:
             self._checker = None if schema is None else Checker(schema)
@@ -57,6 +60,8 @@ class Expected:
 
     def check(self, value: Json) -> Read | Wrong:
         """The value, if the schema admits it."""
+        if self._lenient is not None:
+            value = taken(value, self._lenient)
         problems = "" if self._checker is None else self._checker.problems(value)
         if problems:
             return Wrong(f"Your answer does not fit its schema: {problems}. Answer again, corrected.")

@@ -163,3 +163,13 @@ def test_what_people_may_edit_is_known_to_something() -> None:
     assert edited("letter", "letter.text", "letter.title", "x", "y") == []
     assert edited("mood", state={"mood": {"schema": {"type": "string"}}}) == []
     assert edited("letter", "leter") == ["people may edit 'leter' at human 'ask', and nothing writes or reads it"]
+
+
+@pytest.mark.requirement("T3-25")
+def test_writing_to_an_undeclared_field_is_told() -> None:
+    configs: Configs = {"a": write("draft"), "b": write("darft.text")}
+    drawing = "start -> a; a -> b; b -> end"
+    problem = the(drawn(drawing, configs=configs, state={"draft": {"reduce": "set"}}), "undeclared-field")
+    assert (problem.severity, problem.pointer) == ("note", "/nodes/2/outputs/darft.text")
+    assert "'draft'" in problem.hint
+    assert [one.code for one in drawn(drawing, configs=configs)] == [], "a state that is not declared is any state"

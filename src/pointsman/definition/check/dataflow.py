@@ -13,7 +13,7 @@ from pointsman.definition.check.order import Order
 from pointsman.definition.check.repairs import add, nearest, question, replace
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
-from pointsman.definition.problems import JsonPatchOp, Problem, error, warning
+from pointsman.definition.problems import JsonPatchOp, Problem, error, note, warning
 from pointsman.definition.wording import compensations_of
 from pointsman.definition.work import UnboundConfig
 from pointsman.values import JsonObject
@@ -34,6 +34,7 @@ def check_dataflow(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         yield from flow.check(reading)
     yield from flow.undeclared()
     yield from flow.edited_in_vain(formulas)
+    yield from flow.written_undeclared(formulas)
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, LoopConfig):
             yield from flow.loop(position, node.config)
@@ -194,6 +195,22 @@ class _Flow:
             hint = question(near, "Name a field that a step before it writes.")
             fix = replace(writing.pointer, near) if near is not None and writing.keys == (name,) else None
             yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
+
+    def written_undeclared(self, formulas: Formulas) -> Iterator[Problem]:
+        """Fields that are written beside those that the state is declared to have. It is open: that is allowed."""
+        workflow = self.subject.workflow
+        declared = {pattern.split(".")[0] for pattern in workflow.state or {}}
+        if not declared and workflow.dialect != "graph":
+            return
+        known, told = self.given | declared, set[str]()
+        for writing in formulas.writings:
+            name = str(writing.keys[0])
+            if not writing.certain or name in known or name in told or name.startswith("_"):
+                continue
+            told.add(name)
+            message = f"{self.subject.node(writing.node)} writes {name!r}, which the state is not declared to have"
+            hint = question(nearest(name, known - BUILT_IN), "Declare it in `state`, or leave it: the state is open.")
+            yield note("undeclared-field", writing.pointer, message, hint=hint)
 
     def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
         """The whole text with the right name in it, where the name stands as it was read."""
