@@ -28,6 +28,7 @@ from pointsman.models.provider import ProviderSettings
 from pointsman.ports import Quota
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
+from pointsman.tools.mail.described import MailSettings
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.pages.described import PageSettings
@@ -178,6 +179,10 @@ class Settings(BaseModel):
     """The engine of the tool `web_search`."""
     pages: PageSettings = PageSettings()
     """What the tool `fetch_page` may fetch."""
+    allow_email_sending: bool = False
+    """Whether the tool `send_email` may send anything."""
+    mail: MailSettings | None = None
+    """By which server it does."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     sandbox: SandboxSettings = SandboxSettings()
@@ -332,8 +337,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             }
         elif key in ("tools", "mcp"):
             value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
-        elif key == "search" and value is not None:
-            value = {**value, "key": "***" if value["key"] else ""}
+        elif key in ("search", "mail") and value is not None:
+            value = {name: "***" if one and name in ("key", "password") else one for name, one in value.items()}
         elif key == "sql":
             value = {
                 name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}

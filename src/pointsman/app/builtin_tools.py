@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pointsman.settings import Settings
@@ -23,6 +24,7 @@ def builtin_tools(settings: Settings) -> Iterator[Tool]:
     yield _sql(settings)
     yield _search(settings)
     yield _pages(settings)
+    yield _mail(settings)
 
 
 def _sql(settings: Settings) -> Tool:
@@ -72,3 +74,12 @@ def _pages(settings: Settings) -> Tool:
         )
 
     return FetchPageTool(settings.pages, outgoing=outgoing)
+
+
+def _mail(settings: Settings) -> Tool:
+    if settings.mail is None or not settings.allow_email_sending:
+        because = "Allow it in the settings (allow_email_sending = true), and name a server: [mail]."
+        return OffTool("send_email", "Send an e-mail as plain text.", because=because)
+    from pointsman.tools.mail.tool import SendEmailTool
+
+    return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))

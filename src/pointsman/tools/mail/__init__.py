@@ -1,0 +1,1 @@
+"""Mail by the operator's server."""
