@@ -21,7 +21,7 @@ PASSWORD = "pass-word-1"
 
 @dataclass
 class MailServer:
-    """`refuses`: the answer to a step of the dialogue (`mail`, `rcpt ADDRESS`, `data`), at which it may hang or drop."""
+    """`refuses`: the answer to a step of the dialogue (`mail`, `rcpt ADDRESS`, `data`); there it may hang, drop."""
 
     folder: Path
     port: int = 0
