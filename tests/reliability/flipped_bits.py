@@ -1,18 +1,22 @@
-"""Bits that flip in the file of a store: whatever then reads differently must be told by `verify`, or refused."""
+"""Bits that flip in the file of a store: whatever then reads differently must be told by `verify`, or refused.
+
+In turns a bit of any page, and one in the middle of a value: of a row, of a recorded effect, of what was remembered, of
+what was said, of what people configured.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.errors import PointsmanError
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import Store
-from pointsman.ports import Row
 from pointsman.testing.journals import row_of, rows_in
 from pointsman.values import ExecutionId, Json
 from tests.reliability.findings import Finding
@@ -22,8 +26,28 @@ EXECUTIONS: Final = 3
 ROWS: Final = 60
 SIZES: Final = (40, 400, 5_000, 90_000)
 """Of the values: as they are, compressed, and blobs."""
+BESIDE: Final = 20
+"""Values of each kind that lie beside the rows."""
+KINDS: Final = ("rows", "effects", "memory", "sessions", "entries")
 
-Contents: TypeAlias = "dict[str, list[Row]]"
+Contents: TypeAlias = "dict[str, object]"
+
+
+class Flip(NamedTuple):
+    """One bit, and in what it is."""
+
+    kind: str
+    bit: int
+
+
+class Count(NamedTuple):
+    """What became of the flips."""
+
+    unnoticed: list[str]
+    """Something reads differently, and nobody is told."""
+    noticed: int
+    changed: Counter[str]
+    """Flips that changed what is read, by kind."""
 
 
 def value_of(number: int, seq: int) -> Json:
@@ -31,15 +55,45 @@ def value_of(number: int, seq: int) -> Json:
     return Random(f"{number}:{seq}").randbytes(size // 2).hex()
 
 
+def mark(kind: str, number: int) -> str:
+    """A value that lies in the file as it is, once; small enough for that."""
+    return Random(f"{kind}:{number}").randbytes(30).hex()
+
+
 async def fill(store: Store) -> None:
     for number in range(EXECUTIONS):
         for seq in range(1, ROWS + 1):
             await store.journal.append(ExecutionId(f"exec-{number}"), row_of(seq, value_of(number, seq)))
+    for number in range(BESIDE):
+        await store.journal.append(ExecutionId("exec-rows"), row_of(number + 1, mark("rows", number)))
+        await store.effects.record(ExecutionId("exec-0"), "step:1", number, {"paid": mark("effects", number)})
+        await store.memory.put("long_term", "desk", f"key{number}", {"kept": mark("memory", number)})
+        await store.sessions.append("talk", ({"said": mark("sessions", number)},), after=number)
+        await store.entries.put("schedule", f"key{number}", {"does": mark("entries", number)})
 
 
 async def contents(store: Store) -> Contents:
-    names = [ExecutionId(f"exec-{number}") for number in range(EXECUTIONS)]
-    return {name: await rows_in(store.journal, name) for name in names}
+    names = ["exec-rows", *(f"exec-{number}" for number in range(EXECUTIONS))]
+    return {
+        **{name: await rows_in(store.journal, ExecutionId(name)) for name in names},
+        "effects": await store.effects.recorded(ExecutionId("exec-0"), "step:1"),
+        "memory": await store.memory.every("long_term", "desk"),
+        "sessions": await store.sessions.load("talk"),
+        "entries": [(one.key, one.value) for one in await store.entries.list("schedule")],
+    }
+
+
+def aimed(number: int, seed: int, data: bytes) -> Flip:
+    """Every second one hits a value of one kind."""
+    random = Random(f"{seed}:{number}")
+    if number % 2:
+        return Flip("any page", random.randrange(len(data) * 8))
+    kind = KINDS[number // 2 % len(KINDS)]
+    value = mark(kind, random.randrange(BESIDE)).encode()
+    at = data.find(b'"' + value + b'"') + 1
+    assert at > 0, f"a value of {kind} is not in the file as it is"
+    # The lower bits make another good text of it: nothing but a seal can tell.
+    return Flip(kind, (at + random.randrange(len(value))) * 8 + random.randrange(3))
 
 
 async def after_flip(file: Path, truth: Contents) -> tuple[bool, bool]:
@@ -61,9 +115,8 @@ async def after_flip(file: Path, truth: Contents) -> tuple[bool, bool]:
         await store.close()
 
 
-async def flip(count: int, seed: int) -> tuple[list[str], int]:
-    """The flips nobody noticed though something reads differently; and how many were noticed."""
-    unnoticed, noticed = list[str](), 0
+async def flip(count: int, seed: int) -> Count:
+    found = Count([], 0, Counter())
     with tempfile.TemporaryDirectory() as name:
         original = Path(name) / FILE
         store = await open_sqlite(f"sqlite:///{original}")
@@ -72,21 +125,27 @@ async def flip(count: int, seed: int) -> tuple[list[str], int]:
         await store.close()
         data = original.read_bytes()
         for number in range(count):
-            bit = Random(f"{seed}:{number}").randrange(len(data) * 8)
+            kind, bit = aimed(number, seed, data)
             broken = bytearray(data)
             broken[bit // 8] ^= 1 << bit % 8
             folder = Path(name) / str(number)
             folder.mkdir()
             (folder / FILE).write_bytes(broken)
             differs, told = await after_flip(folder / FILE, truth)
-            noticed += told
+            found.changed[kind] += differs
+            found = found._replace(noticed=found.noticed + told)
             if differs and not told:
-                unnoticed.append(f"bit {bit % 8} of byte {bit // 8} of {len(data)}: a value changed and nobody is told")
+                where = f"{kind}: bit {bit % 8} of byte {bit // 8} of {len(data)}"
+                found.unnoticed.append(f"{where}: a value changed and nobody is told")
             shutil.rmtree(folder)
-    return unnoticed, noticed
+    return found
 
 
 def examine(size: int, seed: int) -> Finding:
     """`size` flips, one at a time."""
-    unnoticed, noticed = asyncio.run(flip(size, seed))
-    return Finding(f"{size} flips, {noticed} noticed, {len(unnoticed)} changed a value unnoticed", tuple(unnoticed))
+    found = asyncio.run(flip(size, seed))
+    violations = list(found.unnoticed)
+    if size >= 2 * len(KINDS):
+        violations += [f"no flip changed anything of {kind}" for kind in KINDS if not found.changed[kind]]
+    figure = f"{size} flips, {found.changed.total()} changed a value, {found.noticed} noticed"
+    return Finding(f"{figure}, {len(found.unnoticed)} changed a value unnoticed", tuple(violations))

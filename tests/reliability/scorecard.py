@@ -70,8 +70,8 @@ ROWS: Final = (
     ),
     Row(
         "takeover",
-        "an owner that was thought dead goes on beside the new one",
-        "0 rows by the old owner after the new one's first; no step twice",
+        "an owner that was thought dead goes on beside the new one; a keeper in the epoch of another",
+        "0 rows by the old owner after the new one's first, 0 writes of a keeper in another epoch; no step twice",
         {"pr": 20, "long": 100},
         "takeovers",
         takeover.examine,
@@ -86,7 +86,7 @@ ROWS: Final = (
     ),
     Row(
         "bits",
-        "flipped bits in the store",
+        "flipped bits in the store: of any page; of rows, effects, memory, sessions, entries",
         "whatever reads differently is told by `verify`, or refused",
         {"pr": 40, "long": 300},
         "flips",

@@ -26,7 +26,7 @@ from pointsman.engine.steps import Step
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.records import Summary
-from pointsman.journal.sqlite import SqliteStore, connection, writer
+from pointsman.journal.sqlite import SqliteStore, connection, damage, writer
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.store import Ledger
 from pointsman.models import transport
@@ -73,6 +73,14 @@ async def nothing(*_: object, **__: object) -> None:
 
 
 async def nothing_found(_: SqliteStore) -> list[str]:
+    return []
+
+
+def no_question_asked(_: writer.Writer) -> None:
+    """Write whatever it is."""
+
+
+def no_seals(_: sqlite3.Connection) -> list[str]:
     return []
 
 
@@ -138,12 +146,19 @@ def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monk
         try:
             await ledger.append(execution, row, summary=summary)
         except JournalMoved:
-            await ledger.append(execution, replace(row, seq=await ledger.last(execution) + 1), summary=summary)
+            row = replace(row, seq=await ledger.last(execution) + 1)
+            await ledger.append(execution, row, summary=summary)
         vars(self)["_committed"](row)
 
     monkeypatch.setattr(Commits, "now", insists)
-    violations = run_virtually(takeover.take_over(1, 1))
-    assert any("a row of the old owner behind the first of the new one" in line for line in violations)
+    assert not takeover.examine(2, 1).holds
+
+
+def test_a_takeover_shows_a_keeper_that_writes_in_the_epoch_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer.Writer, "_check_epoch", no_question_asked)
+    violations = run_virtually(takeover.take_over(2, 1))
+    assert any("wrote a row in the epoch of the new one" in line for line in violations)
+    assert any("was not told" in line for line in violations)
 
 
 def test_a_full_disk_shows_rows_that_are_acknowledged_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +169,12 @@ def test_a_full_disk_shows_rows_that_are_acknowledged_without_a_place(monkeypatc
 def test_flipped_bits_show_a_verification_that_looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteStore, "verify", nothing_found)
     assert not flipped_bits.examine(60, 1).holds
+
+
+def test_flipped_bits_show_values_beside_the_rows_that_nobody_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage, "find_broken_seals", no_seals)
+    told = {line.partition(":")[0] for line in flipped_bits.examine(10, 1).violations}
+    assert {"effects", "memory", "sessions", "entries"} <= told
 
 
 def test_gates_show_answers_that_are_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
