@@ -12,6 +12,7 @@ from tests.reliability import (
     fuzzing,
     gates,
     killing,
+    large_state,
     long_loop,
     odd_values,
     old_journals,
@@ -116,6 +117,14 @@ ROWS: Final = (
         {"pr": 1, "long": 1},
         "run",
         odd_values.examine,
+    ),
+    Row(
+        "state",
+        "a state of 50 MB, at its limit and beyond it: through a step, the store, and processes of their own",
+        "exact, or refused by name; peak memory < 4 × limit",
+        {"pr": 1, "long": 1},
+        "run",
+        large_state.examine,
     ),
     Row(
         "loop",

@@ -46,6 +46,7 @@ from tests.reliability import (
     flipped_bits,
     fuzzing,
     gates,
+    large_state,
     long_loop,
     odd_values,
     old_journals,
@@ -57,6 +58,7 @@ from tests.reliability import (
 )
 from tests.reliability.findings import NotHere
 from tests.reliability.killing import Siege
+from tests.reliability.large_state import Seen
 from tests.reliability.servers import server
 from tests.reliability.workload import EFFECT_S
 
@@ -196,6 +198,18 @@ def test_odd_values_show_what_is_changed_without_a_word(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(FunctionTool, "run", as_doubles)
     assert any("30-digit" in line for line in odd_values.examine(1, 1).violations)
+
+
+def test_a_large_state_shows_what_is_kept_twice_changed_or_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_state, "PARTS", 1)
+    right = large_state.digest(large_state.value(1))
+    waits, ends = Seen("waiting", "", "", 100.0, "exec-a"), Seen("completed", "", right, 100.0, "exec-a")
+    refused = Seen("failed", "state-too-large", "", 100.0, "exec-b")
+    assert large_state.judged(waits, ends, ends, refused).holds
+    assert not large_state.judged(waits._replace(peak_mb=200.0), ends, ends, refused).holds
+    assert not large_state.judged(waits, ends, ends._replace(digest="other"), refused).holds
+    assert not large_state.judged(waits, ends, ends, refused._replace(status="waiting", failure="")).holds
+    assert not large_state.judged(waits, ends._replace(status="broke"), ends, refused).holds
 
 
 def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
 
 def prove(value: object, data: bytes, decode: Callable[[bytes], object]) -> None:
     try:
-        msgspec.json.decode(b"[" * SPARE_LEVELS + data + b"]" * SPARE_LEVELS, type=msgspec.Raw)
+        msgspec.json.decode(b"".join((b"[" * SPARE_LEVELS, data, b"]" * SPARE_LEVELS)), type=msgspec.Raw)
         same = decode(data) == value
     except (msgspec.MsgspecError, RecursionError) as why:
         raise unstorable(value, why) from why

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from io import BytesIO
 from typing import Final, cast
 
 import msgspec
@@ -23,6 +24,8 @@ INLINE_BYTES_MAX: Final = 2 * 1024
 PACKED_BYTES_MAX: Final = 64 * 1024
 VALUE_BYTES_MIN: Final = 64 * 1024
 """A value of this size is worth being kept by itself."""
+WHOLE: Final = frozenset({str, list, dict})
+"""What can be a large value by itself."""
 CHARACTER_BYTES_MAX: Final = 6
 """What one character of a text takes at most: `\\u0000`."""
 VERIFY: Final = "`pointsman verify` tells what is damaged."
@@ -105,9 +108,10 @@ def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
         case Form.BLOB:
             return blob(data)
         case Form.PIECES:
-            pieces = read_pieces(data)
-            pieces[1::2] = [blob(digest) for digest in pieces[1::2]]
-            return b"".join(pieces)
+            joined = BytesIO()
+            for number, piece in enumerate(read_pieces(data)):
+                joined.write(blob(piece) if number % 2 else piece)
+            return joined.getvalue()
         case _:
             raise RowUnreadable(
                 f"a row is stored in the unknown form {form!r}", hint="A newer version wrote it: upgrade."
@@ -163,28 +167,26 @@ def squeezed(content: bytes) -> tuple[Form, bytes]:
 
 def large_values(events: Sequence[object]) -> list[bytes]:
     """The large values inside, as they are written, in the order of the text. Of nested ones the innermost: that is
-    what stays the same while it is wrapped, passed on and wrapped again. O(size), for each large container again.
+    what stays the same while it is wrapped, passed on and wrapped again. O(size), for each large container again; the
+    text of one container at a time is held beside those found.
     """
     found: list[bytes] = []
-    pending: list[tuple[object, bytes | None]] = [(event, None) for event in reversed(events)]
+    pending = [*reversed(events)]
     while pending:
-        item, written = pending.pop()
-        inner = [(child, text) for child in _inside(item) if (text := _large(child)) is not None]
-        if inner:
+        item = pending.pop()
+        if inner := [child for child in _inside(item) if _is_large(child)]:
             pending.extend(reversed(inner))
-        elif written is not None and isinstance(item, str | list | dict):
-            found.append(written)
+        elif type(item) in WHOLE and _is_large(item):
+            found.append(_encode(item))
     return found
 
 
-def _large(item: object) -> bytes | None:
-    """How it is written, if that is large."""
+def _is_large(item: object) -> bool:
     if item is None or isinstance(item, int | float):
-        return None
+        return False
     if isinstance(item, str) and len(item) * CHARACTER_BYTES_MAX < VALUE_BYTES_MIN:
-        return None
-    written = _encode(item)
-    return written if len(written) >= VALUE_BYTES_MIN else None
+        return False
+    return len(_encode(item)) >= VALUE_BYTES_MIN
 
 
 def _inside(item: object) -> Iterator[object]:

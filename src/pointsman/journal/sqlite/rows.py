@@ -68,11 +68,16 @@ class SqliteJournal:
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._read(partial(read_page, execution=execution, after=after)):
-            for stored in page:
-                if stored.seq != after + 1:
-                    raise StoreDamaged(f"execution {execution!r}: row {after + 1} is missing", hint=VERIFY)
-                after = stored.seq
-                yield Row(stored.seq, stored.at, self._codec.decode(stored.plain, stored.shape))
+            page.reverse()
+            while page:
+                after += 1
+                # What was read is not held any longer: one row may be as large as a state.
+                yield self._row(page.pop(), execution, after)
+
+    def _row(self, stored: Stored, execution: ExecutionId, seq: int) -> Row:
+        if stored.seq != seq:
+            raise StoreDamaged(f"execution {execution!r}: row {seq} is missing", hint=VERIFY)
+        return Row(seq, stored.at, self._codec.decode(stored.plain, stored.shape))
 
     async def last(self, execution: ExecutionId) -> int:
         return await self._read(lambda connection: read_head(connection, execution).seq)

@@ -69,6 +69,8 @@ class Request(Generic[T]):
 
     def settle(self) -> None:
         """Tell who waits, if anyone still does. Runs in the loop's thread."""
+        # What was written may be as large as a state, and the thread holds its last requests until the next ones come.
+        del self.apply
         if self.future.done():
             return
         if self.error is not None:

@@ -1,0 +1,154 @@
+"""A state at its limit: it passes through a step, the store and another process exactly; one byte more is refused.
+
+In processes of their own: what they need at most is their own as well, and must stay below four times the limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from pointsman import Pointsman, Workflow
+from pointsman.tools.functions import tool
+from pointsman.values import Json, JsonObject
+from tests.reliability.findings import Finding
+
+ROOT: Final = Path(__file__).parents[2]
+STATUS: Final = Path("/proc/self/status")
+MEGABYTE: Final = 1_000_000
+LIMIT_MB: Final = 50
+PARTS: Final = 49
+"""Of one megabyte each; what is left is room for names and marks."""
+PEAK_MB_MAX: Final = 4 * LIMIT_MB
+DOCUMENT: Final[JsonObject] = {
+    "id": "large",
+    "config": {"limits": {"stateSize": f"{LIMIT_MB}MB"}},
+    "nodes": [
+        {"id": "bring", "type": "tool", "config": {"tool": "bring"}, "outputs": {"kept": "result"}},
+        {"id": "ask", "type": "human", "config": {"message": "Go on?", "options": [{"value": "yes"}]}},
+        {"id": "note", "type": "transform", "config": {"set": {"noted": "length(kept)"}}},
+    ],
+    "edges": [{"source": "bring", "target": "ask"}, {"source": "ask", "target": "note"}],
+    "output": {"kept": "kept", "noted": "noted"},
+}
+
+
+class Seen(NamedTuple):
+    """What one process says."""
+
+    status: str
+    failure: str
+    digest: str
+    """Of the value, as far as it came back."""
+    peak_mb: float
+    """At most, beyond what it took to load everything."""
+    name: str
+
+
+def value(parts: int) -> list[Json]:
+    """Text that does not compress, in pieces."""
+    return [hashlib.shake_256(f"{number}".encode()).hexdigest(MEGABYTE // 2) for number in range(parts)]
+
+
+def digest(found: Json) -> str:
+    """Of a value without making a second one of its size."""
+    hashed = hashlib.sha256()
+    for part in cast("list[str]", found):
+        hashed.update(part.encode())
+    return hashed.hexdigest()
+
+
+def peak_mb() -> float:
+    """Of this process alone: what `getrusage` says on Linux begins with the peak of who started it."""
+    if STATUS.exists():
+        told = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        return int(told["VmHWM"].split()[0]) / 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+async def begin(store: str, parts: int) -> Seen:
+    async def bring() -> object:
+        """Bring the value."""
+        return value(parts)
+
+    bringing = tool(output_bytes_max=4 * LIMIT_MB * MEGABYTE)(bring)
+    async with Pointsman(store, tools=[bringing], model="scripted") as pointsman:
+        before = peak_mb()
+        execution = await pointsman.start(Workflow.of(DOCUMENT), {})
+        status = await execution.settled()
+        failure = execution.state.failure
+        return Seen(status, failure.code if failure else "", "", peak_mb() - before, execution.id)
+
+
+async def go_on(store: str, name: str) -> Seen:
+    async with Pointsman(store, model="scripted") as pointsman:
+        before = peak_mb()
+        execution = await pointsman.open(name)
+        await execution.answer("ask", "yes")
+        status = await execution.settled()
+        return Seen(status, "", "", peak_mb() - before, name)
+
+
+async def look(store: str, name: str) -> Seen:
+    async with Pointsman(store, model="scripted") as pointsman:
+        before = peak_mb()
+        state, _ = await pointsman.look(name)
+        peak = peak_mb() - before
+        return Seen(state.status, "", digest(cast("JsonObject", state.output)["kept"]), peak, name)
+
+
+def in_a_process(*words: str) -> Seen:
+    """What a process says; its last words, as a failure, where it broke."""
+    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.reliability.large_state", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    return Seen(*json.loads(done.stdout)) if done.returncode == 0 else Seen("broke", done.stderr[-500:], "", 0.0, "")
+
+
+def examine(size: int, seed: int) -> Finding:
+    """One at the limit, one beyond it."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"sqlite:///{folder}/store.db"
+        began = in_a_process("begin", store, str(PARTS))
+        went_on = in_a_process("go_on", store, began.name)
+        seen = in_a_process("look", store, began.name)
+        too_large = in_a_process("begin", f"{store}-other", str(LIMIT_MB + 1))
+    return judged(began, went_on, seen, too_large)
+
+
+def judged(began: Seen, went_on: Seen, seen: Seen, too_large: Seen) -> Finding:
+    violations: list[str] = []
+    for which, status in ((began, "waiting"), (went_on, "completed"), (seen, "completed")):
+        if which.status != status:
+            violations.append(f"{PARTS} MB: {which.status} instead of {status}: {which.failure}")
+    if seen.digest != digest(value(PARTS)):
+        violations.append(f"{PARTS} MB came back as something else")
+    if (too_large.status, too_large.failure) != ("failed", "state-too-large"):
+        violations.append(f"{LIMIT_MB + 1} MB: {too_large.status} {too_large.failure!r}, not refused by name")
+    peaks = {"begun": began.peak_mb, "gone on": went_on.peak_mb, "read": seen.peak_mb, "refused": too_large.peak_mb}
+    violations += [f"{what} with {mb:.0f} MB" for what, mb in peaks.items() if mb >= PEAK_MB_MAX]
+    shown = ", ".join(f"{what} {mb:.0f} MB" for what, mb in peaks.items())
+    return Finding(f"{PARTS} MB exact; at most {shown}; {len(violations)} violations", tuple(violations))
+
+
+VERBS: Final = {"go_on": go_on, "look": look}
+
+if __name__ == "__main__":
+    verb, address, what = sys.argv[1:]
+    found = asyncio.run(begin(address, int(what)) if verb == "begin" else VERBS[verb](address, what))
+    sys.stdout.write(json.dumps(found))
