@@ -97,6 +97,20 @@ class Executor(Protocol):
         ...
 
 
+class Thinking(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How much a model may think before it answers. Models that cannot heed what they can of it."""
+
+    enabled: bool | None = None
+    level: str | None = None
+    """`minimal`, `low`, `medium` or `high`."""
+    budget: int | None = None
+    """Most tokens of thought; -1 leaves it to the model."""
+    thoughts: bool | None = None
+    """False: the thoughts are not shown."""
+    chat_template_kwargs: JsonObject | None = None
+    """For the chat templates of local models."""
+
+
 class ModelRequest(Struct, frozen=True, kw_only=True):
     """One call of a model, provider-neutral. Messages are role/content objects (see `models.transcript`)."""
 
@@ -110,6 +124,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     key_index: int | None = None
+    thinking: Thinking | None = None
     purpose: str = "generation"
     fallback: tuple[str, ...] = ()
     """Models to ask instead where this one cannot answer, in order; empty: those of the installation."""
@@ -153,12 +168,20 @@ class Models(Protocol):
     """Speaks to models."""
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        """One call. `on_text` hears the text as it streams. Raises `ModelFailed` (carries a `Failure`)."""
+        """One call. `on_text` hears text and thoughts as they stream. Raises `ModelFailed` (carries a `Failure`)."""
         ...
 
 
+class Thought(str):
+    """What a model says to itself before it answers."""
+
+    __slots__ = ()
+
+
 class Hear(Protocol):
-    def __call__(self, text: str, /) -> None: ...
+    def __call__(self, text: str, /) -> None:
+        """A piece of the answer, or a `Thought`."""
+        ...
 
 
 class Tools(Protocol):

@@ -12,7 +12,7 @@ from pointsman.executors.registry import Executors
 from pointsman.journal.memory import MemoryStore
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Quota, Run
+from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Models, Quota, Run
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
@@ -75,7 +75,8 @@ async def no_wait(seconds: float) -> None:
 class Stage:
     """Executors over a script."""
 
-    def __init__(self, script: str = "rules: []", *tools: Tool) -> None:
+    def __init__(self, script: str = "rules: []", *tools: Tool, models: Models | None = None) -> None:
+        """`models` answer instead of the script."""
         scripted = read_script(script)
         self.models = Overheard(PydanticModels(script=scripted, sleep=no_wait))
         self.tools = ToolRegistry(tools, plugins=False)
@@ -85,7 +86,7 @@ class Stage:
         self.memory = self.store.memory
         self.clock = VirtualClock()
         memory = MemoryExecutor(self.memory, self.clock, Quota(100, 100_000))
-        self.executors = Executors(models=self.models, tools=self.tools, memory=memory, plugins=False)
+        self.executors = Executors(models=models or self.models, tools=self.tools, memory=memory, plugins=False)
 
     async def perform(
         self, command: Execute, spec: WorkSpec, run: Run | None = None

@@ -284,7 +284,8 @@ async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() ->
 @pytest.mark.parametrize(("most", "asked"), [(None, 10), (3, 3)])
 @pytest.mark.requirement("S1-37")
 async def test_the_loop_is_bounded(most: int | None, asked: int) -> None:
-    stage = Stage("rules: [{toolCalls: [{name: weather}]}]" + SEARCH)
+    calls = ", ".join(f"{{toolCalls: [{{name: weather, arguments: {{day: {day}}}}}]}}" for day in range(12))
+    stage = Stage(f"rules: [{{answers: [{calls}]}}]" + SEARCH)
     spec = agent(tools=["weather"]) if most is None else agent(tools=["weather"], maxIterations=most)
     report = await stage.perform(execute(prompt="x"), spec)
     assert isinstance(report, WorkFailed)

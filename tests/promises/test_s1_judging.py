@@ -169,3 +169,47 @@ def test_every_type_of_the_origin_is_built_in_or_kept_and_told_what_comes_neares
     unbound = run_virtually(run())
     assert sorted(unbound) == sorted(kept)
     assert all("plug-in" in hint and "`" in hint for hint in unbound.values())
+
+
+GUARDED = """
+pointsman: 1
+id: guarded
+input: {type: object, properties: {topic: {type: string}, limit: {type: integer}}}
+nodes:
+  - id: say
+    type: agent
+    inputs: {topic: topic}
+    config:
+      prompt: "About {{topic}}."
+      guardrails:
+        before: [{name: topic, expression: "len(topic) > 2", message: A topic is needed.}]
+        after: [{name: short, expression: "len(text) <= limit and not contains(result, topic)"}]
+  - {id: end, type: end}
+  - {id: sorry, type: end, config: {status: refused}}
+edges:
+  - {source: say, target: end}
+  - {source: say, target: sorry, condition: {type: error, codes: [guardrail]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("topic", "limit", "calls", "end"),
+    [("tides", 20, 2, "end"), ("tides", 2, 3, "sorry"), ("x", 20, 0, "sorry")],
+)
+def test_guardrails_read_the_data_and_an_error_edge_takes_what_they_refuse(
+    topic: str, limit: int, calls: int, end: str
+) -> None:
+    script = "rules: [{answers: [{text: All about tides.}, {text: Water moves.}]}]"
+    played = play(GUARDED, {"topic": topic, "limit": limit}, script=script)
+    assert (played.status, played.path[-1]) == ("completed", end)
+    assert cast("JsonObject", played.view["usage"])["modelCalls"] == calls
+
+
+def test_a_guardrail_says_one_thing() -> None:
+    document = GUARDED.replace("message: A topic", "prompt: Is it a topic?, message: A topic")
+
+    async def run() -> list[tuple[str, str]]:
+        async with installation() as app:
+            return [(p.code, p.pointer) for p in (await app.check(written(document))).problems if p.severity == "error"]
+
+    assert run_virtually(run()) == [("bad-value", "/nodes/0/config/guardrails/before/0")]

@@ -63,6 +63,7 @@ class Account:
     tool_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
     cost_usd: float | None = None
 
     def add(self, usage: Usage) -> None:
@@ -70,6 +71,7 @@ class Account:
         self.tool_calls += usage.tool_calls
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
+        self.cache_read_tokens += usage.cache_read_tokens
         if usage.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
 
@@ -186,6 +188,7 @@ def timeline_view(timeline: Timeline, document: JsonObject | None, *, language: 
             "toolCalls": account.tool_calls,
             "inputTokens": account.input_tokens,
             "outputTokens": account.output_tokens,
+            "cacheReadTokens": account.cache_read_tokens,
             "costUsd": account.cost_usd,
         }
         for node, account in timeline.accounts.items()

@@ -237,6 +237,8 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "usage": {
             "inputTokens": usage.input_tokens,
             "outputTokens": usage.output_tokens,
+            "cacheReadTokens": usage.cache_read_tokens,
+            "cacheWriteTokens": usage.cache_write_tokens,
             "costUsd": usage.cost_usd,
             "modelCalls": usage.model_calls,
             "toolCalls": usage.tool_calls,

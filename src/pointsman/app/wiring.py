@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store
@@ -89,6 +90,13 @@ def interpreter_of(settings: Settings) -> Interpreter:
     return Interpreter(limits, box=sandbox.box)
 
 
+async def _fetched(settings: Settings, url: str) -> Fetched:
+    from pointsman.tools.outgoing.calls import Call  # As above.
+
+    answer = await outgoing_of(settings).send(Call(method="GET", url=url))
+    return Fetched(answer.status, answer.headers.get("content-type", ""), answer.body)
+
+
 def wire(
     settings: Settings, tools: ToolRegistry, store: Store, clock: Clock, *, model: str | None, script: Script | None
 ) -> Hands:
@@ -102,6 +110,7 @@ def wire(
         tools=UnscriptedTools(tools) if played else tools,
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota),
         http=lambda: http_executor(settings),
+        fetch=lambda url: _fetched(settings, url),
         interpreter=interpreter,
     )
     return Hands(hands, models, tools, interpreter)

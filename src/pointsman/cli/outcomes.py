@@ -119,7 +119,8 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
     duration = cast(float, view["durationMs"]) / 1000
     parts = [_counted(view["steps"], "step"), f"{duration:.1f} s"]
     if usage["modelCalls"]:
-        tokens = f"{usage['inputTokens']} → {usage['outputTokens']} tokens"
+        cached = f" ({usage['cacheReadTokens']} cached)" if usage["cacheReadTokens"] else ""
+        tokens = f"{usage['inputTokens']}{cached} → {usage['outputTokens']} tokens"
         parts.append(
             f"{_counted(usage['modelCalls'], 'model call')}, {tokens}, {cost_text(usage['costUsd'], view['model'])}"
         )

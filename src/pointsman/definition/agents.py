@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pointsman.definition.shape import AnyObject, Count, Expression, Many, Name, Path, Shape, Spelled
 from pointsman.definition.text import Text
@@ -24,14 +24,49 @@ class Thinking(Shape):
 
 
 class AgentMemory(Shape):
-    """What an agent remembers of earlier messages."""
+    """What an agent is shown of the messages before. The conversation itself keeps them all."""
 
     scope: Literal["none", "execution", "session", "long_term"] | None = None
-    """How far back memory reaches."""
+    """How far back memory reaches. `none`: it sees its prompt alone; else all there is."""
     window: Count | None = None
     """Most messages kept word for word."""
+    tokens: Count | None = None
+    """Most tokens of a question: above it old tool results are cut short, then older messages go. An estimate."""
     summarize: bool | None = None
-    """Whether older messages are summarised instead of dropped."""
+    """Whether what goes is summarised (true), or only left out."""
+
+
+class Guardrail(Shape):
+    """One thing that must hold of what an agent is asked, or of its answer. Says `schema`, `expression` or `prompt`."""
+
+    name: str | None = None
+    schema_: Annotated[AnyObject | None, Field(alias="schema")] = None
+    """Of the inputs, or of the answer."""
+    expression: Expression | None = None
+    """Over the data and the inputs; of an answer also over `result` and its whole `text`."""
+    prompt: Annotated[Text | None, Spelled("template")] = None
+    """A model is asked, and answers yes or no: the rule, in words."""
+    model: Annotated[Name | None, Spelled("model")] = None
+    """Who is asked; absent: the agent's model."""
+    message: str | None = None
+    """What is said where it does not hold."""
+    on_fail: Literal["retry", "fail"] | None = None
+    """Of an answer: the agent is told and asked again (the default; at most twice), or the step fails."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if sum(one is not None for one in (self.schema_, self.expression, self.prompt)) != 1:
+            raise ValueError("must say one of `schema`, `expression` and `prompt`")
+        return self
+
+
+class Guardrails(Shape):
+    """What no prompt can talk away."""
+
+    before: Many[Guardrail] | None = None
+    """Must hold of what the agent is asked; where not, no model is asked and the step fails."""
+    after: Many[Guardrail] | None = None
+    """Must hold of its answer."""
 
 
 class AgentConfig(Shape):
@@ -66,6 +101,7 @@ class AgentConfig(Shape):
     handoffs: Many[Name] | None = None
     """Nodes or agents it may hand the conversation to."""
     memory: AgentMemory | None = None
+    guardrails: Guardrails | None = None
     purpose: str | None = None
     """What kind of work this is (`generation`, `validation` …); settings may choose model and temperature by it."""
     input_files: Many[Path] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig, WaitConfig
 from pointsman.definition.graph import Graph
 from pointsman.definition.nodes import Node
@@ -81,6 +82,8 @@ def names_within(node: Node, key: str) -> frozenset[str]:
             return own | {"event"}
         case TemplateRenderConfig(bind=bound) if key == "template":
             return own | frozenset(bound or ())
+        case AgentConfig() if key == "guardrails":
+            return own | {"text"}
         case PlannerConfig() if key == "taskTemplate":
             return own | {"task", "goal", "results"}
         case _:

@@ -130,7 +130,9 @@ def execution_of(desk: Desk, step: Step) -> Execute:
     if does.listens and at.messages:
         found = at.scope.data.shared().get("messages")
         if isinstance(found, list):
-            messages = found if len(found) == at.messages else found[: at.messages]
+            known = desk.state.options.get("history") if does.forgets else None
+            began = known if isinstance(known, int) else 0
+            messages = found if len(found) == at.messages and not began else found[began : at.messages]
     return Execute(
         step=step,
         attempt=at.attempt,

@@ -106,6 +106,8 @@ class Work(Struct, frozen=True, kw_only=True, gc=False):
     """Wait before the first attempt (pacing)."""
     listens: bool = False
     """It receives the conversation."""
+    forgets: bool = False
+    """Of the conversation it receives what this execution added alone, not what its session said before."""
     decides: bool = False
     """A decision by model: `next` is its branch, the value that reached it stays."""
     cache: Literal["off", "execution", "session", "long_term"] = "off"

@@ -33,6 +33,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model_calls: int = 0
     tool_calls: int = 0
     cost_usd: float | None = None
+    cache_read_tokens: int = 0
+    """Of the input tokens those that the provider had read before, and charges less for."""
+    cache_write_tokens: int = 0
+    """Of the input tokens those that it keeps for later calls."""
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):

@@ -100,6 +100,8 @@ def spend(state: ExecutionState, usage: Usage) -> None:
     total.output_tokens += usage.output_tokens
     total.model_calls += usage.model_calls
     total.tool_calls += usage.tool_calls
+    total.cache_read_tokens += usage.cache_read_tokens
+    total.cache_write_tokens += usage.cache_write_tokens
     if usage.cost_usd is not None:
         total.cost_usd = (total.cost_usd or 0.0) + usage.cost_usd
     else:
@@ -124,6 +126,8 @@ def _beyond(usage: Usage, counted: Usage | None) -> Usage:
         model_calls=usage.model_calls - counted.model_calls,
         tool_calls=usage.tool_calls - counted.tool_calls,
         cost_usd=None if usage.cost_usd is None else usage.cost_usd - known,
+        cache_read_tokens=usage.cache_read_tokens - counted.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens - counted.cache_write_tokens,
     )
 
 

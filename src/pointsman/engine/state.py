@@ -242,6 +242,8 @@ class UsageTotal(Struct, eq=False):
     cost_usd: float | None = None
     unpriced_calls: int = 0
     """Calls of models whose price nobody knows."""
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 class Undo(Struct, frozen=True, gc=False):

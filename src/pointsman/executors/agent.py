@@ -33,7 +33,9 @@ class AgentExecutor:
         try:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
-            loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
+            loop = AgentLoop(
+                command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, fetch=self._world.fetch
+            )
             return await loop.perform()
         except CallsNeedApproval as why:
             return why.report(command)

@@ -17,8 +17,11 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, WorkDone
 from pointsman.executors.agent_settings import AgentSettings, model_of
-from pointsman.executors.answers import REASKS_MAX, Expected, Wrong
+from pointsman.executors.answers import EMPTY, REASKS_MAX, Expected, Wrong
+from pointsman.executors.attachments import Fetch, with_files
 from pointsman.executors.failures import WorkRefused
+from pointsman.executors.guardrails import Guardrails
+from pointsman.executors.history import History
 from pointsman.executors.injected import (
     Injected,
     Intercepted,
@@ -28,19 +31,20 @@ from pointsman.executors.injected import (
     next_in_text,
     next_of,
 )
-from pointsman.executors.ledger import Ledger, Outcome
-from pointsman.executors.prompting import messages_of, system_of
+from pointsman.executors.ledger import TOO_LONG, Ledger, Outcome
+from pointsman.executors.prompting import conversation_of, messages_of, system_of
+from pointsman.executors.tool_rounds import CIRCLING, ToolRounds, allowed_tools
+from pointsman.models.failures import ModelFailed
 from pointsman.models.repair import Read
-from pointsman.models.transcript import as_text, assistant_message, tool_message, user_message
-from pointsman.ports import ModelReply, ModelRequest, Run, Tools, ToolSpec
-from pointsman.tools.tool import RESERVED
+from pointsman.models.transcript import as_text, assistant_message, role_of, tool_message, user_message
+from pointsman.ports import ModelReply, ModelRequest, Run, Thought, Tools
 from pointsman.values import Json, JsonObject
 
 
 class Kept(Struct):
     """What the loop has so far."""
 
-    transcript: list[Json]
+    transcript: list[Json] = []
     """What the model is shown."""
     added: list[Json] = []
     """What the conversation gains."""
@@ -48,13 +52,23 @@ class Kept(Struct):
     label: str | None = None
     """The way out chosen beside an answer that had to be asked again."""
     reasks: int = 0
+    shortened: bool = False
+    """The model refused the transcript as too long, and it was shortened."""
 
 
 class AgentLoop:
     """One attempt. Make one per attempt, run it once."""
 
     def __init__(
-        self, command: Execute, spec: WorkSpec, run: Run, *, settings: AgentSettings, tools: Tools, ledger: Ledger
+        self,
+        command: Execute,
+        spec: WorkSpec,
+        run: Run,
+        *,
+        settings: AgentSettings,
+        tools: Tools,
+        ledger: Ledger,
+        fetch: Fetch | None = None,
     ) -> None:
         self._command = command
         self._spec = spec
@@ -62,19 +76,29 @@ class AgentLoop:
         self._settings = settings
         self._ledger = ledger
         self._name = spec.name or spec.node
-        self._allowed = _allowed(settings, tools)
+        self._tools = ToolRounds(command, spec, run, allowed=allowed_tools(settings, tools), ledger=ledger)
         self._expected = Expected(settings.output_schema, settings.result or "text")
-        self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._allowed))
-        self._kept = Kept(transcript=messages_of(command, self._name))
+        self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._tools.allowed))
+        self._kept = Kept()
+        self._guardrails = Guardrails(command, spec, settings, ledger)
+        self._fetch = fetch
+        self._heard = False
+        self._history = History(ledger, settings.memory, self._request(), name=self._name)
+        self._now: Json = None
+        """What is to be done now: it stays, whatever else is shortened."""
 
     async def perform(self) -> WorkDone:
         """Raises `WorkRefused`, `ModelFailed`, `CallsNeedApproval`."""
         rounds = 0
+        await self._guardrails.check_asked()
+        await self._recall()
         while True:
-            reply = await self._ledger.ask(self._request(), on_text=self._hear)
+            reply = await self._ask()
+            if reply is None:
+                continue
             found = intercepted(reply.tool_calls)
             if not found.others:
-                done = self._answered(reply, found)
+                done = await self._answered(reply, found)
                 if done is not None:
                     return done
                 continue
@@ -87,6 +111,38 @@ class AgentLoop:
             if done is not None:
                 return done
 
+    async def _recall(self) -> None:
+        recalled = await self._history.recalled(conversation_of(self._command))
+        if self._command.input.get("messages") is None:  # else they are not those of the conversation
+            self._kept.added += recalled.added
+        transcript = messages_of(self._command, self._name, recalled.messages)
+        self._now = next((one for one in reversed(transcript) if role_of(one) == "user"), None)
+        if (files := self._command.input.get("files")) is not None and self._now is not None:
+            at = next(at for at, one in enumerate(transcript) if one is self._now)
+            self._now = transcript[at] = await with_files(self._now, files, self._fetch)
+        self._kept.transcript = [*recalled.opening, *transcript]
+
+    async def _ask(self) -> ModelReply | None:
+        """The reply, or None where the transcript was too long for the model, and is shorter now."""
+        kept, self._heard = self._kept, False
+        kept.transcript = await self._history.fitted(kept.transcript, self._now)
+        try:
+            reply = await self._ledger.ask(self._request(), on_text=self._hear)
+        except ModelFailed as why:
+            self._discard()
+            if why.failure.code != TOO_LONG or kept.shortened:
+                raise
+            shorter = await self._history.shortened(kept.transcript, self._now)
+            if shorter is None:
+                raise
+            kept.shortened, kept.transcript = True, shorter
+            kept.warnings.append(
+                "the conversation was too long for the model: older parts were summarised or cut short"
+            )
+            return None
+        self._history.learn(kept.transcript, reply)
+        return reply
+
     def _request(self) -> ModelRequest:
         settings, spec = self._settings, self._spec
         return ModelRequest(
@@ -94,24 +150,38 @@ class AgentLoop:
             fallback=settings.fallback,
             system=system_of(self._command, self._injected.text),
             messages=self._kept.transcript,
-            tools=(*self._allowed.values(), *self._injected.tools),
+            tools=(*self._tools.allowed.values(), *self._injected.tools),
             output_schema=self._injected.schema,
             temperature=settings.temperature,
             max_tokens=settings.max_tokens,
             key_index=settings.key_index,
+            thinking=settings.thinking,
             purpose=settings.purpose or "generation",
             hints={"routes": [*spec.routes]},
         )
 
     def _hear(self, text: str) -> None:
-        self._run.delta(self._command, {"kind": "text", "text": text})
+        thought = isinstance(text, Thought)
+        if thought and self._settings.thinking is not None and self._settings.thinking.thoughts is False:
+            return
+        self._heard = True
+        self._run.delta(self._command, {"kind": "thought" if thought else "text", "text": str(text)})
 
-    def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:
+    def _discard(self) -> None:
+        """What was heard of this answer does not count: whoever shows it takes it back."""
+        if self._heard:
+            self._run.delta(self._command, {"kind": "discarded"})
+
+    async def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:
         """The answer, or None where the model is told what was wrong and asked again."""
         text, read = self._read(reply.text, found)
         self._kept.label = found.next or self._kept.label
         if isinstance(read, Wrong):
-            self._ask_again(read, text)
+            self._ask_again(read, text, self._expected.given_up(read, text))
+            return None
+        refused = await self._guardrails.check_answer(read.value, text)
+        if refused is not None:
+            self._ask_again(refused[0], text, refused[1])
             return None
         label = self._kept.label or (next_of(read.value) if self._expected.is_json else None)
         if label is None and self._spec.routes:
@@ -128,11 +198,15 @@ class AgentLoop:
             return text or as_text(value), self._expected.check(value)
         if not text and self._expected.schema is not None and self._injected.schema is None:
             return text, Wrong("You gave no answer. Call `final_result` with it.")
+        if not text.strip() and not self._expected.is_json and found.next is None:
+            return text, EMPTY
         return text, self._expected.read(text)
 
-    def _ask_again(self, wrong: Wrong, text: str) -> None:
+    def _ask_again(self, wrong: Wrong, text: str, failure: Failure) -> None:
+        """Raises `WorkRefused` with the failure where it was asked often enough."""
+        self._discard()
         if self._kept.reasks >= REASKS_MAX:
-            raise WorkRefused(self._expected.given_up(wrong, text))
+            raise WorkRefused(failure)
         self._kept.reasks += 1
         if text:
             self._kept.transcript.append(assistant_message(ModelReply(text=text), name=self._name))
@@ -140,37 +214,29 @@ class AgentLoop:
 
     async def _called(self, reply: ModelReply, calls: tuple[ToolCall, ...], *, is_last: bool) -> WorkDone | None:
         """Tools were called: run them and go on (None), or leave them to others."""
-        refusals = [self._refusal(call) for call in calls]
+        refusals = [self._tools.refusal(call) for call in calls]
         legal = [call for call, refusal in zip(calls, refusals, strict=True) if refusal is None]
-        runs = [call for call in legal if self._allowed[call.name].side == "server"]
+        runs = [call for call in legal if self._tools.allowed[call.name].side == "server"]
         leaves = bool(runs) and self._spec.leaves_calls
         if is_last and not leaves:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
         self._keep(assistant_message(reply, name=self._name, calls=calls))
-        outcomes = iter([] if leaves else await self._perform_calls(runs))
+        outcomes = iter([] if leaves else await self._tools.perform(runs))
+        told: list[tuple[ToolCall, Outcome]] = []
         for call, refusal in zip(calls, refusals, strict=True):
             if refusal is not None:
-                self._tell(call, Outcome(failure=refusal))
+                told.append((call, Outcome(failure=refusal)))
             elif call in runs and not leaves:
-                self._tell(call, next(outcomes))
+                told.append((call, next(outcomes)))
+        for call, outcome in told:
+            self._tell(call, outcome)
         if leaves:
             return self._done(reply.text, reply.text, pending=tuple(runs))
-        return self._done(reply.text, reply.text) if len(legal) > len(runs) else None
-
-    async def _perform_calls(self, calls: list[ToolCall]) -> list[Outcome]:
-        for call in calls:
-            self._run.delta(self._command, {"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
-        outcomes = await self._ledger.call(calls, at_once=True)
-        for call, outcome in zip(calls, outcomes, strict=True):
-            self._run.delta(self._command, {"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
-        return outcomes
-
-    def _refusal(self, call: ToolCall) -> Failure | None:
-        tool = self._allowed.get(call.name)
-        if tool is None:
-            known = ", ".join(self._allowed) or "none"
-            message = f"the tool {call.name!r} is not among yours"
-            return Failure(code="tool-not-allowed", message=message, hint=f"Your tools: {known}.")
+        if len(legal) > len(runs):
+            return self._done(reply.text, reply.text)
+        self._tools.count(told)
+        if self._tools.is_circling:
+            self._kept.transcript.append(user_message(CIRCLING))
         return None
 
     def _tell(self, call: ToolCall, outcome: Outcome) -> None:
@@ -194,25 +260,6 @@ class AgentLoop:
             warnings=(*self._ledger.warnings, *self._kept.warnings),
             usage=self._ledger.usage,
         )
-
-
-def _allowed(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
-    """The agent's tools. Raises `WorkRefused` for one that is unknown, or has a name of the engine's."""
-    allowed: dict[str, ToolSpec] = {}
-    for name in settings.tools or ():
-        if name in RESERVED:
-            message = f"the tool {name!r} belongs to the engine: it is offered where it has a meaning"
-            raise WorkRefused(Failure(code="tool-name-reserved", message=message, hint="Take it off the list."))
-        tool = tools.find(name)
-        if tool is None:
-            message = f"the agent may call {name!r}, but there is no tool of that name"
-            hint = "Register it, or script it for a run without the world."
-            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint))
-        if tool.off:
-            message = f"the agent may call {name!r}, but that tool is off here"
-            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off))
-        allowed[name] = tool
-    return allowed
 
 
 def _endless(spec: WorkSpec, iterations_max: int) -> Failure:

@@ -10,20 +10,19 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import text_of
+from pointsman.ports import Thinking
 from pointsman.values import JsonObject
 
 ITERATIONS: Final = 10
 """Most rounds of model and tools where the agent says nothing else."""
 
 
-class Thinking(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How much a model may think before it answers."""
+class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is shown of what was said before. How far back that goes is the plan's."""
 
-    enabled: bool | None = None
-    level: str | None = None
-    budget: int | None = None
-    thoughts: bool | None = None
-    chat_template_kwargs: JsonObject | None = None
+    window: int | None = None
+    summarize: bool | None = None
+    tokens: int | None = None
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -40,6 +39,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     key_index: int | None = None
     purpose: str | None = None
     thinking: Thinking | None = None
+    memory: AgentMemory = AgentMemory()
+    guardrails: JsonObject | None = None
 
     @property
     def iterations_max(self) -> int:

@@ -23,6 +23,7 @@ class Wrong(str):
     __slots__ = ()
 
 
+EMPTY: Final = Wrong("You gave no answer.")
 NOT_JSON: Final = Wrong("Your answer is not JSON. Answer with JSON only.")
 
 
@@ -69,6 +70,10 @@ class Expected:
 
     def given_up(self, wrong: Wrong, text: str) -> Failure:
         """The failure of a model that was told often enough."""
+        if wrong is EMPTY:
+            message = f"the model answered nothing, after {REASKS_MAX} corrections"
+            hint = "Say more in its prompt, raise maxTokens, or use another model."
+            return Failure(code="output-empty", message=message, hint=hint, retryable=True)
         return Failure(
             code="output-json" if self._checker is None else "output-schema",
             message=f"the model's answer is not what was asked, after {REASKS_MAX} corrections: {wrong}",

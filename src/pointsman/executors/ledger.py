@@ -4,7 +4,8 @@
                                   └─ no ─▶ the world ─▶ record(n) ─▶ the answer
 
 Numbers follow the order of asking, so an attempt that is repeated meets its own record again. Failures of models are
-not recorded (the next try may ask again); failures of tools are, because a model was told them.
+not recorded (the next try may ask again), but that a question was too long is, because another one follows from it;
+failures of tools are, because a model was told them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,10 +22,15 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.executors.approvals import Approvals
+from pointsman.executors.attachments import Fetch
 from pointsman.executors.failures import WorkRefused
+from pointsman.models.failures import ModelFailed
 from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
+
+TOO_LONG: Final = "model-context-too-long"
+_REFUSED: Final = "refused"
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +38,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     models: Models
     tools: Tools
+    fetch: Fetch | None = None
+    """Gets files by their addresses."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,7 +83,12 @@ class Ledger:
             self._may("model")
             hints = {**self._hints(), **request.hints}
             full = msgspec.structs.replace(request, hints=hints, timeout_s=self._call_s)
-            reply = await self._world.models.ask(full, on_text=on_text)
+            try:
+                reply = await self._world.models.ask(full, on_text=on_text)
+            except ModelFailed as why:
+                if why.failure.code == TOO_LONG:  # what is asked next follows from it
+                    await self._run.effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
+                raise
             await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
         self.usage = added(self.usage, reply.usage)
         self.warnings.extend(warning for warning in reply.warnings if warning not in self.warnings)
@@ -142,6 +155,8 @@ class Ledger:
 
     def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
         recorded = self._run.effects.recorded(number, kind="model", request=asked)
+        if isinstance(recorded, dict) and _REFUSED in recorded:
+            raise ModelFailed(msgspec.convert(recorded[_REFUSED], Failure))
         return None if recorded is None else msgspec.convert(recorded, ModelReply)
 
     def _hints(self) -> dict[str, Json]:
@@ -163,6 +178,10 @@ class Ledger:
         return hints
 
 
+def _plain(failure: Failure) -> Json:
+    return msgspec.to_builtins(failure)
+
+
 def fingerprint(*parts: Json) -> str:
     """Tells one request from another."""
     return sha256(msgspec.json.encode([*parts], order="sorted", enc_hook=str)).hexdigest()[:12]
@@ -177,4 +196,6 @@ def added(one: Usage, other: Usage) -> Usage:
         model_calls=one.model_calls + other.model_calls,
         tool_calls=one.tool_calls + other.tool_calls,
         cost_usd=sum(costs) if costs else None,
+        cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
+        cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
     )

@@ -15,9 +15,9 @@ def system_of(command: Execute, added: str) -> str:
     return "\n\n".join(part for part in (own, added) if part)
 
 
-def messages_of(command: Execute, name: str) -> list[Json]:
-    """The conversation as the agent sees it, with its prompt; without both, its inputs."""
-    seen = as_seen_by(name, _conversation(command))
+def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> list[Json]:
+    """A conversation as the agent sees it, with its prompt; without both, its inputs."""
+    seen = as_seen_by(name, conversation)
     prompt = command.input.get("prompt")
     if isinstance(prompt, str):
         seen.insert(_before_own_exchange(seen), user_message(prompt))
@@ -36,7 +36,7 @@ def with_value(prompt: str, value: Json) -> str:
     return prompt if value is None else f"{prompt}\n\n{as_text(value)}"
 
 
-def _conversation(command: Execute) -> Sequence[Json]:
+def conversation_of(command: Execute) -> Sequence[Json]:
     """The messages the node names itself, else the conversation it listens to."""
     named = command.input.get("messages")
     if isinstance(named, list):

@@ -10,6 +10,7 @@ from typing import ClassVar, Final, cast
 from pointsman.engine.commands import Execute
 from pointsman.errors import OperatorError
 from pointsman.executors.agent import AgentExecutor
+from pointsman.executors.attachments import Fetch
 from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
@@ -54,6 +55,7 @@ class Executors:
         tools: Tools,
         memory: Executor,
         http: Callable[[], Executor] | None = None,
+        fetch: Fetch | None = None,
         interpreter: Interpreter | None = None,
         more: Mapping[str, Executor] | None = None,
         plugins: bool = True,
@@ -61,9 +63,10 @@ class Executors:
         """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
 
         `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
+        `fetch` gets files by their addresses; absent: none are.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
-        self._world = World(models=models, tools=tools)
+        self._world = World(models=models, tools=tools, fetch=fetch)
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
         self._known: dict[str, Executor] = {

@@ -33,6 +33,8 @@ from pydantic_ai.messages import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -40,7 +42,7 @@ from pydantic_ai.settings import ModelSettings
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
-from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import JsonObject
 
 _MESSAGE_CHARS_MAX: Final = 1_000
@@ -92,7 +94,9 @@ async def exchange(
     """Ask once. Raises `ModelFailed`."""
     with _failures_named():
         messages = to_messages(request)
-        settings = to_settings(request, headers=headers, client_retries=model.system not in _RETRIES_OFF)
+        settings = to_settings(
+            request, system=model.system, headers=headers, client_retries=model.system not in _RETRIES_OFF
+        )
         parameters = to_parameters(request, model)
         with _garbage_named():
             if on_text is None:
@@ -115,7 +119,7 @@ async def _streamed(
         model, messages, model_settings=settings, model_request_parameters=parameters
     ) as stream:
         async for event in stream:
-            if text := _text_of(event):
+            if text := _heard_in(event):
                 on_text(text)
         answer = stream.get()
     said_why = answer.finish_reason == "content_filter" or (answer.provider_details or {}).get("finish_reason")
@@ -125,11 +129,16 @@ async def _streamed(
     return answer
 
 
-def _text_of(event: ModelResponseStreamEvent) -> str:
+def _heard_in(event: ModelResponseStreamEvent) -> str:
     # The first words come with the start of their part, the rest as deltas.
     match event:
         case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return text
+        case (
+            PartStartEvent(part=ThinkingPart(content=text))
+            | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text))
+        ):
+            return Thought(text or "")
         case _:
             return ""
 

@@ -4,18 +4,23 @@
     {"role": "assistant", "content": "…", "name": "Writer", "toolCalls": [{"id", "name", "arguments"}], "raw": …}
     {"role": "tool",      "content": "…", "toolCallId": "…", "tool": "web_search", "name": "Writer"}
     {"role": "system",    "content": "…"}
+    {"role": "summary",   "content": "…", "name": "Writer", "covers": 12, "upTo": "…"}
 
-`name` is the node that spoke. `raw` is the provider's own message where it must be echoed (signed thinking).
+`name` is the node that spoke. A summary stands for the first `covers` messages where that node goes on; it is shown to
+nobody else (see `executors.history`). `raw` is the provider's own message where it must be echoed (signed thinking).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Final
 
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import ModelReply
 from pointsman.values import Json, JsonObject
+
+SUMMARY: Final = "summary"
 
 
 def user_message(text: str) -> JsonObject:
@@ -94,6 +99,8 @@ def as_seen_by(name: str, messages: Iterable[Json]) -> list[JsonObject]:
                 seen.extend(_own_turn(message, calls))
             case "tool" if text_of(message.get("toolCallId")) in own_calls:
                 seen.append(message)
+            case "summary":
+                pass
             case "assistant" | "tool":
                 seen.extend(_remark(message, speaker))
             case _:

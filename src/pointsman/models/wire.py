@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from typing import Final
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -18,6 +20,7 @@ from pydantic_ai.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UserContent,
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
@@ -30,6 +33,7 @@ from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed
 from pointsman.models.prices import cost_usd
 from pointsman.models.repair import read_json
+from pointsman.models.thinking import thinking_settings
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
 from pointsman.ports import ModelReply, ToolSpec
 from pointsman.ports import ModelRequest as Request
@@ -62,8 +66,18 @@ def _heard(message: Json) -> ModelRequestPart:
             return ToolReturnPart(text_of(message.get("tool")), content_of(message), text_of(message.get("toolCallId")))
         case "system", _:
             return SystemPromptPart(content_of(message))
+        case _, {"content": [*parts]}:
+            return UserPromptPart([*map(_part, parts)])
         case _:
             return UserPromptPart(content_of(message))
+
+
+def _part(part: Json) -> UserContent:
+    match part:
+        case {"type": "file", "mediaType": str(media_type), "data": str(data)}:
+            return BinaryContent(base64.b64decode(data), media_type=media_type)
+        case _:
+            return content_of([part])
 
 
 def _said(message: Json) -> ModelResponse:
@@ -106,7 +120,7 @@ def _definition(tool: ToolSpec) -> ToolDefinition:
 
 
 def to_settings(
-    request: Request, *, headers: dict[str, str] | None = None, client_retries: bool = True
+    request: Request, *, system: str, headers: dict[str, str] | None = None, client_retries: bool = True
 ) -> ModelSettings:
     """Retries are ours alone: a provider's client that has its own (`client_retries`) is told not to."""
     settings = ModelSettings(max_retries=0) if client_retries else ModelSettings()
@@ -116,6 +130,8 @@ def to_settings(
         settings["max_tokens"] = request.max_tokens
     if headers:
         settings["extra_headers"] = headers
+    if request.thinking is not None:
+        settings |= thinking_settings(request.thinking, system)
     return settings
 
 
@@ -174,7 +190,14 @@ def _usage(response: ModelResponse, name: str) -> Usage:
         cache_read_tokens=used.cache_read_tokens,
         cache_write_tokens=used.cache_write_tokens,
     )
-    return Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens, model_calls=1, cost_usd=cost)
+    return Usage(
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read_tokens,
+        cache_write_tokens=used.cache_write_tokens,
+        model_calls=1,
+        cost_usd=cost,
+    )
 
 
 def _to_echo(response: ModelResponse) -> JsonObject | None:

@@ -18,6 +18,8 @@ def usage_of(state: ExecutionState) -> Usage:
         model_calls=total.model_calls,
         tool_calls=total.tool_calls,
         cost_usd=total.cost_usd,
+        cache_read_tokens=total.cache_read_tokens,
+        cache_write_tokens=total.cache_write_tokens,
     )
 
 

@@ -105,7 +105,7 @@ class _Reader:
         self.spelling: Spelling = spelling_of(subject.workflow)
         self.names = names_of(subject.workflow, subject.graph)
         inputs = {name for node in subject.nodes for name in node.inputs or {}}
-        self.anywhere = Names(frozenset(inputs), self.names[0].fields_first if self.names else frozenset())
+        self.anywhere = Names(frozenset(inputs | {"text"}), self.names[0].fields_first if self.names else frozenset())
         """For agents defined apart: they see the inputs of whatever node uses them."""
 
     def read(self, site: Site) -> None:

@@ -114,10 +114,10 @@ def _task_template(config: PlannerConfig, formulas: Formulas) -> Value | None:
         for read in compile_template(str(text), names=places.names, spelling=formulas.spelling).reads
         if read.root not in OF_TASKS
     ]
-    return lambda env: {**fixed, **_seen(reads, env)}
+    return lambda env: {**fixed, **seen_by(reads, env)}
 
 
-def _seen(reads: list[Read], env: Environment) -> JsonObject:
+def seen_by(reads: list[Read], env: Environment) -> JsonObject:
     """The part of the data that some paths read, by where it was found."""
     found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
     data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]

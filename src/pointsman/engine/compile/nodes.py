@@ -212,8 +212,13 @@ class NodeCompiler:
             conversational=self.conversational,
             leaves_calls=leaves_calls,
         )
+        resolve = work.agent_input(agent, formulas, given)
         listens = self.messages and (agent.prompt is None or leaves_calls)
-        return work.work_of(node, spec, work.agent_input(agent, formulas, given), self.workflow.config, listens=listens)
+        scope = agent.memory.scope if agent.memory is not None else None
+        if scope == "none" and not leaves_calls:  # else it must see what its own calls brought
+            listens = False
+        forgets = scope in ("none", "execution")
+        return work.work_of(node, spec, resolve, self.workflow.config, listens=listens, forgets=forgets)
 
     def _spec(self, node: Node, kind: str, config: dict[str, Json]) -> WorkSpec:
         said = self.workflow.config

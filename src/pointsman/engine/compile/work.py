@@ -14,6 +14,7 @@ from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.guardrails import guardrails_of
 from pointsman.engine.kinds import ASKING_MODELS, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
@@ -73,10 +74,12 @@ def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple
 
 
 def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) -> Value:
-    """`{system, prompt, inputs}`: templates rendered over the data and the node's inputs."""
+    """`{system, prompt, inputs, guardrails?, files?}`: templates rendered over the data and the node's inputs."""
     system = _rendered(config.system, formulas)
     prompt = _rendered(config.prompt, formulas)
     messages = formulas.value(config.messages) if config.messages is not None else None
+    guardrails = guardrails_of(config, formulas)
+    files = [formulas.value(path) for path in config.input_files or ()]
 
     def resolve(env: Environment) -> Json:
         inputs = given(env) if given is not None else None
@@ -92,6 +95,10 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
             found["inputs"] = env.names.get("input")
         if messages is not None:
             found["messages"] = messages(env)
+        if guardrails is not None:
+            found["guardrails"] = guardrails(env)
+        if files:
+            found["files"] = [file(env) for file in files]
         if env.item_key is not None:
             found["item"] = env.item_key
         return found

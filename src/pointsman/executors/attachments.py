@@ -1,0 +1,123 @@
+"""Files for a model: read from the data of an execution, fetched through the safe door, never from this machine.
+
+"https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}      lists of them, too
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import mimetypes
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import PointsmanError
+from pointsman.executors.failures import WorkRefused
+from pointsman.models.transcript import content_of, text_of
+from pointsman.values import Bytes, Json, JsonObject
+
+BYTES_MAX: Final = Bytes(20_000_000)
+"""Of all files of one attempt together: providers refuse more."""
+
+_TEXTUAL: Final = ("text/", "application/json", "application/xml", "application/yaml")
+_KNOWN: Final = (*_TEXTUAL, "image/", "audio/", "video/", "application/pdf")
+
+
+class Fetched(NamedTuple):
+    status: int
+    media_type: str
+    body: bytes
+
+
+Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
+"""Gets a file by its address. Raises a `PointsmanError` where that is refused or does not work."""
+
+
+async def with_files(message: Json, files: Json, fetch: Fetch | None) -> Json:
+    """The message with files as parts of its content. Raises `WorkRefused`."""
+    parts: list[Json] = [{"type": "text", "text": content_of(message)}]
+    total = 0
+    for value in _each(files):
+        media_type, body = await _read(value, fetch)
+        total += len(body)
+        if total > BYTES_MAX:
+            raise _refused(
+                "file-too-large", f"the files have more than {BYTES_MAX} bytes", "Attach less, or smaller ones."
+            )
+        parts.append(_part(media_type, body))
+    role: JsonObject = message if isinstance(message, dict) else {"role": "user"}
+    return message if len(parts) == 1 else {**role, "content": parts}
+
+
+def _each(files: Json) -> Iterator[Json]:
+    for one in files if isinstance(files, list) else [files]:
+        if isinstance(one, list):
+            yield from _each(one)
+        elif one is not None:
+            yield one
+
+
+async def _read(value: Json, fetch: Fetch | None) -> tuple[str, bytes]:
+    match value:
+        case str() if value.startswith("data:"):
+            return _embedded(value)
+        case str() | {"url": str()}:
+            return await _fetched(value if isinstance(value, str) else text_of(value["url"]), fetch)
+        case {"data": str(data), "mediaType": str(media_type)}:
+            return media_type, _decoded(data)
+        case _:
+            what = f"a {type(value).__name__}" if not isinstance(value, dict) else f"an object with {sorted(value)}"
+            hint = "Give an address, a data URL, {url}, or {data: base64, mediaType}."
+            raise _refused("file-unreadable", f"{what} is no file", hint)
+
+
+def _embedded(url: str) -> tuple[str, bytes]:
+    head, comma, data = url.removeprefix("data:").partition(",")
+    if not comma:
+        raise _refused(
+            "file-unreadable", "a data URL has no comma, so it has no data", "Write data:image/png;base64,…."
+        )
+    media_type = head.partition(";")[0] or "text/plain"
+    return media_type, _decoded(data) if head.endswith(";base64") else unquote_to_bytes(data)
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as why:
+        raise _refused("file-unreadable", f"the data of a file are no base64: {why}", "Encode it as base64.") from None
+
+
+async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise _refused(
+            "file-unreadable", f"{url[:100]!r} is no web address", "Files of this machine cannot be attached."
+        )
+    if fetch is None:
+        raise _refused("file-not-fetched", "this installation fetches no files", "Attach it as a data URL.")
+    try:
+        status, media_type, body = await fetch(url)
+    except PointsmanError as why:
+        raise _refused("file-not-fetched", f"{url[:200]!r} was not fetched: {why}", why.hint) from why
+    if not 200 <= status < 300:
+        raise _refused(
+            "file-not-fetched", f"{url[:200]!r} answered {status}", "Correct the address.", again=status >= 500
+        )
+    guessed = mimetypes.guess_type(urlsplit(url).path)[0]
+    said = media_type.partition(";")[0].strip().lower()
+    return said if said and said != "application/octet-stream" else guessed or said, body
+
+
+def _part(media_type: str, body: bytes) -> JsonObject:
+    if not media_type.startswith(_KNOWN):
+        hint = "Models take images, audio, video, PDF and text."
+        raise _refused("file-unreadable", f"a file of the type {media_type or 'unknown'!r} cannot be attached", hint)
+    if media_type.startswith(_TEXTUAL):
+        return {"type": "text", "text": body.decode("utf-8", errors="replace")}
+    return {"type": "file", "mediaType": media_type, "data": base64.b64encode(body).decode("ascii")}
+
+
+def _refused(code: str, message: str, hint: str, *, again: bool = False) -> WorkRefused:
+    return WorkRefused(Failure(code=code, message=message, hint=hint, retryable=again))

@@ -1,0 +1,226 @@
+"""What a model is shown of a conversation that is longer than it should be, or can be.
+
+    conversation ─▶ older than `window`, over `tokens` ─▶ a summary (kept in the conversation), or left out
+    transcript   ─▶ over `tokens`, or the model said so ─▶ old tool results cut short ─▶ still over: a summary
+
+A tool call and its results stay or go together, and what is to be done now always stays. Summaries are calls of the
+model like any other: recorded, counted, charged. One that stands for a part of the conversation is added to it, so the
+next turn does not pay for it again; the conversation itself keeps every word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from pointsman.executors.agent_settings import AgentMemory
+from pointsman.executors.ledger import Ledger, fingerprint
+from pointsman.models.transcript import SUMMARY, as_text, calls_of, content_of, role_of, text_of, user_message
+from pointsman.ports import ModelReply, ModelRequest
+from pointsman.values import Json, JsonObject
+
+CHARS_PER_TOKEN: Final = 4.0
+"""An estimate, until the provider says how many tokens it counted."""
+CHUNK_TOKENS: Final = 16_000
+"""Most of what is summarised in one call, where no budget is known."""
+RESULT_CHARS: Final = 400
+"""What is left of an old tool result that is cut short."""
+
+_SYSTEM: Final = (
+    "Summarise the conversation for who goes on with it and has not read it. Keep goals, facts, names, numbers, "
+    "decisions, what was tried and what is open. No judgement, nothing that was not said."
+)
+_LEFT_OUT: Final = "[Earlier messages are left out.]"
+_SUMMARISED: Final = "[What was said and done before, in short]\n"
+
+
+class Recalled(NamedTuple):
+    """A conversation as it is shown."""
+
+    opening: tuple[Json, ...]
+    """What stands for the messages that are not shown."""
+    messages: tuple[Json, ...]
+    added: tuple[JsonObject, ...] = ()
+    """The new summary, for the conversation."""
+
+
+class History:
+    """Keeps one agent's transcript within its budget. One per attempt: it learns how long tokens are here."""
+
+    def __init__(self, ledger: Ledger, memory: AgentMemory, asks: ModelRequest, *, name: str) -> None:
+        """`asks`: how the agent asks its model, without messages."""
+        self._ledger = ledger
+        self._memory = memory
+        self._asks = asks
+        self._name = name
+        self._chars_per_token = CHARS_PER_TOKEN
+        self._budget = memory.tokens
+        self._told: Json = None
+        """What stands for the older part of the transcript."""
+
+    async def recalled(self, conversation: Sequence[Json]) -> Recalled:
+        """The conversation within the memory of the agent. Raises `ModelFailed`."""
+        past, covered = _past(conversation, self._name)
+        left = [(at, one) for at, one in enumerate(conversation) if at >= covered and role_of(one) != SUMMARY]
+        messages = [one for _, one in left]
+        cut = _whole(messages, self._beyond(messages))
+        older, kept = messages[:cut], (*messages[cut:],)
+        if not older:
+            return Recalled((_told(past),) if past else (), kept)
+        if not self._summarises:
+            return Recalled((user_message(_LEFT_OUT),), kept)
+        text = await self._summary(past, older)
+        last, message = left[cut - 1]
+        summary: JsonObject = {
+            "role": SUMMARY,
+            "content": text,
+            "name": self._name,
+            "covers": last + 1,
+            "upTo": fingerprint(message),
+        }
+        return Recalled((_told(text),), kept, (summary,))
+
+    async def fitted(self, transcript: list[Json], now: Json) -> list[Json]:
+        """The transcript within the budget, where there is one; `now` stays. Raises `ModelFailed`."""
+        if self._budget is None or self.tokens(transcript) <= self._budget:
+            return transcript
+        return await self._within(transcript, now, self._budget)
+
+    async def shortened(self, transcript: list[Json], now: Json) -> list[Json] | None:
+        """The transcript for a model that refused it as too long; None where nothing is left to shorten."""
+        self._budget = max(self.tokens(transcript) // 2, 1)
+        found = await self._within(transcript, now, self._budget)
+        return found if _chars(found) < _chars(transcript) else None
+
+    def learn(self, transcript: Sequence[Json], reply: ModelReply) -> None:
+        """How many characters a token has here, as the provider counts."""
+        if reply.usage.input_tokens > 0:
+            counted = (self._fixed + _chars(transcript)) / reply.usage.input_tokens
+            self._chars_per_token = min(max(counted, 1.0), 2 * CHARS_PER_TOKEN)
+
+    def tokens(self, transcript: Sequence[Json]) -> int:
+        """About how many tokens the agent's question has with this transcript."""
+        return round((self._fixed + _chars(transcript)) / self._chars_per_token)
+
+    @property
+    def _fixed(self) -> int:
+        """Characters of what is sent beside the messages."""
+        asks = self._asks
+        tools = sum(len(tool.name) + len(tool.description) + len(as_text(tool.parameters)) for tool in asks.tools)
+        return len(asks.system) + tools + (0 if asks.output_schema is None else len(as_text(asks.output_schema)))
+
+    @property
+    def _summarises(self) -> bool:
+        return self._memory.summarize is not False
+
+    def _beyond(self, messages: Sequence[Json]) -> int:
+        """How many messages at the beginning are too many. A summary takes more at once, so as not to be due again
+        with the next message."""
+        window, most = self._memory.window, self._memory.tokens
+        cut = 0
+        if window is not None and len(messages) > window:
+            cut = len(messages) - (max(window // 2, 1) if self._summarises else window)
+        if most is not None and self.tokens(messages) > most:
+            cut = max(cut, self._cut(messages, most // 2))
+        return cut
+
+    def _cut(self, messages: Sequence[Json], tokens: int) -> int:
+        """Where the newest messages begin that have so many tokens; the last one is among them."""
+        room = tokens * self._chars_per_token - self._fixed
+        at = len(messages) - 1
+        room -= _chars(messages[at:])
+        while at > 0 and (room := room - _chars(messages[at - 1 : at])) >= 0:
+            at -= 1
+        return max(at, 0)
+
+    async def _within(self, transcript: list[Json], now: Json, tokens: int) -> list[Json]:
+        found = [*transcript]
+        last = _whole(found, len(found) - 1)
+        for at in range(last):
+            if self.tokens(found) <= tokens:
+                return found
+            found[at] = _cut_short(found[at])
+        if self.tokens(found) <= tokens:
+            return found
+        cut = _whole(found, self._cut(found, tokens // 2))
+        older = [one for one in transcript[:cut] if one is not now]
+        if not older or (len(older) == 1 and older[0] is self._told):
+            return found
+        told = _told(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
+        self._told = told
+        return [told, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
+
+    async def _summary(self, past: str, messages: Sequence[Json]) -> str:
+        """In several calls where it is too much for one: each goes on from the summary before."""
+        size = round((self._budget or CHUNK_TOKENS) * self._chars_per_token / 2)
+        summary = past
+        for chunk in _chunks("\n\n".join(map(_as_line, messages)), max(size, RESULT_CHARS)):
+            prompt = f"{_SUMMARISED}{summary}\n\n{chunk}" if summary else chunk
+            asked = replace(
+                self._asks,
+                system=_SYSTEM,
+                messages=[user_message(prompt)],
+                tools=(),
+                output_schema=None,
+                purpose="summary",
+            )
+            summary = (await self._ledger.ask(asked)).text
+        return summary
+
+
+def _past(conversation: Sequence[Json], name: str) -> tuple[str, int]:
+    """The agent's latest summary that still stands for the beginning of this conversation, and for how much of it."""
+    for at in range(len(conversation) - 1, -1, -1):
+        message = conversation[at]
+        if not isinstance(message, dict) or role_of(message) != SUMMARY or message.get("name") != name:
+            continue
+        covers = message.get("covers")
+        if (
+            isinstance(covers, int)
+            and 0 < covers <= at
+            and fingerprint(conversation[covers - 1]) == message.get("upTo")
+        ):
+            return content_of(message), covers
+    return "", 0
+
+
+def _told(summary: str) -> JsonObject:
+    return user_message(f"{_SUMMARISED}{summary}")
+
+
+def _whole(messages: Sequence[Json], cut: int) -> int:
+    """The cut, moved to before a tool call whose results would lie behind it."""
+    cut = min(max(cut, 0), max(len(messages) - 1, 0))
+    while cut > 0 and role_of(messages[cut]) == "tool":
+        cut -= 1
+    asked = {text_of(one.get("toolCallId")) for one in messages[cut:] if isinstance(one, dict)} - {""}
+    for at in range(cut):
+        if any(call.id in asked for call in calls_of(messages[at])):
+            return at
+    return cut
+
+
+def _cut_short(message: Json) -> Json:
+    if not isinstance(message, dict) or role_of(message) != "tool":
+        return message
+    text = content_of(message)
+    if len(text) <= RESULT_CHARS:
+        return message
+    return {**message, "content": f"{text[:RESULT_CHARS]}… [{len(text) - RESULT_CHARS} more characters were cut off]"}
+
+
+def _as_line(message: Json) -> str:
+    who = "" if not isinstance(message, dict) else text_of(message.get("name")) or role_of(message)
+    calls = "".join(f"\n[calls {call.name}: {as_text(call.arguments)}]" for call in calls_of(message))
+    tool = f" ({text_of(message.get('tool'))})" if isinstance(message, dict) and role_of(message) == "tool" else ""
+    return f"{who}{tool}: {content_of(message)}{calls}"
+
+
+def _chunks(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _chars(messages: Sequence[Json]) -> int:
+    return sum(len(content_of(one)) + sum(len(as_text(call.arguments)) for call in calls_of(one)) for one in messages)

@@ -1,0 +1,90 @@
+"""The tools of one attempt of an agent: which it may call, and what stops it from calling them in circles."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ToolCall
+from pointsman.executors.agent_settings import AgentSettings
+from pointsman.executors.failures import WorkRefused
+from pointsman.executors.ledger import Ledger, Outcome, fingerprint
+from pointsman.ports import Run, Tools, ToolSpec
+from pointsman.tools.tool import RESERVED
+from pointsman.values import Json
+
+SAME_MAX: Final = 3
+"""So often in a row it may make the same calls and be told the same."""
+CIRCLING: Final = (
+    "You made the same calls as before, and were told the same. Do something else, or answer with what you know."
+)
+
+
+class ToolRounds:
+    """Runs the calls of one round after the other."""
+
+    def __init__(
+        self, command: Execute, spec: WorkSpec, run: Run, *, allowed: dict[str, ToolSpec], ledger: Ledger
+    ) -> None:
+        self._command = command
+        self._spec = spec
+        self._run = run
+        self._ledger = ledger
+        self.allowed = allowed
+        self._last = ""
+        self._same = 0
+
+    @property
+    def is_circling(self) -> bool:
+        """It has just made the same calls as before, and was told the same."""
+        return self._same > 1
+
+    def refusal(self, call: ToolCall) -> Failure | None:
+        """Why a call is not among those it may make; None: it is."""
+        if call.name in self.allowed:
+            return None
+        message = f"the tool {call.name!r} is not among yours"
+        return Failure(
+            code="tool-not-allowed", message=message, hint=f"Your tools: {', '.join(self.allowed) or 'none'}."
+        )
+
+    async def perform(self, calls: list[ToolCall]) -> list[Outcome]:
+        """All at once; what came of them in their order."""
+        for call in calls:
+            self._run.delta(self._command, {"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
+        outcomes = await self._ledger.call(calls, at_once=True)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            self._run.delta(self._command, {"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
+        return outcomes
+
+    def count(self, told: list[tuple[ToolCall, Outcome]]) -> None:
+        """Raises `WorkRefused` where the same was called and told too often in a row."""
+        parts: list[Json] = [[call.name, call.arguments, outcome.told()] for call, outcome in told]
+        mark = fingerprint(*parts)
+        self._same = self._same + 1 if mark == self._last else 1
+        self._last = mark
+        if self._same >= SAME_MAX:
+            named = ", ".join(sorted({call.name for call, _ in told}))
+            message = (
+                f"the agent {self._spec.node!r} made the same calls ({named}) {self._same} times, and was told the same"
+            )
+            hint = "Say in its prompt when to stop, or let the tool say what is missing."
+            raise WorkRefused(Failure(code="tool-loop", message=message, hint=hint))
+
+
+def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
+    """The agent's tools. Raises `WorkRefused` for one that is unknown, or has a name of the engine's."""
+    allowed: dict[str, ToolSpec] = {}
+    for name in settings.tools or ():
+        if name in RESERVED:
+            message = f"the tool {name!r} belongs to the engine: it is offered where it has a meaning"
+            raise WorkRefused(Failure(code="tool-name-reserved", message=message, hint="Take it off the list."))
+        tool = tools.find(name)
+        if tool is None:
+            message = f"the agent may call {name!r}, but there is no tool of that name"
+            hint = "Register it, or script it for a run without the world."
+            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint))
+        allowed[name] = tool
+    return allowed

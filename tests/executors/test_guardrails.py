@@ -1,0 +1,222 @@
+"""What must hold of a question and of its answer, and what ends an agent that gets nowhere."""
+
+from __future__ import annotations
+
+import base64
+from typing import cast
+
+import pytest
+
+from pointsman.errors import OperatorError
+from pointsman.executors.attachments import BYTES_MAX, Fetched, with_files
+from pointsman.executors.failures import WorkRefused
+from pointsman.models.transcript import user_message
+from pointsman.ports import ModelRequest, Thinking
+from pointsman.tools.functions import tool
+from pointsman.values import Json, JsonObject
+from tests.executors.stage import Stage, StagedRun, agent, execute
+
+NUMBER: JsonObject = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+PNG = base64.b64encode(b"\x89PNG").decode()
+
+
+def after(*rules: JsonObject) -> JsonObject:
+    return {"after": [*rules]}
+
+
+def known(rules: JsonObject, **data: Json) -> Json:
+    """What the plan gives along with the input."""
+    return {
+        "before": [rule.get("known") for rule in cast("list[JsonObject]", rules.get("before", []))],
+        "after": [rule.get("known") for rule in cast("list[JsonObject]", rules.get("after", []))],
+        "asNames": ["text"],
+        **data,
+    }
+
+
+async def test_a_question_that_breaks_a_rule_is_refused_before_any_model_is_asked() -> None:
+    rules: JsonObject = {"before": [{"name": "small", "schema": NUMBER}, {"expression": "n < 9", "known": False}]}
+    for inputs, why in (({"n": "x"}, "small"), ({"n": 10}, "`n < 9` does not hold")):
+        stage = Stage()
+        given = cast("Json", inputs)
+        failure = await stage.failure(
+            execute(prompt="x", inputs=given, guardrails=known(rules)), agent(guardrails=rules)
+        )
+        assert (failure.code, failure.retryable) == ("guardrail", False)
+        assert why in failure.message
+        assert stage.models.requests == []
+
+
+async def test_an_answer_that_breaks_a_rule_is_told_why_and_asked_again() -> None:
+    rules = after(
+        {"name": "plain", "expression": "not contains(text, '!') and len(text) < limit", "message": "No shouting."}
+    )
+    stage = Stage('rules: [{answers: [{text: "Buy now!"}, {text: "You may buy it."}]}]')
+    report = await stage.done(
+        execute(prompt="x", guardrails=known(rules, state={"limit": 50})), agent(guardrails=rules)
+    )
+    assert report.result == "You may buy it."
+    told = cast("JsonObject", stage.models.messages[1][-1])["content"]
+    assert told == "Your answer was refused: No shouting. Answer again, corrected." or "No shouting." in str(told)
+
+
+async def test_an_answer_that_stays_wrong_is_a_failure_that_names_the_rule() -> None:
+    rules = after({"name": "plain", "expression": "false", "message": "No."})
+    stage = Stage()
+    failure = await stage.failure(execute(prompt="x", guardrails=known(rules)), agent(guardrails=rules))
+    assert (failure.code, len(stage.models.requests)) == ("guardrail", 3)
+    assert failure.message == "the guardrail 'plain' of 'writer' refused its answer: No."
+    final = after({"schema": NUMBER, "onFail": "fail"})
+    stage = Stage()
+    failure = await stage.failure(execute(prompt="x", guardrails=known(final)), agent(guardrails=final))
+    assert (failure.code, len(stage.models.requests)) == ("guardrail", 1)
+
+
+async def test_a_model_may_judge_an_answer_and_both_calls_are_recorded() -> None:
+    rules = after({"name": "kind", "prompt": "Be kind.", "known": "Be kind."})
+    script = """
+    rules:
+      - purpose: guardrail
+        answers: [{json: {holds: false, reason: It is rude.}}, {json: {holds: true, reason: Fine.}}]
+      - answers: [{text: Go away.}, {text: Please come in.}]
+    """
+    stage, run = Stage(script), StagedRun()
+    report = await stage.done(execute(prompt="x", guardrails=known(rules)), agent(guardrails=rules), run)
+    assert report.result == "Please come in."
+    assert [request.purpose for request in stage.models.requests] == ["generation", "guardrail"] * 2
+    judged = cast("JsonObject", stage.models.messages[1][0])["content"]
+    assert judged == "Rule:\nBe kind.\n\nShown:\n\nGo away."
+    assert [kind for _, kind in run.effects.paid] == ["model"] * 4
+    again = Stage(script)
+    known_run = StagedRun(run.effects.values)
+    same = await again.done(execute(prompt="x", guardrails=known(rules)), agent(guardrails=rules), known_run)
+    assert (same.result, again.models.requests) == ("Please come in.", [])
+
+
+async def test_what_a_rule_refused_is_taken_back_from_who_watches() -> None:
+    rules = after({"expression": "text != 'no'"})
+    run = StagedRun()
+    stage = Stage("rules: [{answers: [{text: no}, {text: yes}]}]")
+    await stage.done(execute(prompt="x", guardrails=known(rules)), agent(guardrails=rules), run)
+    assert [delta["kind"] for delta in run.deltas] == ["text", "discarded", "text"]
+
+
+async def test_an_empty_answer_is_asked_again_and_then_a_failure() -> None:
+    stage = Stage('rules: [{answers: [{text: ""}, {text: " "}, {text: Here.}]}]')
+    assert (await stage.done(execute(prompt="x"), agent())).result == "Here."
+    stage = Stage('rules: [{text: ""}]')
+    failure = await stage.failure(execute(prompt="x"), agent())
+    assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-empty", True, 3)
+
+
+async def test_broken_json_ten_times_ends_after_two_corrections() -> None:
+    stage = Stage("rules: [{answers: [" + ", ".join(['{text: "{broken"}'] * 10) + "]}]")
+    failure = await stage.failure(execute(prompt="x"), agent(outputSchema=NUMBER))
+    assert (failure.code, len(stage.models.requests)) == ("output-schema", 3)
+    assert failure.hint != ""
+
+
+async def test_an_agent_that_calls_the_same_and_hears_the_same_is_warned_and_then_stopped() -> None:
+    @tool
+    def look(where: str) -> str:
+        """Look."""
+        return "nothing"
+
+    stage = Stage("rules: [{toolCalls: [{name: look, arguments: {where: here}}]}]", look)
+    failure = await stage.failure(execute(prompt="x"), agent(tools=["look"]))
+    assert (failure.code, len(stage.models.requests)) == ("tool-loop", 3)
+    assert "look" in failure.message
+    assert "were told the same" in str(cast("JsonObject", stage.models.messages[2][-1])["content"])
+
+
+async def test_calls_that_hear_something_new_are_no_circle() -> None:
+    heard = iter(range(9))
+
+    @tool
+    def poll() -> int:
+        """Is it done?"""
+        return next(heard)
+
+    calls = ", ".join(["{toolCalls: [{name: poll}]}"] * 5)
+    stage = Stage(f"rules: [{{answers: [{calls}, {{text: Done.}}]}}]", poll)
+    assert (await stage.done(execute(prompt="x"), agent(tools=["poll"]))).result == "Done."
+
+
+async def test_tools_nobody_offered_again_and_again_are_a_circle_too() -> None:
+    stage = Stage("rules: [{toolCalls: [{name: rm}]}]")
+    failure = await stage.failure(execute(prompt="x"), agent())
+    assert (failure.code, len(stage.models.requests)) == ("tool-loop", 3)
+
+
+async def test_thinking_reaches_the_model() -> None:
+    stage = Stage()
+    await stage.done(execute(prompt="x"), agent(thinking={"level": "HIGH", "thoughts": False}))
+    (asked,) = stage.models.requests
+    assert asked.thinking == Thinking(level="HIGH", thoughts=False)
+
+
+async def fetch(url: str) -> Fetched:
+    match url:
+        case "https://example.org/gone":
+            return Fetched(404, "text/html", b"")
+        case "https://example.org/away":
+            raise OperatorError("the host is not reached", hint="Is it up?")
+        case "https://example.org/a.pdf":
+            return Fetched(200, "application/octet-stream", b"%PDF")
+        case _:
+            return Fetched(200, "text/csv; charset=utf-8", b"a,b")
+
+
+async def test_files_become_parts_of_the_question() -> None:
+    files: list[Json] = [
+        f"data:image/png;base64,{PNG}",
+        [{"data": PNG, "mediaType": "image/png"}, None],
+        "https://example.org/a.pdf",
+        {"url": "https://example.org/t.csv"},
+        "data:,hello%20you",
+    ]
+    message = cast("JsonObject", await with_files(user_message("Look."), files, fetch))
+    assert message["content"] == [
+        {"type": "text", "text": "Look."},
+        {"type": "file", "mediaType": "image/png", "data": PNG},
+        {"type": "file", "mediaType": "image/png", "data": PNG},
+        {"type": "file", "mediaType": "application/pdf", "data": base64.b64encode(b"%PDF").decode()},
+        {"type": "text", "text": "a,b"},
+        {"type": "text", "text": "hello you"},
+    ]
+    assert await with_files(user_message("Look."), [None, []], fetch) == user_message("Look.")
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("file:///etc/passwd", "file-unreadable"),
+        ("/etc/passwd", "file-unreadable"),
+        ("data:image/png;base64", "file-unreadable"),
+        ("data:image/png;base64,***", "file-unreadable"),
+        ("data:application/x-msdownload;base64,TVo=", "file-unreadable"),
+        ({"path": "/etc/passwd"}, "file-unreadable"),
+        (7, "file-unreadable"),
+        ("https://example.org/gone", "file-not-fetched"),
+        ("https://example.org/away", "file-not-fetched"),
+        ({"data": "A" * 4 * ((BYTES_MAX + 9) // 3), "mediaType": "image/png"}, "file-too-large"),
+    ],
+    ids=range(10),
+)
+async def test_what_is_no_file_is_refused_by_name(file: Json, code: str) -> None:
+    with pytest.raises(WorkRefused) as caught:
+        await with_files(user_message("Look."), file, fetch)
+    assert caught.value.failure.code == code
+    assert caught.value.failure.hint != ""
+
+
+async def test_files_go_to_the_model_with_what_is_to_be_done_now() -> None:
+    stage = Stage()
+    files: list[Json] = [f"data:image/png;base64,{PNG}"]
+    await stage.done(execute(prompt="What is it?", files=files), agent(inputFiles=["picture"]))
+    (asked,) = stage.models.messages
+    assert cast("JsonObject", asked[-1])["content"] == [
+        {"type": "text", "text": "What is it?"},
+        {"type": "file", "mediaType": "image/png", "data": PNG},
+    ]
+    assert isinstance(stage.models.requests[0], ModelRequest)
