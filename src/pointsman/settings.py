@@ -274,7 +274,7 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
     env = os.environ if environment is None else environment
     values: dict[str, object] = {}
     sources: dict[str, str] = {}
-    for path in (config_directory() / FILE, Path.cwd() / FILE):
+    for path in (config_directory() / FILE, *_here()):
         for key, value in _file(path).items():
             values[key], sources[key] = value, str(path)
     for key in ("store", "model", "language", "delays"):
@@ -297,10 +297,18 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
         ) from None
 
 
+def _here() -> list[Path]:
+    """The file in the working directory, which may have been deleted meanwhile."""
+    try:
+        return [Path.cwd() / FILE]
+    except FileNotFoundError:
+        return []
+
+
 def _file(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as why:
         raise SettingsInvalid(f"{path} cannot be read: {why}", hint="Repair it, or move it away.") from None

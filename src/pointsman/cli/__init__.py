@@ -20,9 +20,10 @@ def main() -> None:
     import sys
 
     gc.set_threshold(YOUNG_OBJECTS_MAX)
-
-    from pointsman.cli.guard import run_guarded
-
+    try:
+        from pointsman.cli.guard import run_guarded
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(run_guarded(sys.argv[1:]))
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ from click.shell_completion import shell_complete
 
 from pointsman import __version__
 from pointsman.cli.entry import root
-from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
+from pointsman.cli.printing import error_object, harmless, print_json, problem_lines, say
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 
@@ -29,6 +30,8 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 
 COMPLETE: Final = "_POINTSMAN_COMPLETE"
 """Set by a shell that wants to know how a line could go on."""
+
+UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 FAILED: Final = 1
 MISUSED: Final = 2
@@ -57,13 +60,23 @@ def run_guarded(arguments: Sequence[str]) -> int:
     """Run a command; its exit code."""
     _survive_odd_terminals()
     seen = Face()
-    try:
-        code = _run(arguments, seen)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _close_pipe()
-        return 0  # Who read the output had enough of it.
+    with click.Context(root, info_name="pointsman", color=_colour()).scope():
+        try:
+            code = _run(arguments, seen)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _close_pipe()
+            return 0  # Who read the output had enough of it.
+        except OSError as why:
+            _close_pipe()
+            say(f"error [output-unwritable] standard output cannot be written: {why.strerror}")
+            return FAILED
     return code
+
+
+def _colour() -> bool | None:
+    """Who sets NO_COLOR wants none; else terminals have colours, and pipes have none."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _run(arguments: Sequence[str], seen: Face) -> int:
@@ -85,6 +98,10 @@ def _run(arguments: Sequence[str], seen: Face) -> int:
         return _unexpected(why, arguments, seen)
     except PointsmanError as why:
         return _refused(why, seen)
+    except OSError as why:
+        if why.errno in UNWRITABLE and why.filename is None:
+            raise  # no file: it is the output that cannot be written
+        return _unexpected(why, arguments, seen)
     except Exception as why:
         return _unexpected(why, arguments, seen)
     return code if isinstance(code, int) else 0
@@ -95,7 +112,7 @@ def _invoked(arguments: Sequence[str], seen: Face) -> object:
     instruction = os.environ.get(COMPLETE)
     if instruction:
         return shell_complete(root, {"obj": seen}, "pointsman", COMPLETE, instruction)
-    with root.make_context("pointsman", [*arguments], obj=seen) as ctx:
+    with root.make_context("pointsman", [*arguments], obj=seen, color=_colour()) as ctx:
         return root.invoke(ctx)
 
 
@@ -174,7 +191,11 @@ def _written(why: Exception, arguments: Sequence[str]) -> str:
 
 
 def _survive_odd_terminals() -> None:
-    """Characters the terminal does not have are shown as escapes: printing never fails for them."""
+    """Characters the terminal does not have are shown as escapes, and a stream that is closed is an empty one:
+    printing never fails for them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             cast("_Reconfigurable", stream).reconfigure(errors="backslashreplace")

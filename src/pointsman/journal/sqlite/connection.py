@@ -43,7 +43,13 @@ def path_of(url: str) -> Path:
     scheme, _, rest = url.partition("://")
     if scheme != "sqlite" or not rest.startswith("/") or rest == "/":
         raise StoreMissing(f"{url!r} names no file", hint="Write sqlite:///name.db, or sqlite:////absolute/name.db.")
-    return Path(unquote(rest[1:])).expanduser().absolute()
+    try:
+        return Path(unquote(rest[1:])).expanduser().absolute()
+    except (FileNotFoundError, RuntimeError):
+        raise StoreMissing(
+            f"{url!r} leads nowhere: the working directory was deleted, or nobody has this home",
+            hint="Write sqlite:////absolute/name.db.",
+        ) from None
 
 
 def identity_of(path: Path) -> Identity | None:

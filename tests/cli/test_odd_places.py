@@ -1,0 +1,74 @@
+"""Odd surroundings: streams that are closed or full, no colours, a directory that is gone. Never a traceback."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+from tests.cli.test_processes import SOURCES
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """`pointsman` with the redirections of a shell."""
+    command = line.replace("pointsman", f"'{sys.executable}' -m pointsman", 1)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 0), (">&- 2>&-", 0), ("<&-", 0)])
+def test_a_stream_that_is_closed_is_an_empty_one(streams: str, code: int) -> None:
+    done = shell(f"pointsman list --json --store memory: {streams}")
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("command", ["list --json --store memory:", "schema"])
+def test_an_output_that_cannot_be_written_is_told_in_one_line(command: str) -> None:
+    done = shell(f"pointsman {command} > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "error [output-unwritable] standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_who_sets_no_color_sees_none(
+    *, no_color: str, coloured: bool, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = pty.openpty()
+    monkeypatch.setenv("NO_COLOR", no_color)
+    with open(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert prompt("show", "nobody").code == 2
+        terminal.flush()
+        told = os.read(ours, 10_000)
+    os.close(ours)
+    assert (b"unknown-execution" in told, b"\x1b[" in told) == (True, coloured)
+
+
+def test_a_working_directory_that_is_gone_keeps_nobody_from_looking(
+    prompt: Prompt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert prompt("show", execution, "--json").json["status"] == "completed"
+    refused = prompt("list", "--store", "sqlite:///here.db", "--json")
+    assert (refused.code, refused.json["errors"][0]["code"]) == (1, "store-missing")
+    assert prompt("list", "--store", "sqlite:///~nobody-has-this-name/x.db").code == 1
+
+
+def test_a_home_that_is_no_directory_is_told_with_a_way_out(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, "/dev/null")
+    refused = prompt("list")
+    assert (refused.code, "--store sqlite:///file.db" in refused.err) == (1, True)
+    assert prompt("list", "--store", "sqlite:///here.db").code == 0
