@@ -15,16 +15,16 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import ClassVar, Final, TextIO, cast
 
 import click
 from click.shell_completion import shell_complete
 
 from pointsman import __version__
 from pointsman.cli.entry import root
-from pointsman.cli.printing import error_object, harmless, print_json, problem_lines, say
+from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem
-from pointsman.errors import CallerError, EngineBug, PointsmanError
+from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
@@ -36,6 +36,12 @@ UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EI
 FAILED: Final = 1
 MISUSED: Final = 2
 CANCELLED: Final = 130
+
+
+class OutputUnwritable(OperatorError):
+    """Nobody could be told what a command did. It was done all the same."""
+
+    code: ClassVar[str] = "output-unwritable"
 
 
 @dataclass(slots=True)
@@ -69,7 +75,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
             return 0  # Who read the output had enough of it.
         except OSError as why:
             _close_pipe()
-            say(f"error [output-unwritable] standard output cannot be written: {why.strerror}")
+            tell(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
             return FAILED
     return code
 
