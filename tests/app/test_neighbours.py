@@ -25,6 +25,9 @@ ABOVE = Workflow.of(
         "edges": [],
     }
 )
+WAITS = Workflow.of(
+    {"id": "waits", "nodes": [{"id": "wait", "type": "wait", "config": {"event": {"name": "end"}}}], "edges": []}
+)
 STORES = ["sqlite", "postgres"]
 
 
@@ -78,6 +81,32 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
         assert (await app.view(execution.id))["status"] == "cancelled"
         assert (await app.open(execution.id)).status == "cancelled"
         assert not there.begun.is_set()
+
+
+@pytest.mark.parametrize(("verb", "becomes"), [("cancel", "cancelled"), ("pause", "paused"), ("signal", "waiting")])
+async def test_what_is_said_to_an_execution_that_moved_on_meanwhile_is_heard(url: str, verb: str, becomes: str) -> None:
+    async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
+        execution = await app.start(WAITS)
+        await execution.settled()
+        reached = await other.reach(execution.id)
+        for name in "abc":
+            await execution.signal(name)
+        await (reached.signal("d") if verb == "signal" else getattr(reached, verb)())
+        assert (await app.view(execution.id))["status"] == becomes
+        _, events = await app.look(execution.id)
+        taken = [event["name"] for event in events if event["kind"] == "event_taken"]
+        assert taken == ["a", "b", "c", *(["d"] if verb == "signal" else [])]
+
+
+async def test_of_two_that_resume_at_once_one_goes_on_and_the_other_is_told(url: str) -> None:
+    async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
+        execution = await app.start(WAITS)
+        await execution.pause()
+        reached = await other.reach(execution.id)
+        await execution.resume()
+        with pytest.raises(TakenOver):
+            await reached.resume()
+        assert (await app.view(execution.id))["status"] == "waiting"
 
 
 async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_again(url: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.app.edits import edits_of
@@ -26,10 +27,17 @@ from pointsman.engine.wait_events import EventTaken
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
+from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
+
+RACES_MAX: Final = 50
+"""How often another process may be faster before we give up what we have to say: one that works commits often."""
+TELLS: Final = "`pointsman show` tells how far it is."
+
+T = TypeVar("T")
 
 
 class TakenOver(CallerError):
@@ -109,9 +117,7 @@ class Execution:
             else:
                 await driver.until(lambda: self.is_still)
         except JournalMoved as why:
-            raise TakenOver(
-                f"another process went on with {self.id!r}", hint="`pointsman show` tells how far it is."
-            ) from why
+            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS) from why
         return self.status
 
     async def _family_still(self) -> None:
@@ -220,6 +226,13 @@ class Execution:
             self._known = await self._runtime.open(self.id)
         return self._known
 
+    async def _tell(self, say: Callable[[Driver], Awaitable[T]]) -> T:
+        """Say it to the execution as it is now: where another process was faster, look again."""
+        for _ in range(RACES_MAX):
+            with suppress(JournalMoved, DriverLost):
+                return await say(await self._alive())
+        return await say(await self._alive())
+
     def asking(self, gate: OpenGate) -> Execution:
         """Whose gate it is: this execution, or a sub-workflow of it."""
         return Execution(self._runtime, gate.driver)
@@ -233,7 +246,7 @@ class Execution:
 
         What its workflow knows to undo is undone first: it goes on until then. `now`: nothing (more) is undone.
         """
-        await (await self._alive()).deliver(CancelRequested(reason=reason, by=by, now=now))
+        await self._tell(lambda driver: driver.deliver(CancelRequested(reason=reason, by=by, now=now)))
 
     async def steer(
         self,
@@ -252,9 +265,12 @@ class Execution:
         said: tuple[Json, ...] = tuple(
             {"role": "user", "content": one} if isinstance(one, str) else one for one in messages
         )
-        edits = edits_of(self._driver.state, set or {})
-        report = SteerRequested(edits=edits, messages=said, goto=goto, reason=reason, by=by)
-        await self._driver.deliver(report)
+
+        def steer(driver: Driver) -> Awaitable[object]:
+            edits = edits_of(driver.state, set or {})
+            return driver.deliver(SteerRequested(edits=edits, messages=said, goto=goto, reason=reason, by=by))
+
+        await self._tell(steer)
 
     async def drained(self) -> None:
         """Return when nothing of it is under way here any more: its last commands are carried out."""
@@ -262,13 +278,16 @@ class Execution:
 
     async def pause(self, *, by: str = "") -> None:
         """Let no further step start, here and in its sub-workflows; running ones may finish."""
-        await pause_family(self._runtime, await self._alive(), by)
+        await self._tell(lambda driver: pause_family(self._runtime, driver, by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
-        """Go on after a pause or a limit; after a crash that has happened already by opening it."""
+        """Go on after a pause or a limit; after a crash that has happened already by opening it.
+
+        Raises `TakenOver` where another process let it go on at the same moment.
+        """
         driver = await self._alive()
         if driver.state.stands_still:
-            await resume_family(self._runtime, driver, limits or {}, by)
+            await self._tell(lambda driver: self._resume(driver, limits or {}, by))
         elif limits and not driver.state.ended:
             raise WrongStatus(
                 f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
@@ -277,9 +296,14 @@ class Execution:
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 
+    async def _resume(self, driver: Driver, limits: dict[str, float], by: str) -> None:
+        if not driver.state.stands_still and not driver.state.ended:
+            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
+        await resume_family(self._runtime, driver, limits, by)
+
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
         """Try the step again that failed the execution, with higher limits if need be."""
-        await (await self._alive()).deliver(RetryRequested(limits=limits or {}, by=by))
+        await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
         """Send it an event: to the steps that wait for it, else to the first that will. Under one key it comes once.
@@ -287,11 +311,11 @@ class Execution:
         Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
         """
         check_event(name, data)
-        driver = await self._alive()
-        events = await driver.deliver(EventReceived(name=name, data=data, by=by, key=key, keeps=True))
+        told = EventReceived(name=name, data=data, by=by, key=key, keeps=True)
+        events = await self._tell(lambda driver: driver.deliver(told))
         taken = [event for event in events if isinstance(event, EventTaken)]
         if taken:
             return "kept" if taken[0].kept else "taken"
-        if driver.state.ended:
+        if self.state.ended:
             raise WrongStatus(f"{self.id!r} is {self.status}: it takes no events", hint="Start another one.")
         return "known"
