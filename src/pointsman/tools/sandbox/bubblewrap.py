@@ -100,5 +100,6 @@ def _arguments(job: Job) -> Iterator[str]:
     for path in (job.program, *job.readable):
         yield from ("--ro-bind", path, path)
     if not job.only_libraries:
-        yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+        # The kernel lets root change it through /proc, and knows root by whatever number it has in the box.
+        yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
     yield from ("--chdir", WORK if job.bounds.files_bytes else "/", "--remount-ro", "/")

@@ -103,6 +103,13 @@ def give_up_rights(kernel: Kernel) -> None:
     kernel.give_up_capabilities()
 
 
+def end_with_the_parent(kernel: Kernel, parent: int) -> None:
+    """Which may have ended already."""
+    kernel.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+    if os.getppid() != parent:
+        raise Unconfined("whoever started it has ended")
+
+
 def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:
     """No file but those of the plan; no port, no signal to anyone outside."""
     abi = kernel.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(VERSION))
@@ -151,7 +158,7 @@ def main(arguments: list[str]) -> None:
         os.chdir("/")
         bound(plan)
         give_up_rights(kernel)
-        kernel.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+        end_with_the_parent(kernel, cast("int", plan["parent"]))
         restrict_files(kernel, plan)
         filter_calls(kernel, cast("str", plan["filter"]))
         os.execve(program[0], program, cast("dict[str, str]", plan["environment"]))

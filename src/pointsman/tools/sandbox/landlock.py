@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -57,6 +58,7 @@ class Landlock:
             "run": [path for path in (*system, job.program) if Path(path).exists()],
             "read": [path for path in job.readable if Path(path).exists()],
             "devices": [] if job.only_libraries else [*DEVICES],
+            "parent": os.getpid(),
             "environment": {**ENVIRONMENT, "HOME": "/", "TMPDIR": "/"},
         }
         return [sys.executable, "-I", "-S", confine.__file__, json.dumps(plan), job.program, *job.arguments]

@@ -1,0 +1,347 @@
+"""What a box holds by itself: programs that need no interpreter to be let down by, in each box of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pointsman.tools.sandbox import landlock, syscalls
+from pointsman.tools.sandbox.bounds import Bounds, Job
+from pointsman.tools.sandbox.boxes import SandboxMissing, box_for, find_box
+from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.values import Bytes, Seconds
+from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
+from tests.tools.sandbox import probes
+
+PYTHON: Final = str(Path(sys.executable).resolve())
+HELD: Final = {"EPERM", "EACCES", "ENOENT", "EROFS", "ESRCH", "ENOSYS", "EINVAL", "ENXIO"}
+NOTHING: Final = {
+    "have rights": "none",
+    "have files open": "[]",
+    "where": "/",
+    "look a name up": "[Errno -2] Name or service not known",
+}
+"""What came of probes that end in something else than an error of the kernel."""
+
+each_box = pytest.mark.parametrize("box", BOXES)
+
+
+class World:
+    """What is outside: a file, a directory, a process, a socket that hears whoever reaches it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / "file"
+        self.file.write_text("theirs")
+        self.directory = directory / "directory"
+        self.directory.mkdir()
+        self.process = subprocess.Popen(["/bin/sleep", "600"])
+        self._path = directory / "socket"
+        self._streams = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._streams.bind(str(self._path))
+        self._streams.listen()
+        self._streams.setblocking(False)
+
+    def described(self) -> str:
+        return json.dumps(
+            {
+                "file": str(self.file),
+                "directory": str(self.directory),
+                "process": str(self.process.pid),
+                "parent": str(os.getpid()),
+                "socket": str(self._path),
+            }
+        )
+
+    def is_untouched(self) -> bool:
+        with pytest.raises(BlockingIOError):
+            self._streams.accept()
+        there = [*self.directory.iterdir()]
+        return self.file.read_text() == "theirs" and there == [] and self.process.poll() is None
+
+    def close(self) -> None:
+        self._streams.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+async def ran(box: BoxName, program: str, *arguments: str, given: bytes = b"", **bounds: float) -> Ended:
+    """A shell script in a box."""
+    job = Job(program="/bin/sh", arguments=("-c", program, "sh", *arguments), bounds=_bounds(**bounds))
+    return await bounded(box_or_skip(box), job, given)
+
+
+async def python(box: BoxName, program: str, *arguments: str, alone: bool = True, **bounds: float) -> Ended:
+    job = Job(
+        program=PYTHON,
+        arguments=("-I", "-S", "-c", program, *arguments),
+        bounds=_bounds(**bounds),
+        readable=(sys.base_prefix,),
+        only_libraries=alone,
+    )
+    return await bounded(box_or_skip(box), job)
+
+
+def _bounds(
+    *, seconds: float = 20, memory: float = 200e6, output: float = 1e6, files: float = 0, processes: float = 1
+) -> Bounds:
+    return Bounds(
+        seconds=Seconds(seconds),
+        memory_bytes=Bytes(int(memory)),
+        output_bytes=Bytes(int(output)),
+        files_bytes=Bytes(int(files)),
+        processes=int(processes),
+    )
+
+
+@each_box
+@pytest.mark.requirement("S1-104", "S1-144")
+@pytest.mark.parametrize("alone", [True, False], ids=["with libraries", "with programs"])
+async def test_a_program_gets_hold_of_nothing_outside(box: BoxName, alone: bool, world: World) -> None:
+    script = str(Path(probes.__file__))
+    job = Job(
+        program=PYTHON,
+        arguments=("-I", "-S", script, world.described(), *(["alone"] if alone else [])),
+        bounds=_bounds(),
+        readable=(sys.base_prefix, script),
+        only_libraries=alone,
+    )
+    ended = await bounded(box_or_skip(box), job)
+    assert (ended.code, ended.errors) == (0, b"")
+    families = json.loads(ended.output)
+    came: dict[str, str] = {probe: what for family in families.values() for probe, what in family.items()}
+    assert len(came) >= 100
+    environment = came.pop("environment").split(",")
+    assert {*environment} <= {"HOME", "LANG", "PATH", "PWD", "TMPDIR"}
+    assert {probe: what for probe, what in came.items() if what not in HELD} == NOTHING
+    assert world.is_untouched()
+
+
+@each_box
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("x = bytearray(10 ** 10)", b"MemoryError"),
+        ("x = []\nwhile True: x.append(bytearray(10 ** 6))", b"MemoryError"),
+        ("import mmap\nx = []\nwhile True: x.append(mmap.mmap(-1, 10 ** 7))", b"Cannot allocate"),
+        ("import _thread, time\nwhile True: _thread.start_new_thread(time.sleep, (99,))", b"start new thread"),
+        ("import sys\nx = []\nwhile True: x.append(open(sys.executable))", b"Too many open files"),
+        ("import os\nwhile True: os.pipe()", b"Too many open files"),
+        ("import resource as r\nr.setrlimit(r.RLIMIT_AS, (-1, -1))", b"not allowed to raise"),
+        ("import resource as r\nr.setrlimit(r.RLIMIT_NOFILE, (9999, 9999))", b"not allowed to raise"),
+        ("import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(): f()\nf()", b""),
+        ("import ctypes\nctypes.string_at(0)", b""),
+        ("import os\nos.abort()", b""),
+    ],
+)
+async def test_a_program_that_wants_too_much_ends_by_itself(box: BoxName, program: str, says: bytes) -> None:
+    ended = await python(box, program)
+    assert ended.code != 0
+    assert says in ended.errors
+
+
+@each_box
+@pytest.mark.parametrize(
+    "program",
+    [
+        "while :; do :; done",
+        "trap '' TERM INT HUP; while :; do :; done",
+        "exec 1>&- 2>&-; while :; do :; done",
+        "read line",
+        "exec sleep 600",
+        "kill -STOP $$; exec sleep 600",
+    ],
+)
+async def test_a_program_that_does_not_end_is_ended(box: BoxName, program: str) -> None:
+    waits = b"" if program != "read line" else b"x" * 10
+    with pytest.raises(TookTooLong, match=r"within 0.3 s"):
+        await ran(box, f"{program}; exec sleep 600", seconds=0.3, given=waits)
+
+
+@each_box
+@pytest.mark.parametrize("program", ["exec yes", "exec yes >&2", "while :; do echo x; echo y >&2; done"])
+async def test_a_program_that_says_too_much_is_ended(box: BoxName, program: str) -> None:
+    with pytest.raises(OutputTooLarge, match="more than 50000 bytes"):
+        await ran(box, program, output=50_000)
+
+
+@each_box
+async def test_what_a_program_does_not_read_is_dropped(box: BoxName) -> None:
+    assert (await ran(box, "exit 3", given=b"x" * 5_000_000)).code == 3
+    assert (await ran(box, "exec wc -c", given=b"x" * 5_000_000)).output.strip() == b"5000000"
+
+
+@each_box
+async def test_a_program_sees_four_variables_and_none_of_ours(box: BoxName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_SECRET_CANARY", "canary")
+    said = (await ran(box, "exec env")).output.decode()
+    names = {line.partition("=")[0] for line in said.splitlines()}
+    assert names - {"PWD", "OLDPWD", "_"} == {"HOME", "LANG", "PATH", "TMPDIR"}
+    assert "canary" not in said
+
+
+@each_box
+async def test_files_that_are_open_here_are_not_open_there(box: BoxName, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("theirs")
+    file = os.open(tmp_path / "secret", os.O_RDONLY)
+    os.set_inheritable(file, True)
+    try:
+        ended = await python(box, f"import os\nprint(os.read({file}, 10))")
+    finally:
+        os.close(file)
+    assert b"Bad file descriptor" in ended.errors
+
+
+async def test_in_a_box_with_namespaces_there_is_nobody_else() -> None:
+    listing = "import os\nprint([open(f'/proc/{p}/environ').read() for p in os.listdir('/proc') if p.isdigit()][0])"
+    assert (await python("bubblewrap", listing, alone=False)).output.strip() == b""
+    count = "import os\nprint(len([p for p in os.listdir('/proc') if p.isdigit()]), os.getppid(), os.getuid())"
+    assert (await python("bubblewrap", count, alone=False)).output.split() == [b"2", b"1", b"65534"]
+
+
+async def test_room_for_files_is_bounded_and_gone_afterwards() -> None:
+    fill = "head -c 500000 /dev/zero >a; head -c 900000 /dev/zero >b; wc -c <a; wc -c <b; pwd"
+    ended = await ran("bubblewrap", fill, files=1_000_000, processes=4)
+    first, second, where = ended.output.split()
+    assert (first, where) == (b"500000", b"/tmp")
+    assert int(second) < 500_000
+    assert b"No space left" in ended.errors
+    assert (await ran("bubblewrap", "ls; pwd", files=1_000_000, processes=4)).output == b"/tmp\n"
+
+
+async def test_processes_are_counted_and_end_with_the_first() -> None:
+    bomb = "f() { f | f & }; f; sleep 0.2; echo survived"
+    ended = await ran("bubblewrap", bomb, processes=8)
+    assert ended.output == b"survived\n"
+    assert b"ork" in ended.errors
+    left = "sleep 617 & (setsid sleep 617 &) ; exit 0"
+    assert (await ran("bubblewrap", left, processes=8)).code == 0
+    assert not _running("617")
+
+
+@each_box
+async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) -> None:
+    box_or_skip(box)
+    started = tmp_path / "starts.py"
+    started.write_text(
+        "import asyncio, sys\n"
+        "from pointsman.tools.sandbox.boxes import find_box\n"
+        "from pointsman.tools.sandbox.bounds import Bounds, Job\n"
+        "from pointsman.tools.sandbox.running import bounded\n"
+        "job = Job(program='/bin/sleep', arguments=('619',), bounds=Bounds(seconds=600))\n"
+        "asyncio.run(bounded(find_box(sys.argv[1]), job))\n"
+    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, str(started), box)
+    await _until_running("619", expected=True)
+    parent.kill()
+    await parent.wait()
+    await _until_running("619", expected=False)
+
+
+async def test_a_box_without_its_parent_does_not_begin() -> None:
+    line = box_or_skip("landlock").command_line(Job(program="/bin/echo", arguments=("begun",)))
+    other = await asyncio.create_subprocess_exec("/bin/sh", "-c", '"$@"; :', "sh", *line, stdout=PIPE, stderr=PIPE)
+    output, errors = await other.communicate()
+    assert (output, errors) == (b"", b"not confined: whoever started it has ended\n")
+
+
+@each_box
+async def test_a_cancelled_program_is_gone_when_the_wait_for_it_is(box: BoxName) -> None:
+    box_or_skip(box)
+    running = asyncio.create_task(ran(box, "exec sleep 618"))
+    await _until_running("618", expected=True)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not _running("618")
+
+
+@each_box
+async def test_a_program_has_no_rights_and_can_come_to_none(box: BoxName) -> None:
+    box_or_skip(box)
+    running = asyncio.create_task(ran(box, "exec sleep 620"))
+    await _until_running("620", expected=True)
+    status = _status("620")
+    running.cancel()
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+
+
+def test_without_a_box_the_refusal_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_boxes_away(monkeypatch)
+    with pytest.raises(SandboxMissing, match="bubblewrap: it was taken away; landlock: it was taken away"):
+        find_box()
+    with pytest.raises(SandboxMissing, match="bubblewrap: it was taken away") as caught:
+        find_box("bubblewrap")
+    assert "landlock" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("system", "machine"), [("darwin", "x86_64"), ("linux", "riscv64")])
+def test_where_no_box_was_made_for_there_is_none(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_box.cache_clear()
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((system, "", "", "", machine)))
+    with pytest.raises(SandboxMissing, match="there is no sandbox for"):
+        find_box()
+
+
+def test_a_box_that_does_not_hold_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_or_skip("landlock")
+    find_box.cache_clear()
+    monkeypatch.setattr(landlock, "SYSTEM", ("/",))
+    with pytest.raises(SandboxMissing, match="a program in it can read what it should not"):
+        find_box("landlock")
+
+
+async def test_a_job_that_a_box_cannot_do_is_refused() -> None:
+    box_or_skip("landlock")
+    with pytest.raises(SandboxMissing, match="cannot give a program that starts others"):
+        box_for(Job(program="/bin/sh", bounds=Bounds(processes=2)), "landlock")
+
+
+def test_no_call_is_named_twice_and_all_have_a_number_somewhere() -> None:
+    tables = {**syscalls.REFUSED, **syscalls.REFUSED_AMONG_OTHERS, **syscalls.STARTING}
+    assert len(tables) == len(syscalls.REFUSED) + len(syscalls.REFUSED_AMONG_OTHERS) + len(syscalls.STARTING)
+    for column in (0, 1):
+        numbers = [one[column] for one in tables.values() if one[column] is not None]
+        assert len({*numbers}) == len(numbers)
+        assert max(number for number in numbers if number is not None) < syscalls.NEW
+
+
+def _running(mark: str) -> list[int]:
+    """The processes of this machine that have become `sleep` with that argument."""
+    found: list[int] = []
+    for one in Path("/proc").iterdir():
+        try:
+            if one.name.isdigit() and (one / "cmdline").read_bytes().split(b"\0")[-2:] == [mark.encode(), b""]:
+                found += [int(one.name)] if (one / "comm").read_text() == "sleep\n" else []
+        except OSError:
+            continue
+    return found
+
+
+async def _until_running(mark: str, *, expected: bool) -> None:
+    while bool(_running(mark)) is not expected:  # noqa: ASYNC110 - the kernel sets no event of ours
+        await asyncio.sleep(0.005)
+
+
+def _status(mark: str) -> dict[str, str]:
+    """What the kernel says of it."""
+    (pid,) = _running(mark)
+    return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)

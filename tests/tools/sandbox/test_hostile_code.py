@@ -1,0 +1,136 @@
+"""Code that means harm: each program ends, with a failure that has a name, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from pointsman.errors import PointsmanError
+from pointsman.tools.sandbox.interpreter import CodeFailed, CodeLimits, Interpreter
+from pointsman.values import Bytes, Json, Seconds
+from tests.boxes import BOXES, BoxName, box_or_skip, needs_box
+from tests.tools.sandbox.hostile import HARMLESS, HOSTILE
+
+LIMITS = CodeLimits(seconds=Seconds(0.4), memory_bytes=Bytes(32_000_000), result_bytes=Bytes(100_000))
+ROOMY = CodeLimits(seconds=Seconds(30.0), memory_bytes=Bytes(32_000_000), at_once=2)
+
+
+@pytest.fixture
+async def interpreter() -> AsyncIterator[Interpreter]:
+    async with contextlib.AsyncExitStack() as stack:
+        made = Interpreter(LIMITS)
+        stack.push_async_callback(made.close)
+        yield made
+
+
+def children() -> set[int]:
+    """The processes this one has started and not buried."""
+    texts = [(task / "children").read_text() for task in Path("/proc/self/task").iterdir()]
+    return {int(pid) for pid in chain.from_iterable(text.split() for text in texts)}
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - the kernel sets no event of ours
+        await asyncio.sleep(0)
+
+
+async def came_of(interpreter: Interpreter, source: str) -> str:
+    try:
+        return f"got {(await interpreter.run(source, {'words': ['a']})).value!r}"
+    except CodeFailed as why:
+        return why.failure.code
+    except PointsmanError as why:
+        return why.code
+
+
+@needs_box
+@pytest.mark.requirement("S1-104", "S1-144")
+@pytest.mark.parametrize("code", HOSTILE)
+async def test_programs_that_mean_harm_end_with_a_failure_that_has_a_name(interpreter: Interpreter, code: str) -> None:
+    programs = HOSTILE[code]
+    came = await asyncio.gather(*(came_of(interpreter, source) for source in programs.values()))
+    assert dict(zip(programs, came, strict=True)) == dict.fromkeys(programs, code)
+    assert (await interpreter.run("1 + 1", {})).value == 2
+
+
+def test_there_are_enough_of_them() -> None:
+    assert sum(map(len, HOSTILE.values())) >= 90
+
+
+@needs_box
+async def test_what_looks_harmful_and_is_not_has_a_result(interpreter: Interpreter) -> None:
+    inputs: dict[str, Json] = {"word": "__import__('os').system('id')"}
+    for source, result in HARMLESS.values():
+        assert (await interpreter.run(source, inputs)).value == result
+
+
+@needs_box
+async def test_what_a_failure_tells_is_short(interpreter: Interpreter) -> None:
+    with pytest.raises(CodeFailed) as caught:
+        await interpreter.run("print('y' * 90_000)\nraise ValueError('x' * 10 ** 6)", {})
+    assert len(caught.value.failure.message) < 600
+    details = caught.value.failure.details
+    assert details is not None
+    assert details["printed"] == "y" * 1_999 + "\n"
+
+
+@pytest.mark.parametrize("box", BOXES)
+async def test_whoever_stops_waiting_ends_the_process(box: BoxName) -> None:
+    box_or_skip(box)
+    before = children()
+    interpreter = Interpreter(ROOMY, box=box)
+    try:
+        running = asyncio.create_task(interpreter.run("while True:\n    pass", {}))
+        await until(lambda: bool(children() - before))
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert (await interpreter.run("'goes on'", {})).value == "goes on"
+    finally:
+        await interpreter.close()
+    assert children() == before
+
+
+@pytest.mark.parametrize("box", BOXES)
+async def test_an_interpreter_that_is_killed_is_a_failure_and_another_takes_its_place(box: BoxName) -> None:
+    box_or_skip(box)
+    before = children()
+    interpreter = Interpreter(ROOMY, box=box)
+    try:
+        assert (await interpreter.run("1", {}, execution="a")).value == 1
+        (process,) = children() - before
+        running = asyncio.create_task(interpreter.run("while True:\n    pass", {}, execution="a"))
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(CodeFailed) as caught:
+            await running
+        assert (caught.value.failure.code, caught.value.failure.retryable) == ("code-crashed", True)
+        assert (await interpreter.run("2", {}, execution="a")).value == 2
+    finally:
+        await interpreter.close()
+
+
+@needs_box
+async def test_a_process_serves_one_execution_and_no_other() -> None:
+    before = children()
+    interpreter = Interpreter(ROOMY)
+    try:
+        owners: dict[str, set[int]] = {}
+        for execution in ("a", "b", "a", "b", "a"):
+            known = children() - before
+            await interpreter.run("1", {}, execution=execution)
+            owners.setdefault(execution, children() - before - known)
+        assert [len(one) for one in owners.values()] == [1, 1]
+        assert children() - before == owners["a"] | owners["b"]
+        await interpreter.run("1", {}, execution="c")
+        assert len(children() - before) == 2, "no more wait than run at once"
+        assert not owners["b"] & children(), "the one that waited longest has ended"
+    finally:
+        await interpreter.close()
+    assert children() == before
