@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pointsman.engine.plan import Plan
-from pointsman.testing.descriptions import describe
+from pointsman.engine.state import Timer
+from pointsman.testing.descriptions import are_alike, describe
 from pointsman.testing.simulation import refolded, stored
 from tests.engine.laws import (
     must_come_to_the_same_when_retried,
@@ -143,6 +144,29 @@ def test_rows_may_be_folded_in_any_number_of_goes(graph: int, schedule: int, sha
     cut = int(share * len(outcome.rows))
     again = [stored(row) for row in (*outcome.rows[:cut], *outcome.rows[cut:])]
     assert describe(refolded("simulated", again)) == describe(outcome.state)
+
+
+@law
+@given(graphs, schedules, st.integers(0, 5))
+def test_two_states_are_alike_exactly_when_nothing_in_them_differs(graph: int, schedule: int, place: int) -> None:
+    outcome = run(some(plan_for(graph, 6, unruly=True)), schedule, wild=True, checked=False)
+    state, again = outcome.state, refolded("simulated", list(outcome.rows))
+    assert are_alike(again, state)
+    match place:
+        case 0:
+            again.taken += 1
+        case 1:
+            again.root.nodes = {**again.root.nodes, "tool1": {"other": [1]}}
+        case 2:
+            again.root.data.root = {**again.root.data.root, "log": [again.root.data.root.get("log"), None]}
+        case 3:
+            again.root.visits["tool1", ()] = 99
+        case 4:
+            again.usage.model_calls += 1
+        case _:
+            again.timers["ring"] = Timer(1.0, "wait", None)
+    assert not are_alike(again, state)
+    assert describe(again) != describe(state)
 
 
 @law

@@ -14,7 +14,7 @@ from pointsman.engine.decide import decide
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested
-from pointsman.engine.state import Gate
+from pointsman.engine.state import ExecutionState, Gate
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import OrdersDelivered
 from pointsman.errors import CallerError
@@ -31,6 +31,8 @@ from pointsman.testing.simulation import (
 )
 
 RIVAL_CHANCE = 0.15
+FOLDED_ROWS = 4_000
+"""The crashes of ninety rows."""
 
 
 class Stormy(Simulation):
@@ -38,17 +40,26 @@ class Stormy(Simulation):
 
     def __init__(self, plan: Plan, seed: int, *, rivals: bool = False) -> None:
         super().__init__(plan, seed, work=perform, answer=self._perhaps)
-        self._fell: set[int] = set()
         self._rivals = rivals
+        self._lived: ExecutionState | None = None
+        """What the process that wrote the last row made of it: decides once more, and crashes."""
+        self._fell = -1
+        """After so many rows it did."""
+        self._folded = 0
+        """Rows folded so far: every crash folds all of them again."""
         self.rows_of_rivals = 0
 
     def tell(self, report: Report) -> None:
         before = len(self.rows)
-        if before not in self._fell:
-            self._fell.add(before)
+        if before > self._fell and self._may_fall():
+            self._fell = before
+            lived = self._lived
             with suppress(CallerError):
-                decide(self.plan, self.state, report, self.now)
-            self.crash()
+                decide(self.plan, self.state if lived is None else lived, report, self.now)
+            if lived is None:
+                self.crash()
+            else:
+                self.ask_again()  # Its rows are folded already.
             if isinstance(report, ANSWERS):
                 return  # Its answer is asked for again.
         elif self._rivals and self._happens(RIVAL_CHANCE) and self._rival_appends():
@@ -56,8 +67,19 @@ class Stormy(Simulation):
             if isinstance(report, ANSWERS):
                 return
         super().tell(report)
-        if len(self.rows) > before:
+        if len(self.rows) > before and self._may_fall():
+            lived = self.state
             self.crash()
+            self._lived = lived
+
+    def crash(self) -> None:
+        self._lived = None
+        self._folded += len(self.rows)
+        super().crash()
+
+    def _may_fall(self) -> bool:
+        """At every boundary, until that was much work; then at every eighth."""
+        return self._folded < FOLDED_ROWS or len(self.rows) % 8 == 0
 
     def _rival_appends(self) -> bool:
         """A driver that read the same rows performs what is outstanding, and is faster."""
