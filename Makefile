@@ -28,7 +28,7 @@ help:
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/pointsman demo
 
-test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/llama.stamp
+test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/llama.stamp
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: lint
@@ -71,6 +71,10 @@ $(VENV)/pip.stamp:
 
 $(VENV)/postgresql.stamp: tests/install-postgresql $(VENV)/pip.stamp
 	@tests/install-postgresql
+	@touch $@
+
+$(VENV)/bubblewrap.stamp: tests/install-bubblewrap $(VENV)/pip.stamp
+	@tests/install-bubblewrap
 	@touch $@
 
 $(VENV)/llama.stamp: tests/install-llama $(VENV)/pip.stamp
