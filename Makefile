@@ -3,6 +3,7 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 VENV := .venv
+TIME ?= 8h
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
@@ -20,7 +21,7 @@ help:
 	@echo "make lint          lint and format only"
 	@echo "make bench         what a node costs"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
-	@echo "make soak          the same for hours"
+	@echo "make soak          the same in turns for TIME (8h): make soak TIME=5m"
 	@echo "make requirements  docs/reference/requirements.md: which test proves which promise"
 	@echo "make lock          compile requirements/*.lock from pyproject.toml"
 	@echo "make clean         remove the virtual environment and caches"
@@ -47,7 +48,7 @@ reliability: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.reliability --tier pr --write $(ARGS)
 
 soak: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.reliability --tier long --write $(ARGS)
+	$(BIN)/python -m tests.reliability --for $(TIME) --write $(ARGS)
 
 requirements: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.house.requirements_table

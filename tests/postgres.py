@@ -24,6 +24,7 @@ CONFIGURED: Final = "POINTSMAN_TEST_POSTGRES"
 CLUSTER: Final = "POINTSMAN_TEST_CLUSTER"
 """The directory of this run's server: set before the workers are started, so that they share it."""
 PREFIX: Final = "pointsman-pg-"
+TEMPORARY: Final = Path(tempfile.gettempdir())
 DEBIAN: Final = Path("/usr/lib/postgresql")
 OWNER: Final = "tester"
 PASSWORD: Final = "not-so-secret"
@@ -78,7 +79,8 @@ class Cluster:
         runs_it = user()
         if runs_it is not None:
             shutil.chown(self.folder, runs_it)
-        self._run("initdb", "--no-sync", "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "-D", self._data)
+        how = ["--no-sync", "--data-checksums", "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+        self._run("initdb", *how, "-D", self._data)
         (self.folder / "data" / "pg_hba.conf").write_text(ACCESS)
         self.start()
         self.sql(f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
@@ -161,13 +163,13 @@ def take_away(folder: Path) -> None:
 
 
 def own_folder() -> Path:
-    """A folder whose name tells which process made it."""
-    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    """A folder whose name tells which process made it, where everybody may enter: tests move their own places."""
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=TEMPORARY))
 
 
 def clear_away() -> None:
     """Take away what a run left that was killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+    for folder in TEMPORARY.glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isdecimal() and not Path("/proc", pid).exists() and Path("/proc/self").exists():
             take_away(folder)

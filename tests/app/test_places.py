@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,30 @@ def asking(policy: str, most: int = 1, key: str | None = None) -> Workflow:
     return Workflow.parse(json.dumps(document))
 
 
-def store_in(place: Path) -> str:
-    return f"sqlite:///{place}/places.db"
+@dataclass(frozen=True)
+class Stage:
+    """A store that several installations open, one after another or at once. The one of a server lives in real time."""
+
+    store: str
+    virtual: bool
+
+    def opened(self) -> Pointsman:
+        return Pointsman(self.store, clock=VirtualClock() if self.virtual else None)
+
+    def play(self, scene: Coroutine[object, object, None]) -> None:
+        if self.virtual:
+            run_virtually(scene)
+        else:
+            asyncio.run(scene)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+    if request.param == "memory":
+        return Stage("memory:", virtual=True)
+    if request.param == "sqlite":
+        return Stage(f"sqlite:///{tmp_path}/places.db", virtual=True)
+    return Stage(request.getfixturevalue("postgres_url"), virtual=False)
 
 
 async def passed(execution: Execution) -> str:
@@ -40,10 +64,10 @@ async def passed(execution: Execution) -> str:
     return await execution.settled()
 
 
-@pytest.mark.parametrize("store", ["memory:", "sqlite"])
-def test_who_has_no_place_waits_for_one_first_come_first_served(store: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stage", ["memory", "sqlite", "postgres"], indirect=True)
+def test_who_has_no_place_waits_for_one_first_come_first_served(stage: Stage) -> None:
     async def scene() -> None:
-        async with Pointsman(store_in(tmp_path) if store == "sqlite" else store, clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             first, second, third = [await app.start(asking("queue")) for _ in range(3)]
             assert [one.status for one in (first, second, third)] == ["waiting", "pending", "pending"]
             assert await passed(first) == "completed"
@@ -52,30 +76,30 @@ def test_who_has_no_place_waits_for_one_first_come_first_served(store: str, tmp_
             assert await passed(second) == "completed"
             assert await passed(third) == "completed"
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
-def test_one_that_is_pending_begins_in_whichever_process_sees_the_end(tmp_path: Path) -> None:
+def test_one_that_is_pending_begins_in_whichever_process_sees_the_end(stage: Stage) -> None:
     async def scene() -> None:
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as one:
+        async with stage.opened() as one:
             first = await one.start(asking("queue"))
-            async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as other:
+            async with stage.opened() as other:
                 second = await other.start(asking("queue"))
                 assert second.status == "pending"
                 assert await passed(first) == "completed"
                 seen = await one.view(second.id)
                 assert seen["status"] in ("pending", "waiting")
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as later:
+        async with stage.opened() as later:
             assert await passed(await later.open(second.id)) == "completed"
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
-def test_a_pending_execution_outlives_every_process(tmp_path: Path) -> None:
+def test_a_pending_execution_outlives_every_process(stage: Stage) -> None:
     async def scene() -> None:
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             first, second = [await app.start(asking("queue"), {"n": n}) for n in range(2)]
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             assert (await app.open(second.id)).status == "pending"
             await (await app.open(first.id)).cancel()
             again = await app.open(second.id)
@@ -83,12 +107,12 @@ def test_a_pending_execution_outlives_every_process(tmp_path: Path) -> None:
             assert (again.status, again.state.input) == ("waiting", {"n": 1})
             assert (await app.replay(again.id)).differences == []
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
-def test_one_too_many_is_refused_and_told_who_runs(tmp_path: Path) -> None:
+def test_one_too_many_is_refused_and_told_who_runs(stage: Stage) -> None:
     async def scene() -> None:
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             first = await app.start(asking("skip"))
             with pytest.raises(PointsmanError, match=str(first.id)) as refused:
                 await app.start(asking("skip"))
@@ -97,18 +121,18 @@ def test_one_too_many_is_refused_and_told_who_runs(tmp_path: Path) -> None:
             assert await passed(first) == "completed"
             assert (await app.start(asking("skip"))).status == "waiting"
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
-def test_the_next_one_replaces_the_oldest(tmp_path: Path) -> None:
+def test_the_next_one_replaces_the_oldest(stage: Stage) -> None:
     async def scene() -> None:
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             first, second, third = [await app.start(asking("replace", most=2)) for _ in range(3)]
             for one in (second, third):
                 await one.settled()
             assert [one.status for one in (first, second, third)] == ["cancelled", "waiting", "waiting"]
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
 def test_a_key_gives_each_value_places_of_its_own() -> None:
@@ -121,11 +145,11 @@ def test_a_key_gives_each_value_places_of_its_own() -> None:
     run_virtually(scene())
 
 
-def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(tmp_path: Path) -> None:
+def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(stage: Stage) -> None:
     async def scene() -> None:
         async with (
-            Pointsman(store_in(tmp_path), clock=VirtualClock()) as one,
-            Pointsman(store_in(tmp_path), clock=VirtualClock()) as other,
+            stage.opened() as one,
+            stage.opened() as other,
         ):
             apps = [one, other] * 5
             started = await asyncio.gather(*(app.start(asking("skip", most=3)) for app in apps), return_exceptions=True)
@@ -134,22 +158,22 @@ def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(tmp_
             assert (len(running), len(refused)) == (3, 7)
             assert {error.code for error in refused} == {"place-taken"}
 
-    run_virtually(scene())
+    stage.play(scene())
 
 
-def test_the_same_key_starts_once_and_gives_the_execution_that_exists(tmp_path: Path) -> None:
+def test_the_same_key_starts_once_and_gives_the_execution_that_exists(stage: Stage) -> None:
     async def scene() -> None:
         plain = Workflow.parse(json.dumps({**json.loads(asking("queue").document.text), "concurrency": None}))
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             several = await asyncio.gather(*(app.start(plain, {"n": 1}, key="order-7") for _ in range(4)))
             assert len({one.id for one in several}) == 1
             other = await app.start(plain, {"n": 1}, key="order-8")
             assert other.id != several[0].id
-        async with Pointsman(store_in(tmp_path), clock=VirtualClock()) as app:
+        async with stage.opened() as app:
             again = await app.start(plain, {"n": 1}, key="order-7")
             assert (again.id, len(await app.executions())) == (several[0].id, 2)
             with pytest.raises(PointsmanError) as refused:
                 await app.start(plain, {"n": 2}, key="order-7")
             assert refused.value.code == "key-reused"
 
-    run_virtually(scene())
+    stage.play(scene())

@@ -26,6 +26,7 @@ from pointsman.journal.faults import (
     UnstorableValue,
 )
 from pointsman.journal.postgres import PostgresStore, open_postgres
+from pointsman.journal.postgres.address import address_of
 from pointsman.journal.store import Store, open_store
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
@@ -178,7 +179,7 @@ async def test_a_connection_lost_in_the_middle_of_a_commit_does_not_tell_and_the
 
 
 async def test_a_server_that_stays_away_is_told_and_taken_up_again(cluster: postgres.Cluster) -> None:
-    store = await open_postgres(cluster.url(), patience_s=0.2)
+    store = await open_postgres(cluster.url(patience="0.2"))
     await store.journal.append(ONE, row_of(1))
     await asyncio.to_thread(cluster.stop)
     for call in (store.journal.append(ONE, row_of(2)), store.journal.last(ONE), store.memory.put("a", "b", "c", 1)):
@@ -328,3 +329,25 @@ async def test_a_large_value_is_sent_once_and_a_long_page_comes_in_parts(store: 
         await store.journal.append(ONE, row)
     assert await rows_in(store.journal, ONE) == rows
     assert await store.verify() == []
+
+
+@pytest.mark.parametrize("patience", ["soon", "-1", "1e9", "nan", ""])
+def test_a_patience_that_is_no_time_is_refused(patience: str) -> None:
+    with pytest.raises(StoreUnknown, match="no number of seconds"):
+        address_of(f"postgresql://host/desk?patience={patience}")
+    assert address_of("postgresql://host/desk?patience=2.5").patience_s == 2.5
+
+
+@pytest.mark.parametrize(
+    ("setting", "warned"), [("fsync = off", "'fsync' is off"), ("full_page_writes = off", "'full_page_writes' is off")]
+)
+async def test_a_server_that_may_lose_what_it_acknowledged_is_warned_of(
+    setting: str, warned: str, cluster: postgres.Cluster
+) -> None:
+    async with opened(cluster.url()) as store:
+        assert not any(warned in line for line in store.warnings())
+    cluster.sql(f"ALTER SYSTEM SET {setting}", "SELECT pg_reload_conf()")
+    await asyncio.to_thread(cluster.stop, how="fast")
+    await asyncio.to_thread(cluster.start)
+    async with opened(cluster.url()) as store:
+        assert any(warned in line for line in store.warnings())

@@ -1,14 +1,20 @@
-"""python -m tests.reliability [--tier pr|long] [--only ROW]… [--seed N] [--size N] [--write]"""
+"""python -m tests.reliability [--tier pr|long] [--for TIME] [--only ROW]… [--seed N] [--size N] [--write]"""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from tests.reliability.findings import SEED, NotHere, Row, Tier
-from tests.reliability.report import PAGE, Result, complaints, line_of, page
+from tests.reliability.report import PAGE, Result, complaints, joined, line_of, page
 from tests.reliability.scorecard import OPEN, ROWS
+
+COMMANDS: Final[dict[Tier, str]] = {"pr": "make reliability", "long": "python -m tests.reliability --tier long --write"}
+SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600}
 
 
 def result_of(row: Row, size: int, seed: int) -> Result:
@@ -21,28 +27,71 @@ def result_of(row: Row, size: int, seed: int) -> Result:
     return Result(row, size, time.perf_counter() - began, finding)
 
 
-def main() -> int:
+def once(rows: Sequence[Row], tier: Tier, seed: int, size: int | None) -> Iterator[Result]:
+    """Every row, in one go."""
+    for row in rows:
+        yield result_of(row, size or row.sizes[tier], seed)
+
+
+def soaked(rows: Sequence[Row], seconds: float, seed: int, size: int | None) -> Iterator[Result]:
+    """The rows in turns, in slices, each turn with a seed of its own, until the time is over. Those whose runs are all
+    alike have one. Who had no turn at all says so."""
+    until, turn, going = time.monotonic() + seconds, 0, True
+    while going:
+        for row in rows:
+            if time.monotonic() >= until:
+                going = False
+                if turn == 0:
+                    yield Result(row, 0, 0.0, missing="the time was over")
+            elif turn == 0 or row.sizes["pr"] != row.sizes["long"]:
+                yield result_of(row, size or row.test_size or row.sizes["pr"], seed + turn)
+        turn += 1
+        going = going and time.monotonic() < until and any(row.sizes["pr"] != row.sizes["long"] for row in rows)
+
+
+def duration(text: str) -> float:
+    """Seconds of `90s`, `5m`, `8h`."""
+    found = re.fullmatch(r"(\d+)([smh])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 90s, 5m, 8h")
+    return int(found[1]) * SECONDS_IN[found[2]]
+
+
+def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability", description="The reliability scorecard.")
     parser.add_argument("--tier", choices=("pr", "long"), default="pr")
+    parser.add_argument(
+        "--for", dest="seconds", type=duration, metavar="TIME", help="in turns for so long: 90s, 5m, 8h"
+    )
     parser.add_argument("--only", action="append", choices=[row.name for row in ROWS], help="one row; may be repeated")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--size", type=int, help="instead of the size of the tier")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
-    asked = parser.parse_args()
-    tier: Tier = asked.tier
-    results: list[Result] = []
-    for row in ROWS:
-        if asked.only and row.name not in asked.only:
-            continue
-        results.append(result_of(row, asked.size or row.sizes[tier], asked.seed))
-        print(line_of(results[-1]), flush=True)  # noqa: T201 - it is a command
-        for complaint in complaints(results[-1]):
+    return parser.parse_args()
+
+
+def main() -> int:
+    how = asked()
+    rows = [row for row in ROWS if not how.only or row.name in how.only]
+    turns = once(rows, how.tier, how.seed, how.size)
+    if how.seconds is not None:
+        turns = soaked(rows, how.seconds, how.seed, how.size)
+    results: dict[str, Result] = {}
+    for result in turns:
+        print(line_of(result), flush=True)  # noqa: T201 - it is a command
+        for complaint in complaints(result):
             print(f"  {complaint}", flush=True)  # noqa: T201 - as above
+        results[result.row.name] = joined(results.get(result.row.name), result)
+    if how.seconds is not None:
+        print("in all:")  # noqa: T201 - as above
+        for result in results.values():
+            print(line_of(result))  # noqa: T201 - as above
     for one in OPEN:
         print(f"open: {one.experiment} ({one.needs})")  # noqa: T201 - as above
-    if asked.write:
-        PAGE.write_text(page(results, OPEN, tier=tier, seed=asked.seed), encoding="utf-8")
-    return 0 if all(result.finding is None or result.finding.holds for result in results) else 1
+    if how.write:
+        command = "make soak" if how.seconds is not None else COMMANDS[how.tier]
+        PAGE.write_text(page([*results.values()], OPEN, command=command, seed=how.seed), encoding="utf-8")
+    return 0 if all(result.finding is None or result.finding.holds for result in results.values()) else 1
 
 
 if __name__ == "__main__":

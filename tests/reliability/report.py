@@ -11,11 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.reliability.findings import Finding, OpenRow, Row, Tier
+from tests.reliability.findings import Finding, OpenRow, Row
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "reliability.md"
 SHOWN_MAX: Final = 10
-COMMANDS: Final[dict[Tier, str]] = {"pr": "make reliability", "long": "make soak"}
 
 
 class Result(NamedTuple):
@@ -27,12 +26,29 @@ class Result(NamedTuple):
     finding: Finding | None = None
     missing: str = ""
     """Why it could not run here."""
+    times: int = 1
+    """So many runs of that size, each with a seed of its own."""
+
+    @property
+    def sized(self) -> str:
+        """How much was done."""
+        return f"{f'{self.times} × ' if self.times > 1 else ''}{self.size} {self.row.unit}"
 
     @property
     def verdict(self) -> str:
         if self.finding is None:
             return f"not run: {self.missing}"
         return "holds" if self.finding.holds else f"**broken** ({len(self.finding.violations)})"
+
+
+def joined(before: Result | None, now: Result) -> Result:
+    """The runs of one row as one: the figure is that of the last."""
+    if before is None or before.finding is None:
+        return now
+    if now.finding is None:
+        return before
+    finding = Finding(now.finding.figure, before.finding.violations + now.finding.violations)
+    return now._replace(seconds=before.seconds + now.seconds, finding=finding, times=before.times + 1)
 
 
 def machine() -> str:
@@ -47,17 +63,16 @@ def machine() -> str:
 def line_of(result: Result) -> str:
     """One row for the terminal."""
     figure = result.finding.figure if result.finding is not None else ""
-    name, size, unit = result.row.name, result.size, result.row.unit
-    return f"{name:<14} {size:>7} {unit:<12} {result.seconds:6.1f} s  {result.verdict}  {figure}"
+    return f"{result.row.name:<14} {result.sized:<22} {result.seconds:6.1f} s  {result.verdict}  {figure}"
 
 
-def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, tier: Tier, seed: int) -> str:
+def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, command: str, seed: int) -> str:
     """The whole page, as Markdown."""
     lines = [
         "# Reliability scorecard",
         "",
         "Experiments that try to lose, repeat or corrupt something, and what they found. Written by",
-        f"`{COMMANDS[tier]}`; do not edit. [How it is made](../how-to/reliability.md).",
+        f"`{command}`; do not edit. [How it is made](../how-to/reliability.md).",
         "",
         f"- when: {datetime.now(UTC):%Y-%m-%d}",
         f"- where: {machine()}",
@@ -69,7 +84,7 @@ def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, tier: Tier
     for result in results:
         row = result.row
         figure = result.finding.figure if result.finding is not None else ""
-        lines.append(f"| {row.experiment} | {result.size} {row.unit} | {row.must_show} | {figure} | {result.verdict} |")
+        lines.append(f"| {row.experiment} | {result.sized} | {row.must_show} | {figure} | {result.verdict} |")
     lines += ["", "## Not built yet", "", "| experiment | must show | comes with |", "|---|---|---|"]
     lines += [f"| {one.experiment} | {one.must_show} | {one.needs} |" for one in still_open]
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
 from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
 from pointsman.journal.postgres.changes import Changes
-from pointsman.journal.postgres.connections import PATIENCE_S, Connections
+from pointsman.journal.postgres.connections import Connections
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
@@ -31,8 +31,9 @@ from pointsman.values import ExecutionId
 class PostgresStore:
     """Belongs to the event loop on which it was opened: see `open_postgres`."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, warnings: list[str]) -> None:
         self._connections = connections
+        self._warnings = warnings
         kept = Kept()
         self._changes = Changes(connections)
         self._appender = Appender(connections, kept, self._changes.wrote)
@@ -65,7 +66,7 @@ class PostgresStore:
         return await self._connections.read(find_damage)
 
     def warnings(self) -> list[str]:
-        return []
+        return [*self._warnings]
 
     async def close(self) -> None:
         await self._appender.close()
@@ -75,8 +76,8 @@ class PostgresStore:
         await self._connections.close()
 
 
-async def open_postgres(url: str, *, patience_s: float = PATIENCE_S) -> PostgresStore:
-    """The store at `postgresql://…`; its tables are made where the schema is empty. `patience_s`: how long a server
-    that went away is waited for, by each call."""
+async def open_postgres(url: str) -> PostgresStore:
+    """The store at `postgresql://…`; its tables are made where the schema is empty."""
     address = address_of(url)
-    return PostgresStore(Connections(await prepare(address), address.shown, patience_s=patience_s))
+    conninfo, warnings = await prepare(address)
+    return PostgresStore(Connections(conninfo, address.shown, patience_s=address.patience_s), warnings)

@@ -25,8 +25,6 @@ Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 AT_ONCE: Final = 4
 """Connections for reading, and for writing what is not a row: one long read must not hold up the others."""
-PATIENCE_S: Final = 15.0
-"""How long a server that cannot be reached is waited for."""
 WAIT_S: Final = 0.05
 WAIT_S_MAX: Final = 1.0
 UNDONE_MAX: Final = 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -30,21 +30,41 @@ VERSION_TABLE: Final = "pointsman_version"
 FIND_VERSION: Final = """
     SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
 """
+LOSES: Final = {
+    "fsync": "a crash of its machine can damage the store beyond repair",
+    "full_page_writes": "a crash of its machine can damage the store beyond repair",
+    "synchronous_commit": "a crash can lose what was acknowledged in the moment before",
+    "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
+}
+"""Settings that must not be off, and what follows where they are."""
+FIND_OFF: Final = f"""
+    SELECT name FROM pg_settings WHERE name IN ({", ".join(f"'{name}'" for name in LOSES)}) AND setting = 'off'
+    ORDER BY name
+"""
 COUNT_TABLES: Final = """
     SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
 """
 
 
-async def prepare(address: Address) -> str:
-    """See that today's tables are there; the parameters of connections to them. Raises an `OperatorError`."""
+class Prepared(NamedTuple):
+    """A store that is ready to be used."""
+
+    conninfo: str
+    """The parameters of connections to it."""
+    warnings: list[str]
+    """What an operator should know about the server."""
+
+
+async def prepare(address: Address) -> Prepared:
+    """See that today's tables are there. Raises an `OperatorError`."""
     try:
         return await asyncio.to_thread(_prepared, address)
     except psycopg.Error as why:
         raise fault(why, address.shown) from why
 
 
-def _prepared(address: Address) -> str:
+def _prepared(address: Address) -> Prepared:
     conninfo = address.within(address.schema) if address.schema else address.conninfo
     with psycopg.connect(conninfo, autocommit=True) as connection:
         if connection.info.server_version < OLDEST_SERVER:
@@ -58,7 +78,13 @@ def _prepared(address: Address) -> str:
             connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
             schema = bring_up(connection, address)
-    return address.within(schema)
+        return Prepared(address.within(schema), warnings_of(connection))
+
+
+def warnings_of(connection: psycopg.Connection) -> list[str]:
+    """What the server's settings let it lose, or not notice."""
+    off = connection.execute(FIND_OFF).fetchall()
+    return [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
 
 
 def found_in(connection: psycopg.Connection) -> tuple[str, int]:

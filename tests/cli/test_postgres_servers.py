@@ -1,0 +1,158 @@
+"""Processes that keep a PostgreSQL store, and a server that goes away under them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+from tests.cli.test_processes import QUICK, SLOW_SECOND, started
+from tests.postgres import Cluster, own_cluster
+
+WAITS_S = 60
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Cluster]:
+    """One that these tests stop and start; each has a schema of its own there."""
+    yield from own_cluster()
+
+
+@contextmanager
+def going(*arguments: str) -> Generator[subprocess.Popen[str], None, None]:
+    """A command under way; ended with the block."""
+    with started(*arguments) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen[str], word: str) -> str:
+    """The line in which it says that word on standard error."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if word in line:
+            return line
+    pytest.fail(f"it ended without saying {word!r}")
+
+
+def in_the_middle(prompt: Prompt, process: subprocess.Popen[str], store: list[str]) -> str:
+    """The execution, once its second step has begun."""
+    execution = ""
+    while '"step": "second"' not in prompt("events", execution or "none", "--jsonl", *store).out:
+        assert process.poll() is None, process.communicate()
+        execution = (prompt("list", *store).out.split() or [""])[0]
+    return execution
+
+
+def killed_run(prompt: Prompt, store: list[str]) -> str:
+    """An execution whose process died in the middle of its second step."""
+    prompt("list", *store)  # From now on the tables are there.
+    slow = written("slow.yaml", SLOW_SECOND)
+    with going("run", written("chain.yaml", flows.CHAIN), "--script", slow, *store) as process:
+        return in_the_middle(prompt, process, store)
+
+
+def until(prompt: Prompt, execution: str, status: str, store: list[str], keeper: subprocess.Popen[str]) -> None:
+    while prompt("show", execution, "--json", *store).json["status"] != status:
+        assert keeper.poll() is None, keeper.communicate()
+
+
+@pytest.mark.requirement("S1-157")
+def test_a_keeper_takes_up_what_a_killed_process_left_and_ends_when_told_to(prompt: Prompt, postgres_url: str) -> None:
+    store = ["--store", postgres_url]
+    execution = killed_run(prompt, store)
+    with going("keep", "--script", written("quick.yaml", QUICK), *store) as keeper:
+        said(keeper, "keeping postgresql://")
+        until(prompt, execution, "completed", store, keeper)
+        refused = prompt("keep", *store)
+        assert (refused.code, "[store-kept]" in refused.err) == (1, True)
+        keeper.send_signal(signal.SIGTERM)
+        _, last = keeper.communicate(timeout=WAITS_S)
+    assert (keeper.returncode, last.endswith("stopped\n")) == (0, True)
+    shown = prompt("show", execution, "--json", *store).json
+    assert shown["path"] == ["first", "second", "third"]
+    assert shown["state"]["a"] == "One.", "what had ended was not done again"
+    assert prompt("verify", *store).code == 0
+
+
+@pytest.mark.requirement("S1-157")
+def test_who_stands_by_takes_over_from_a_killed_keeper_and_goes_on_with_its_work(
+    prompt: Prompt, postgres_url: str
+) -> None:
+    store = ["--store", postgres_url]
+    execution = killed_run(prompt, store)
+    with going("keep", "--script", written("slow.yaml", SLOW_SECOND), *store) as first:
+        said(first, "keeping")
+        with going("keep", "--wait", "--script", written("quick.yaml", QUICK), *store) as second:
+            first.kill()
+            first.wait()
+            said(second, "keeping")
+            until(prompt, execution, "completed", store, second)
+            second.send_signal(signal.SIGTERM)
+            assert second.wait(timeout=WAITS_S) == 0
+    assert prompt("show", execution, "--json", *store).json["state"]["a"] == "One."
+    assert prompt("verify", *store).code == 0
+
+
+def test_a_run_outlasts_a_server_that_comes_back(prompt: Prompt, server: Cluster) -> None:
+    store = ["--store", server.url(schema="outlasts", patience="60")]
+    script = written("slow.yaml", SLOW_SECOND.replace("20s", "1s") + "  - {node: third, text: Three.}\n")
+    prompt("list", *store)
+    with going("run", written("chain.yaml", flows.CHAIN), "--script", script, *store) as process:
+        execution = in_the_middle(prompt, process, store)
+        server.stop()
+        server.start()
+        process.communicate(timeout=WAITS_S)
+    assert process.returncode == 0
+    assert prompt("show", execution, "--json", *store).json["path"] == ["first", "second", "third"]
+    assert prompt("verify", *store).code == 0
+
+
+def test_a_server_that_stays_away_ends_a_run_with_the_reason_and_nothing_is_lost(
+    prompt: Prompt, server: Cluster
+) -> None:
+    store = ["--store", server.url(schema="away", patience="0.2")]
+    script = written("slow.yaml", SLOW_SECOND.replace("20s", "1s"))
+    prompt("list", *store)
+    with going("run", written("chain.yaml", flows.CHAIN), "--script", script, *store) as process:
+        execution = in_the_middle(prompt, process, store)
+        server.stop()
+        _, told = process.communicate(timeout=WAITS_S)
+    assert (process.returncode, "[store-unreachable]" in told, "Traceback" in told) == (1, True, False)
+    away = prompt("show", execution, *store)
+    assert (away.code, "[store-unreachable]" in away.err) == (1, True)
+    server.start()
+    resumed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), "--json", *store)
+    assert (resumed.code, resumed.json["path"]) == (0, ["first", "second", "third"])
+    assert resumed.json["state"]["a"] == "One.", "what had ended was not done again"
+    assert prompt("verify", *store).code == 0
+
+
+def test_a_keeper_says_once_that_its_server_is_away_and_goes_on_when_it_is_back(
+    prompt: Prompt, server: Cluster
+) -> None:
+    store = ["--store", server.url(schema="keeps", patience="0.2")]
+    execution = killed_run(prompt, store)
+    with going("keep", "--script", written("slow.yaml", SLOW_SECOND), *store) as keeper:
+        said(keeper, "keeping")
+        server.stop()
+        assert "[store-unreachable]" in said(keeper, "is tried again")
+        server.start()
+        waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *store)
+        assert waits.code == 3
+        assert keeper.poll() is None
+        assert prompt("cancel", execution, *store).code == 0
+        keeper.send_signal(signal.SIGTERM)
+        _, rest = keeper.communicate(timeout=WAITS_S)
+    assert (keeper.returncode, "[store-unreachable]" in rest) == (0, False)
+    assert Path("letter.yaml").exists()
+    assert prompt("verify", *store).code == 0

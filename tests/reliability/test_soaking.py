@@ -1,0 +1,68 @@
+"""Rows in turns for a given time: each turn has a seed of its own, and what one turn found stays found."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import pytest
+
+from tests.reliability import __main__ as command
+from tests.reliability.findings import Finding, NotHere, Row, Tier
+from tests.reliability.report import Result, joined
+
+
+def row(name: str, *, long: int = 100, broken: int = 0) -> Row:
+    """One whose run takes a second; with that seed it is broken."""
+
+    def examine(size: int, seed: int) -> Finding:
+        return Finding(f"{size} of seed {seed}", ("seen",) if seed == broken else ())
+
+    sizes: dict[Tier, int] = {"pr": 10, "long": long}
+    return Row(name, name, "something", sizes, "things", examine, test_size=5)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock is a second later."""
+    ticks = itertools.count()
+    monkeypatch.setattr(command.time, "monotonic", lambda: float(next(ticks)))
+
+
+def test_rows_take_turns_until_the_time_is_over() -> None:
+    found = [*command.soaked([row("a"), row("b", broken=2), row("c", long=10)], 12.0, 1, None)]
+    names = [result.row.name for result in found]
+    assert names[:5] == ["a", "b", "c", "a", "b"]
+    assert names.count("c") == 1, "all its runs are alike"
+    assert [result.finding.figure for result in found if result.row.name == "a" and result.finding][:2] == [
+        "5 of seed 1",
+        "5 of seed 2",
+    ]
+
+
+def test_who_had_no_turn_says_so() -> None:
+    found = [*command.soaked([row("a"), row("b"), row("c")], 2.0, 1, None)]
+    assert [result.verdict for result in found] == ["holds", "not run: the time was over", "not run: the time was over"]
+
+
+def test_what_one_turn_found_is_not_forgotten_by_the_next() -> None:
+    one = row("a", broken=2)
+    first, second, third = (command.result_of(one, 5, seed) for seed in (1, 2, 3))
+    both = joined(joined(joined(None, first), second), third)
+    assert (both.sized, both.verdict) == ("3 × 5 things", "**broken** (1)")
+    assert joined(Result(one, 5, 0.0, missing="no server"), first) == first
+    assert joined(first, Result(one, 5, 0.0, missing="no server")) == first
+
+
+def test_a_row_that_cannot_run_here_is_not_run() -> None:
+    def nowhere(size: int, seed: int) -> Finding:
+        raise NotHere("no server")
+
+    assert command.result_of(row("a")._replace(examine=nowhere), 5, 1).verdict == "not run: no server"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("8h", 28_800)])
+def test_a_time_is_a_number_and_a_unit(text: str, seconds: int) -> None:
+    assert command.duration(text) == seconds
+    with pytest.raises(argparse.ArgumentTypeError):
+        command.duration(f"{text}!")
