@@ -2,15 +2,20 @@
 
 Per round executions append until something goes wrong around them; while it is wrong every append must be refused with
 an error for the operator, and everything acknowledged must be readable; once it is right again the same store goes on.
+
+Some faults are played by the disk's functions, which hit the very next write. Two are the system's own: a file system
+that has no room left, and a limit of the size of files; there rows are appended until one is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import subprocess
 import tempfile
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Final, TypeAlias
@@ -24,6 +29,9 @@ from tests.reliability.recording_disk import RecordingDisk
 
 FILE: Final = "store.db"
 ROWS_MAX: Final = 12
+DISK_BYTES: Final = 24_000_000
+PAGE_BYTES: Final = 4096
+FILLING_ROWS_MAX: Final = 200
 Fault: TypeAlias = Callable[[RecordingDisk, Path], "Generator[None, None, None]"]
 
 
@@ -47,7 +55,29 @@ def vanished(disk: RecordingDisk, directory: Path) -> Generator[None, None, None
     (directory / "elsewhere").rename(directory / FILE)
 
 
+def without_room(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
+    """Something else takes all the room that the file system has."""
+    ballast = directory / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        for _ in range(DISK_BYTES):
+            file.write(bytes(PAGE_BYTES))
+    yield
+    ballast.unlink()
+
+
+def limited(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
+    """The system lets no file of this process grow."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    most = max(os.path.getsize(directory / name) for name in os.listdir(directory) if "-shm" not in name)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 FAULTS: Final[dict[str, Fault]] = {"full": full, "refused": refused, "vanished": vanished}
+REAL_FAULTS: Final[dict[str, Fault]] = {"without room": without_room, "limited": limited}
 
 
 class Round:
@@ -74,6 +104,22 @@ class Round:
             self.acknowledged += 1
             if not must:
                 self.violations.append("a row was acknowledged that had no place")
+
+    async def fill(self) -> None:
+        """Rows, until one is refused as it should be."""
+        for _ in range(FILLING_ROWS_MAX):
+            value = self.random.randbytes(200_000).hex()
+            try:
+                await self.store.journal.append(ONE, row_of(self.acknowledged + 1, value))
+            except OperatorError as why:
+                if not why.hint:
+                    self.violations.append(f"no hint what to do: {why}")
+                return
+            except PointsmanError as why:
+                self.violations.append(f"not an error for the operator: {why!r}")
+                return
+            self.acknowledged += 1
+        self.violations.append(f"{FILLING_ROWS_MAX} rows were acknowledged where there was no place")
 
     async def all_there(self, when: str) -> None:
         rows = [row.seq for row in await rows_in(self.store.journal, ONE)]
@@ -102,9 +148,53 @@ async def one_round(name: str, seed: str, times: int) -> list[str]:
             await store.close()
 
 
+async def one_real_round(name: str, seed: str, directory: Path) -> list[str]:
+    """The same with a fault of the system's own."""
+    store = await open_sqlite(f"sqlite:///{directory}/{FILE}")
+    try:
+        around = Round(store, Random(seed))
+        for _ in range(around.random.randint(1, ROWS_MAX)):
+            await around.append(must=True)
+        with contextmanager(REAL_FAULTS[name])(RecordingDisk(), directory):
+            await around.fill()
+            await around.all_there("while it was wrong")
+        await around.append(must=True)
+        await around.all_there("afterwards")
+        around.violations += await store.verify()
+    finally:
+        await store.close()
+    return [f"{name}: {line}" for line in around.violations]
+
+
+@contextmanager
+def own_file_system() -> Generator[Path | None, None, None]:
+    """A small one, in memory; None where nobody lets us have it."""
+    with tempfile.TemporaryDirectory() as name:
+        options = ["-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", name]
+        try:
+            mounted = subprocess.run(["mount", *options], check=False, capture_output=True).returncode == 0
+        except OSError:
+            mounted = False
+        try:
+            yield Path(name) if mounted else None
+        finally:
+            if mounted:
+                subprocess.run(["umount", name], check=True)
+
+
 def examine(size: int, seed: int) -> Finding:
     """`size` rounds of each fault."""
     violations: list[str] = []
     for name in FAULTS:
         violations += asyncio.run(one_round(name, f"{seed}:{name}", size))
-    return Finding(f"{size} × {', '.join(FAULTS)}: {len(violations)} violations", tuple(violations))
+    unable = ""
+    for number in range(size):
+        with tempfile.TemporaryDirectory() as directory:
+            violations += asyncio.run(one_real_round("limited", f"{seed}:{number}", Path(directory)))
+        with own_file_system() as directory:
+            if directory is None:
+                unable = "; no file system could be mounted to be filled for real"
+            else:
+                violations += asyncio.run(one_real_round("without room", f"{seed}:{number}", directory))
+    figure = f"{size} × {', '.join([*FAULTS, *REAL_FAULTS])}: {len(violations)} violations{unable}"
+    return Finding(figure, tuple(violations))
