@@ -34,19 +34,21 @@ def once(rows: Sequence[Row], tier: Tier, seed: int, size: int | None) -> Iterat
 
 
 def soaked(rows: Sequence[Row], seconds: float, seed: int, size: int | None) -> Iterator[Result]:
-    """The rows in turns, in slices, each turn with a seed of its own, until the time is over. Those whose runs are all
-    alike have one. Who had no turn at all says so."""
-    until, turn, going = time.monotonic() + seconds, 0, True
-    while going:
-        for row in rows:
-            if time.monotonic() >= until:
-                going = False
-                if turn == 0:
-                    yield Result(row, 0, 0.0, missing="the time was over")
-            elif turn == 0 or row.sizes["pr"] != row.sizes["long"]:
-                yield result_of(row, size or row.test_size or row.sizes["pr"], seed + turn)
-        turn += 1
-        going = going and time.monotonic() < until and any(row.sizes["pr"] != row.sizes["long"] for row in rows)
+    """Rows in slices until the time is over: next is who has had the least of it, the last of the table first. Each
+    slice of a row has another seed; a row whose runs are all alike has one. Who had no turn at all says so."""
+    until = time.monotonic() + seconds
+    spent = {row.name: 0.0 for row in rows}
+    turns = dict.fromkeys(spent, 0)
+    waiting = [*reversed(rows)]
+    while waiting and time.monotonic() < until:
+        row = min(waiting, key=lambda row: spent[row.name])
+        result = result_of(row, size or row.test_size or row.sizes["pr"], seed + turns[row.name])
+        spent[row.name] += result.seconds
+        turns[row.name] += 1
+        if result.finding is None or row.sizes["pr"] == row.sizes["long"]:
+            waiting.remove(row)
+        yield result
+    yield from (Result(row, 0, 0.0, missing="the time was over") for row in rows if not turns[row.name])
 
 
 def duration(text: str) -> float:

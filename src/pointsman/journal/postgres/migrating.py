@@ -37,10 +37,7 @@ LOSES: Final = {
     "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
 }
 """Settings that must not be off, and what follows where they are."""
-FIND_OFF: Final = f"""
-    SELECT name FROM pg_settings WHERE name IN ({", ".join(f"'{name}'" for name in LOSES)}) AND setting = 'off'
-    ORDER BY name
-"""
+FIND_OFF: Final = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off' ORDER BY name"
 COUNT_TABLES: Final = """
     SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
@@ -83,7 +80,7 @@ def _prepared(address: Address) -> Prepared:
 
 def warnings_of(connection: psycopg.Connection) -> list[str]:
     """What the server's settings let it lose, or not notice."""
-    off = connection.execute(FIND_OFF).fetchall()
+    off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
     return [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
 
 
