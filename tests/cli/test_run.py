@@ -199,9 +199,7 @@ def test_a_chat_talks_line_by_line_and_keeps_what_was_said(prompt: Prompt) -> No
     script = written(
         "s.yaml", "rules: [{node: a, contains: One, text: First.}, {node: a, contains: Two, text: Second.}]"
     )
-    printed = prompt(
-        "chat", written("talk.yaml", text), "--session", "s", "--script", script, stdin="One\nTwo\n\nThree\n"
-    )
+    printed = prompt("chat", written("talk.yaml", text), "--session", "s", "--script", script, stdin="One\n\nTwo\n")
     assert (printed.code, printed.out) == (0, "First.\nSecond.\n")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
@@ -16,18 +15,14 @@ from pointsman.app.inputs import conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.places import OPTION as PLACE_OPTION
 from pointsman.app.places import Places
-from pointsman.app.turns import save_turn
+from pointsman.app.turns import Turn, busy, finish_last_turn, next_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import Start
 from pointsman.errors import CallerError
-from pointsman.journal.faults import JournalMoved, SessionClosed, SessionMoved
-from pointsman.journal.records import ExecutionQuery
+from pointsman.journal.faults import JournalMoved
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
-
-TURNS_LOOKED_AT: Final = 50
-"""Sub-workflows are of the session too; the last turn is among so many executions."""
 
 Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
 
@@ -51,6 +46,11 @@ class Wish:
     """Whatever was started under it is the execution that is meant."""
 
 
+def id_of(definition: Workflow, wish: Wish) -> ExecutionId | None:
+    """The id that its caller gives it; None: it has none yet."""
+    return wish.execution if wish.key is None else wish.execution or id_for_key(definition.id, wish.key)
+
+
 class Starts:
     """Begins executions."""
 
@@ -63,18 +63,22 @@ class Starts:
     async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
         """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`."""
         given = input_for(definition, input)
-        name = wish.execution or (new_id() if wish.key is None else id_for_key(definition.id, wish.key))
+        turn = await self._turn(definition, wish)
+        name = turn.name
         if wish.key is not None and await self._runtime.journal.last(name):
             return await self._same(name, given, wish.key)
         place = await self._places.before(definition, given, name)
-        report = await self._report(definition, given, wish)
+        report = await self._report(definition, given, wish, turn.history)
         if place is not None:
             options: JsonObject = {**report.options, PLACE_OPTION: place.said}
             report = replace(report, options=options, queued=place.policy != "skip")
         plan = await self._library.pinned(report.definition, report.options)
         try:
-            driver = await self._runtime.start(name, plan, report)
+            async with self._runtime.alone(name):  # who comes second finds a start that is durable
+                driver = await self._runtime.start(name, plan, report)
         except JournalMoved:
+            if wish.session is not None and id_of(definition, wish) is None:
+                raise busy(wish.session, name) from None  # somebody said something at the same moment
             if wish.key is None:
                 raise
             return await self._same(name, given, wish.key)  # somebody else was faster
@@ -82,12 +86,20 @@ class Starts:
             await self._places.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
-    async def _report(self, definition: Workflow, given: JsonObject, wish: Wish) -> Start:
-        history: tuple[Json, ...] = ()
+    async def _turn(self, definition: Workflow, wish: Wish) -> Turn:
+        """Its name, and what was said before. Raises `SessionBusy`, `SessionClosed`."""
+        named = id_of(definition, wish)
+        if wish.session is None or (named is not None and await self._runtime.journal.last(named)):
+            return Turn(named or new_id(), ())
+        if not is_conversational(definition):
+            await finish_last_turn(self._runtime, wish.session)
+            said = await self._runtime.store.sessions.load(wish.session)
+            return Turn(named or new_id(), said.messages)
+        turn = await next_turn(self._runtime, wish.session)
+        return turn if named is None else Turn(named, turn.history)
+
+    async def _report(self, definition: Workflow, given: JsonObject, wish: Wish, history: tuple[Json, ...]) -> Start:
         options = dict(wish.options)
-        if wish.session is not None:
-            await self._finish_last_turn(wish.session)
-            history = (await self._runtime.store.sessions.load(wish.session)).messages
         if is_conversational(definition):
             options["history"] = len(history)
         digest = await self._library.keep(definition)
@@ -101,18 +113,6 @@ class Starts:
             options=options,
             seed=int.from_bytes(os.urandom(4), "big"),
         )
-
-    async def _finish_last_turn(self, session: str) -> None:
-        """Its process may have died between its end and what was said in it joining the session."""
-        ended = ExecutionQuery(session=session, statuses=frozenset({"completed"}), limit=TURNS_LOOKED_AT)
-        turns = [one for one in await self._runtime.store.executions.list(ended) if one.parent is None]
-        if not turns:
-            return
-        state = await self._runtime.load(turns[0].execution)
-        said, before = await self._runtime.store.sessions.load(session), state.options.get("history")
-        if isinstance(before, int) and len(said.messages) <= before:
-            with suppress(SessionMoved, SessionClosed):  # another turn was faster
-                await save_turn(self._runtime.store, state)
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """The execution that was started under a key, if it was given the same."""

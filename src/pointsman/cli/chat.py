@@ -1,18 +1,30 @@
-"""`pointsman chat`: a conversation, turn by turn; each turn is an execution of its own in one session."""
+"""`pointsman chat`: a conversation at the prompt; each message is a turn, an execution of its own in one session.
+
+read a line ──▶ one turn, in the event loop ──▶ a gate? its answer is the next line ──▶ read a line
+Ctrl-C: forget the line     Ctrl-C: end the turn, keep the conversation       Ctrl-D: leave
+"""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast
 
 import click
 
-from pointsman.app import Pointsman, Workflow
+from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.driving import drive
+from pointsman.app.families import OpenGate
+from pointsman.app.views import gate_view
 from pointsman.cli.completion import complete_file_or_workflow
-from pointsman.cli.opening import go, installation, known, named
+from pointsman.cli.guard import face, tell
+from pointsman.cli.lines import is_terminal, read_line
+from pointsman.cli.opening import installation, known, named
 from pointsman.cli.options import (
+    by_option,
     lenient_option,
     model_option,
     quiet_option,
@@ -21,78 +33,245 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.outcomes import CODES, output_text, story
-from pointsman.cli.printing import harmless
-from pointsman.cli.progress import watched
-from pointsman.values import JsonObject
+from pointsman.cli.outcomes import code_of, output_text, story
+from pointsman.cli.printing import harmless, say, shown
+from pointsman.cli.voice import spoken
+from pointsman.errors import EngineBug, PointsmanError
+from pointsman.values import Json, JsonObject
+
+HELP: Final = """\
+/help      this list
+/history   what was said so far
+/new       another conversation
+/cancel    end the turn that waits or was stopped; the conversation goes on
+/quit      leave (as Ctrl-D does); the conversation is kept
+//…        a message that begins with a slash
+Ctrl-C ends an answer in the middle: the conversation is then as it was before the question."""
+
+Outcome: TypeAlias = Literal["went on", "left"]
+Work: TypeAlias = Callable[[], Outcome]
 
 
 @click.command()
 @click.argument("workflow", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
 @click.option("--session", metavar="ID", help="Go on with this conversation.")
+@click.option("--reopen", is_flag=True, help="Also if an agent has ended it.")
 @model_option
 @script_option
 @store_option
 @var_option
+@by_option
 @lenient_option
 @quiet_option
 def chat(
     workflow: str,
     *,
     session: str | None,
+    reopen: bool,
     model: str | None,
     script: Path | None,
     store: str | None,
     variables: tuple[tuple[str, str], ...],
+    by: str,
     lenient: bool,
     quiet: bool,
 ) -> int:
-    """Talk to a conversational workflow. Each line is a turn; an empty line, or the end of the input, leaves.
+    """Talk to a conversational workflow. Each line is a turn; the end of the input (Ctrl-D) leaves. /help says more.
 
-    At a gate the next line is the answer. The conversation is kept: --session goes on with it.
+    At a gate the next line is the answer. The conversation is kept: --session goes on with it, also with a turn that
+    was broken off by a crash. Where the input is no terminal, a turn that does not complete ends the command with its
+    exit code.
     """
     found = named(workflow)
     app = installation(store, model=model, script=script, variables=variables)
-    name = session or f"chat-{secrets.token_hex(6)}"
-    click.echo(f"session {harmless(name)}", err=True)
-    return go(_talk(app, found, name, lenient=lenient, quiet=quiet))
+    with asyncio.Runner() as runner:
+        runner.run(app.__aenter__())
+        try:
+            talk = Talk(app, runner, runner.run(known(app, found)), by=by, lenient=lenient, quiet=quiet)
+            return talk.talk(session, reopen=reopen)
+        finally:
+            runner.run(app.__aexit__(None, None, None))
 
 
-async def _talk(app: Pointsman, found: Workflow | str, session: str, *, lenient: bool, quiet: bool) -> int:
-    async with app:
-        workflow = await known(app, found)
-        while text := _read("you: "):
-            view = await _turn(app, workflow, text, session, lenient=lenient, quiet=quiet)
-            if view["status"] == "completed":
-                click.echo(output_text(view["output"]))
+@dataclass(slots=True)
+class Talk:
+    """One person, one workflow, one conversation at a time."""
+
+    app: Pointsman
+    runner: asyncio.Runner
+    workflow: Workflow | str
+    by: str
+    lenient: bool
+    quiet: bool
+    session: str = ""
+    code: int = 0
+
+    def talk(self, session: str | None, *, reopen: bool) -> int:
+        """Until the input ends; the exit code."""
+        self.session = session or new_session()
+        if reopen:
+            self.runner.run(self.app.storage.reopen(self.session))
+        say(f"session {self.session}" + (" (/help says what you can do, Ctrl-D leaves)" if is_terminal() else ""))
+        outcome = self._guarded(self._take_up) if session is not None else "went on"
+        while outcome == "went on":
+            try:
+                line = read_line("you: ")
+            except KeyboardInterrupt:
+                say("(Ctrl-D leaves)")
                 continue
-            for line in story(view, stopped=False, store=app.settings.store or None, lasting=True):
-                click.echo(line, err=True)
-            return CODES.get(str(view["status"]), 1)
-    return 0
+            outcome = "left" if line is None else self._guarded(lambda line=line: self._line(line))
+        return self.code
+
+    def _guarded(self, work: Work) -> Outcome:
+        """At a terminal what cannot be done is said, Ctrl-C ends the turn, and the conversation goes on."""
+        try:
+            return work()
+        except EngineBug:
+            raise
+        except KeyboardInterrupt:
+            if not is_terminal():
+                raise
+            return self._cancel()
+        except PointsmanError as why:
+            if not is_terminal():
+                raise
+            tell(why, face())
+            return "went on"
+
+    def _take_up(self) -> Outcome:
+        """Go on with a turn that its process, or its person, left."""
+        execution = self.runner.run(self._left(run=True))
+        if execution is None:
+            return "went on"
+        say(f"going on with {execution.id}")
+        return self._turn(execution)
+
+    async def _left(self, *, run: bool) -> Execution | None:
+        """The turn that has not ended; to `run` it, or only to be told something."""
+        left = await self.app.storage.open_turn(self.session)
+        return None if left is None else await (self.app.open(left) if run else self.app.reach(left))
+
+    def _line(self, line: str) -> Outcome:
+        text = line.strip()
+        if not text:
+            return "went on"
+        if text.startswith("/") and not text.startswith("//"):
+            return self._command(text)
+        execution = self.runner.run(self._begin(text.removeprefix("/") if text.startswith("//") else text))
+        return self._turn(execution)
+
+    async def _begin(self, text: str) -> Execution:
+        return await self.app.start(self.workflow, text, session=self.session, lenient=self.lenient, by=self.by)
+
+    def _command(self, text: str) -> Outcome:
+        match text.partition(" ")[0]:
+            case "/quit" | "/exit":
+                return "left"
+            case "/help":
+                say(HELP)
+            case "/new":
+                self.session = new_session()
+                say(f"session {self.session}")
+            case "/history":
+                for message in self.runner.run(self.app.storage.conversation(self.session)).messages:
+                    say_message(message)
+            case "/cancel":
+                return self._cancel()
+            case other:
+                say(f"there is no command {other!r}. /help lists them; //… sends what begins with a slash.")
+        return "went on"
+
+    def _cancel(self) -> Outcome:
+        execution = self.runner.run(self._left(run=False))
+        if execution is None:
+            say("no turn is under way")
+            return "went on"
+        self.runner.run(self._stop(execution))
+        say(f"ended {execution.id}; the conversation is as it was before")
+        return "went on"
+
+    async def _stop(self, execution: Execution) -> None:
+        await execution.cancel(reason="at the prompt", by=self.by)
+        await execution.settled()
+
+    def _turn(self, execution: Execution) -> Outcome:
+        """One turn, with the answers to its gates."""
+        while (waits := self.runner.run(self._go_on(execution))) is not None:
+            asked = gate_view(waits.at)
+            say(shown(asked["message"]))
+            try:
+                line = read_line(f"{waits.node} ({options_of(asked)}): ")
+            except KeyboardInterrupt:
+                line = None
+            if line is None:
+                self.code = code_of("waiting")
+                self._tell_story(execution)
+                return "left"
+            if line.strip():
+                self._answer(execution, waits, line.strip())
+        return self._ended(execution)
+
+    async def _go_on(self, execution: Execution) -> OpenGate | None:
+        """Drive it on; the gate it waits at."""
+        hidden = await self._hidden()
+        with spoken(self.app, execution.names, hidden, quiet=self.quiet) as voice:
+            await drive(execution)
+        output = execution.state.output
+        if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
+            click.echo(output_text(output) if not is_terminal() else harmless(output_text(output)))
+        return next(iter(execution.gates), None)
+
+    async def _hidden(self) -> frozenset[str]:
+        source = await self.app.source(self.workflow) if isinstance(self.workflow, str) else self.workflow
+        return frozenset(node.id for node in source.definition.nodes if node.chat_visible is False)
+
+    def _answer(self, execution: Execution, gate: OpenGate, text: str) -> None:
+        """Answer, or say why that is no answer: the gate is asked again."""
+
+        def answer() -> Outcome:
+            try:
+                said = said_at(gate.id, text)
+            except click.BadParameter as why:
+                say(why.message)
+                return "went on"
+            asking = execution.asking(gate)
+            self.runner.run(asking.answer(gate.id, said.action, said.data, comment=said.comment, by=self.by))
+            return "went on"
+
+        self._guarded(answer)
+
+    def _ended(self, execution: Execution) -> Outcome:
+        status = execution.status
+        if status == "completed":
+            if self.runner.run(self.app.storage.conversation(self.session)).closed:
+                say("the conversation has ended; /new begins another one")
+                return "went on" if is_terminal() else "left"
+            return "went on"
+        self._tell_story(execution)
+        if is_terminal():
+            return "went on"
+        self.code = code_of(status)
+        return "left"
+
+    def _tell_story(self, execution: Execution) -> None:
+        view: JsonObject = self.runner.run(execution.view())
+        for line in story(view, stopped=False, store=self.app.settings.store or None, lasting=execution.is_kept):
+            click.echo(line, err=True)
 
 
-async def _turn(
-    app: Pointsman, workflow: Workflow | str, text: str, session: str, *, lenient: bool, quiet: bool
-) -> JsonObject:
-    """One turn, with the answers to its gates."""
-    with watched(app, quiet=quiet) as board:
-        execution = await app.start(workflow, text, session=session, lenient=lenient)
-        board.names.update(execution.names)
-        await drive(execution)
-    while execution.gates:
-        gate = execution.gates[0]
-        said = _read(f"{gate.node}: ")
-        if not said:
-            break
-        answer = said_at(gate.id, said)
-        await execution.answer(gate.id, answer.action, answer.data, comment=answer.comment)
-        await drive(execution)
-    return await execution.view()
+def new_session() -> str:
+    return f"chat-{secrets.token_hex(6)}"
 
 
-def _read(prompt: str) -> str:
-    """The next line; empty at the end."""
-    if sys.stdin.isatty():
-        click.echo(harmless(prompt), nl=False, err=True)
-    return sys.stdin.readline().strip()
+def say_message(message: Json) -> None:
+    """One message of a conversation, if it has words."""
+    if isinstance(message, dict) and isinstance(text := message.get("content"), str) and text.strip():
+        who = "you" if message.get("role") == "user" else message.get("name") or message.get("role")
+        if message.get("role") != "tool":
+            click.echo(f"{shown(who)}: {shown(text)}")
+
+
+def options_of(gate: JsonObject) -> str:
+    """What can be said at it."""
+    options = cast("list[JsonObject]", gate["options"])
+    return "|".join(shown(one.get("value", one.get("action"))) for one in options) or "ACTION"

@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "demo": Place("demo", "demo", "Real workflows, offline, in a few seconds."),
     "check": Place("documents", "check", "All problems of workflow files, with their places."),
     "run": Place("running", "run", "Run a workflow to its end, or to a gate without an answer."),
-    "chat": Place("chat", "chat", "Talk to a conversational workflow."),
+    "chat": Place("chat", "chat", "Talk to a conversational workflow, turn by turn."),
     "test": Place("testing", "test", "Run workflow tests: files that end in .test.yaml."),
     "list": Place("looking", "list_", "Executions, newest first."),
     "show": Place("looking", "show", "The state of an execution."),

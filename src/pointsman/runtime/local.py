@@ -120,7 +120,9 @@ class LocalRuntime:
         return self.store.memory
 
     async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
-        """Begin. Returns when the start is durable."""
+        """Begin. Returns when the start is durable. Raises `JournalMoved` where there is one of that name."""
+        if execution in self.drivers:
+            raise JournalMoved(f"execution {execution!r} has begun here")
         driver = self._drive(Driver(execution, plan, ExecutionState(execution), self))
         try:
             await driver.deliver(report)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from pointsman.app.identity import new_id
 from pointsman.app.storage import deletion, exporting, importing, retention
 from pointsman.app.storage.retention import Collected
+from pointsman.app.turns import finish_last_turn, open_turn
+from pointsman.journal.records import Conversation
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
@@ -29,6 +31,19 @@ class Storage:
     async def delete_session(self, session: str) -> list[ExecutionId]:
         """Delete a conversation with its executions; their ids. For good."""
         return await deletion.delete_session(self._app, session)
+
+    async def conversation(self, session: str) -> Conversation:
+        """What was said in it so far; empty and open for one nobody has heard of."""
+        await finish_last_turn(self._app.runtime, session)
+        return await self._app.store.sessions.load(session)
+
+    async def open_turn(self, session: str) -> ExecutionId | None:
+        """The turn of a conversation that is under way, or waits for somebody."""
+        return await open_turn(self._app.runtime, session)
+
+    async def reopen(self, session: str) -> None:
+        """A conversation that an agent ended goes on."""
+        await self._app.store.sessions.close(session, closed=False)
 
     async def collect(self, *, dry_run: bool = False) -> Collected:
         """Delete what the `retention` of the settings lets go, and what nobody uses any more."""

@@ -1,0 +1,49 @@
+"""The tools of the chat as Python functions, over records in memory. A real CRM stands behind the same signatures."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from pointsman import tool
+
+Record: TypeAlias = dict[str, Any]
+
+RECORDS: list[Record] = [
+    {"object": "company", "name": "Nordlys Shipping", "city": "Oslo", "stage": "Open"},
+    {"object": "company", "name": "Fjordkraft", "city": "Oslo", "stage": "Open"},
+    {"object": "company", "name": "Havn AS", "city": "Bergen", "stage": "Won"},
+]
+
+
+@tool(idempotent=True)
+async def find_records(object: str, filter: str = "") -> list[Record]:
+    """Find records of our CRM. `filter` are words that a record must have, such as a city."""
+    words = [word.casefold() for word in filter.split()]
+    return [
+        record
+        for record in RECORDS
+        if record["object"] == object and all(word in str(record).casefold() for word in words)
+    ]
+
+
+@tool(idempotent=True)
+async def update_record(object: str, name: str, fields: Record) -> Record:
+    """Change one record of our CRM, found by its name."""
+    [found] = [one for one in RECORDS if (one["object"], one["name"]) == (object, name)]
+    found.update(fields)
+    return found
+
+
+@tool(idempotent=True)
+async def search_help(about: str) -> Record:
+    """Search the product's help."""
+    return {"page": "Settings > Import", "text": f"Help about {about}: drop a CSV file there."}
+
+
+@tool(idempotent=True)
+async def external_research(question: str) -> Record:
+    """Research a question in the news."""
+    return {"found": [{"source": "Harbour Post", "text": f"{question} A battery park is planned for 2027."}]}
+
+
+TOOLS = (find_records, update_record, search_help, external_research)

@@ -1,0 +1,88 @@
+"""A person at a terminal: types, reads, presses Ctrl-C and Ctrl-D, and sometimes pulls the plug."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+PATIENCE_S: Final = 60.0
+"""A safety net for a test that has gone wrong; nothing is measured by it."""
+_STYLE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+class Terminal:
+    """`pointsman` with these words, at a pseudo-terminal."""
+
+    def __init__(self, *words: str, cwd: Path) -> None:
+        self.seen = ""
+        self._read = 0
+        self.code: int | None = None
+        pid, self._file = pty.fork()
+        if pid == 0:
+            os.chdir(cwd)
+            environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+            os.execve(sys.executable, [sys.executable, "-m", "pointsman", *words], environment)
+        self._pid = pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.code is None:
+            self.kill()
+        os.close(self._file)
+
+    def expect(self, text: str) -> str:
+        """Read on until the text was printed; what was printed up to it since the last time."""
+        until = time.monotonic() + PATIENCE_S
+        while (at := self.seen.find(text, self._read)) < 0:
+            if not self._more(until):
+                raise AssertionError(f"{text!r} never came after {self.seen[self._read :]!r}")
+        before = self.seen[self._read : at + len(text)]
+        self._read = at + len(text)
+        return before
+
+    def say(self, text: str) -> None:
+        os.write(self._file, f"{text}\n".encode())
+
+    def press(self, key: str) -> None:
+        """Ctrl and a letter."""
+        os.write(self._file, bytes([ord(key.lower()) - ord("a") + 1]))
+
+    def kill(self) -> None:
+        """kill -9."""
+        os.kill(self._pid, signal.SIGKILL)
+        self._wait()
+
+    def ends(self) -> int:
+        """Read to the end; the exit code."""
+        until = time.monotonic() + PATIENCE_S
+        while self._more(until):
+            pass
+        return self._wait()
+
+    def _wait(self) -> int:
+        _, status = os.waitpid(self._pid, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def _more(self, until: float) -> bool:
+        ready, _, _ = select.select([self._file], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            return False
+        try:
+            data = os.read(self._file, 65_536)
+        except OSError:  # What Linux says where the other side is closed.
+            return False
+        self.seen += _STYLE.sub("", data.decode(errors="replace"))
+        return data != b""

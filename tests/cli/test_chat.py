@@ -1,0 +1,224 @@
+"""Talking at a terminal and through pipes: turns, gates, interruptions, crashes, and two people in one conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman
+from tests.cli.conftest import Prompt
+from tests.cli.terminal import Terminal
+
+TALK = """\
+pointsman: 1
+id: talk
+config: {conversational: true}
+nodes: [{id: a, type: agent, name: {en: Ann, de: Anna}, config: {}}]
+edges: []
+"""
+SCRIPT = """\
+rules:
+  - {node: a, contains: slow, delay: 600s, text: never said}
+  - {node: a, contains: bye, text: Farewell., next: END}
+  - {node: a, contains: broken, fail: {status: 400}}
+  - {node: a, contains: "\u4f60\u597d", text: "\u4f60\u597d\uff01"}
+  - {node: a, contains: One, text: "First, said slowly."}
+  - {node: a, contains: Two, text: Second.}
+"""
+GATE = """\
+pointsman: 1
+id: gated
+config: {conversational: true}
+nodes:
+  - {id: ask, type: human, config: {message: "May I?", actions: [approve, reject]}}
+  - {id: a, type: agent, config: {}}
+edges: [{source: ask, target: a, condition: {type: label, label: approve}}]
+"""
+
+
+@pytest.fixture
+def talk(own_place: Path) -> tuple[str, ...]:
+    """The words that open the chat in its store."""
+    (own_place / "talk.yaml").write_text(TALK, encoding="utf-8")
+    (own_place / "gated.yaml").write_text(GATE, encoding="utf-8")
+    (own_place / "s.yaml").write_text(SCRIPT, encoding="utf-8")
+    return ("chat", "talk.yaml", "--script", "s.yaml", "--store", "sqlite:///talk.db")
+
+
+async def said(place: Path, session: str) -> list[str]:
+    async with Pointsman(f"sqlite:///{place}/talk.db") as app:
+        conversation = await app.storage.conversation(session)
+    return [str(one["content"]) for one in conversation.messages if isinstance(one, dict)]
+
+
+def test_through_a_pipe_each_line_is_a_turn_and_only_answers_are_printed(prompt: Prompt, talk: tuple[str, ...]) -> None:
+    printed = prompt(*talk, stdin="One\n\nTwo\n")
+    assert (printed.code, printed.out) == (0, "First, said slowly.\nSecond.\n")
+
+
+def test_through_a_pipe_a_turn_that_fails_ends_the_command(prompt: Prompt, talk: tuple[str, ...]) -> None:
+    printed = prompt(*talk, stdin="One\nbroken\nTwo\n")
+    assert (printed.code, printed.out) == (1, "First, said slowly.\n")
+    assert "[model-" in printed.err
+
+
+@pytest.mark.requirement("S0-33")
+async def test_answers_come_under_their_names_and_are_not_said_twice(own_place: Path, talk: tuple[str, ...]) -> None:
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("One")
+        assert "Ann: First, said slowly." in person.expect("you: ")
+        assert person.seen.count("First, said slowly.") == 1
+        person.say("\u4f60\u597d")
+        assert "Ann: \u4f60\u597d\uff01" in person.expect("you: ")
+        person.say("/history")
+        assert "you: One\nAnn: First" in person.expect("\u597d\uff01\n")
+        person.expect("you: ")
+        person.press("d")
+        assert person.ends() == 0
+    assert await said(own_place, "s") == ["One", "First, said slowly.", "\u4f60\u597d", "\u4f60\u597d\uff01"]
+
+
+async def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(own_place: Path, talk: tuple[str, ...]) -> None:
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("One")
+        person.expect("slowly.\nyou: ")
+        person.say("slow, please")
+        person.expect("slow, please\n")
+        await began(own_place, 2)
+        person.press("c")
+        person.expect("the conversation is as it was before")
+        person.expect("you: ")
+        person.say("Two")
+        person.expect("Ann: Second.")
+        person.expect("you: ")
+        person.press("c")
+        person.expect("(Ctrl-D leaves)")
+        person.expect("you: ")
+        person.press("d")
+        assert person.ends() == 0
+    assert await said(own_place, "s") == ["One", "First, said slowly.", "Two", "Second."]
+
+
+async def test_after_a_kill_in_the_middle_of_an_answer_the_turn_goes_on(own_place: Path, talk: tuple[str, ...]) -> None:
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("slow One")
+        await began(own_place, 1)
+        person.kill()
+    (own_place / "s.yaml").write_text(
+        SCRIPT.replace("delay: 600s, text: never said", "text: At last."), encoding="utf-8"
+    )
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("going on with exec-")
+        person.expect("Ann: At last.")
+        person.expect("you: ")
+        person.press("d")
+        assert person.ends() == 0
+    assert await said(own_place, "s") == ["slow One", "At last."]
+
+
+async def test_of_two_terminals_in_one_conversation_the_second_is_told_that_a_turn_is_under_way(
+    own_place: Path, talk: tuple[str, ...]
+) -> None:
+    words = (*talk, "--session", "s")
+    with Terminal(*words, cwd=own_place) as one, Terminal(*words, cwd=own_place) as other:
+        one.expect("you: ")
+        other.expect("you: ")
+        one.say("slow")
+        await began(own_place, 1)
+        other.say("Two")
+        assert "[session-busy]" in other.expect("you: ")
+        other.say("/cancel")
+        other.expect("ended exec-")
+        other.expect("you: ")
+        one.expect("you: ")
+        other.say("Two")
+        other.expect("Ann: Second.")
+        other.expect("you: ")
+        one.say("/history")
+        one.expect("Ann: Second.")
+    assert await said(own_place, "s") == ["Two", "Second."]
+
+
+async def test_a_gate_is_answered_inline_or_the_next_time(own_place: Path, talk: tuple[str, ...]) -> None:
+    words = ("chat", "gated.yaml", *talk[2:], "--session", "s")
+    with Terminal(*words, cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("One")
+        person.expect("May I?\n")
+        person.expect("ask (approve|reject): ")
+        person.press("d")
+        person.expect("waiting")
+        assert person.ends() == 3
+    with Terminal(*words, cwd=own_place) as person:
+        person.expect("May I?\n")
+        person.say("{perhaps")
+        person.expect("is not JSON")
+        person.expect("ask (approve|reject): ")
+        person.say("maybe")
+        person.expect("error [")
+        person.expect("ask (approve|reject): ")
+        person.say("approve")
+        person.expect("First, said slowly.")
+        person.expect("you: ")
+        person.press("d")
+        assert person.ends() == 0
+    assert await said(own_place, "s") == ["One", "First, said slowly."]
+
+
+async def test_a_conversation_that_was_ended_is_reopened_by_name_alone(
+    prompt: Prompt, own_place: Path, talk: tuple[str, ...]
+) -> None:
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("bye")
+        person.expect("the conversation has ended")
+        person.expect("you: ")
+        person.say("Two")
+        person.expect("[session-closed]")
+        person.expect("you: ")
+        person.say("/new")
+        person.expect("session chat-")
+        person.say("Two")
+        person.expect("Second.")
+        person.say("/quit")
+        assert person.ends() == 0
+    with Terminal(*talk, "--session", "s", "--reopen", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("Two")
+        person.expect("Second.")
+        person.say("//path")
+        person.expect("you: ")
+        person.say("/quit")
+        assert person.ends() == 0
+    assert (await said(own_place, "s"))[:4] == ["bye", "Farewell.", "Two", "Second."]
+    assert "/path" in await said(own_place, "s")
+
+
+async def test_a_failed_turn_is_told_and_the_conversation_goes_on(own_place: Path, talk: tuple[str, ...]) -> None:
+    with Terminal(*talk, "--session", "s", cwd=own_place) as person:
+        person.expect("you: ")
+        person.say("broken")
+        assert "[model-" in person.expect("you: ")
+        person.say("/nonsense")
+        person.expect("there is no command '/nonsense'")
+        person.say("Two")
+        person.expect("Second.")
+        person.say("/help")
+        person.expect("/cancel")
+        person.press("d")
+        assert person.ends() == 0
+    assert await said(own_place, "s") == ["Two", "Second."]
+
+
+async def began(place: Path, turns: int) -> None:
+    """So many turns have begun, and the last one asks its model."""
+    async with Pointsman(f"sqlite:///{place}/talk.db") as app:
+        while True:
+            for one in await app.executions():
+                state, _ = await app.look(one.execution)
+                if len(await app.executions()) == turns and not state.ended and state.steps:
+                    return
