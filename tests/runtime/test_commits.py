@@ -45,3 +45,15 @@ async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it()
     ledger.let_go.set()
     await asyncio.gather(*written, flushed)
     assert (seen, commits.behind, await ledger.last(EXECUTION)) == ([1, 2, 3], 0, 3)
+
+
+async def test_a_lone_row_is_under_way_until_we_hear_of_it() -> None:
+    """It may be in the journal already: whoever finds it there has not found the row of another process."""
+    ledger = SlowLedger((await open_store("memory:")).journal)
+    commits = Commits(EXECUTION, committed=lambda _: None, lost=lambda _: None)
+    written = asyncio.ensure_future(commits.now(ledger, Row(1, 1.0, (Warned(code="c", message="m"),)), None))
+    await asyncio.sleep(0)
+    assert commits.writing
+    ledger.let_go.set()
+    await written
+    assert not commits.writing

@@ -75,7 +75,7 @@ class Commits:
     @property
     def writing(self) -> bool:
         """A row is under way: it may be in the journal before we hear of it."""
-        return self._writing.locked()
+        return self._alone or self._writing.locked()
 
     @property
     def lost(self) -> bool:
