@@ -16,6 +16,7 @@ from bench.measure import Measured
 from bench.profiling import Shares
 from bench.report import Cell, Found, written_report
 from bench.resume import Resumed
+from bench.server import NewAddress, a_server
 from bench.shapes import Shape, read_shapes
 from bench.startup import startups
 
@@ -36,7 +37,10 @@ def main() -> None:
     cells = [*cells_of(wanted, quick=options.quick)]
     repetitions = options.repeat or (1 if options.quick else 3)
     began = time.perf_counter()
-    measured = in_turns(cells, repetitions)
+    with a_server() as new_address:
+        if new_address is None:
+            cells = [cell for cell in cells if cell.store != "postgresql"]
+        measured = in_turns(cells, repetitions, new_address)
     resumed = [ask("resume", [str(steps)], Resumed) for steps in (RESUMED_QUICK if options.quick else RESUMED)]
     profile = None if options.quick else ask("profiling", [*PROFILED], Shares)
     starts = startups(3 if options.quick else 7)
@@ -66,12 +70,13 @@ def cells_of(shapes: dict[str, Shape], *, quick: bool) -> list[Cell]:
     ]
 
 
-def in_turns(cells: list[Cell], repetitions: int) -> dict[Cell, list[Measured]]:
+def in_turns(cells: list[Cell], repetitions: int, new_address: NewAddress | None = None) -> dict[Cell, list[Measured]]:
     """All cells once, then all again: what disturbs the machine for a while disturbs one turn of many."""
     found: defaultdict[Cell, list[Measured]] = defaultdict(list)
     for turn in range(repetitions):
         for cell in cells:
-            one = ask("measure", [cell.shape, str(cell.size), cell.store], Measured)
+            where = [new_address()] if new_address is not None and cell.store == "postgresql" else []
+            one = ask("measure", [cell.shape, str(cell.size), cell.store, *where], Measured)
             found[cell].append(one)
             print(f"{turn + 1}/{repetitions}  {cell.shape} {cell.store} {cell.size}: {one.cpu:.1f} µs", file=sys.stderr)
     return dict(found)

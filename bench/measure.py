@@ -1,8 +1,12 @@
-"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE` prints it as JSON. STORE is
-memory, sqlite, or an address where nothing is yet: `postgresql://…?schema=new`.
+"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE [ADDRESS]` prints it as JSON.
 
-The floor of durable steps is measured in the same process, before and after: a plain loop over `sqlite3` that commits
-one small row at a time.
+memory          nothing is durable
+sqlite          a new file; every row is on the disk before what follows from it
+sqlite-async    the same with the mode of durability `async`: rows are up to a tenth of a second behind
+postgresql      an ADDRESS where nothing is yet: `postgresql://…?schema=new`
+
+The floor of durable steps is measured in the same process, before and after: a plain loop that commits one small row at
+a time. What a database server spends is not counted.
 """
 
 from __future__ import annotations
@@ -10,17 +14,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import sqlite3
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from bench.answers import Answers
+from bench.bare import bare_commits
 from bench.shapes import Shape, read_shapes
+from bench.spent import Spent
 from pointsman.cli import YOUNG_OBJECTS_MAX
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
@@ -35,8 +39,6 @@ from pointsman.values import ExecutionId, JsonObject
 
 WARM_SIZE: Final = 100
 """What runs for the first time runs slower: Python has not specialised its code yet."""
-BARE_COMMITS: Final = 300
-BARE_ROW: Final = b"x" * 200
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -71,19 +73,6 @@ class Children:
         return self._plans[reference], Start(input={})
 
 
-class Spent:
-    """CPU and wall time since it was made, in µs."""
-
-    def __init__(self) -> None:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-
-    def cpu(self) -> float:
-        return (time.process_time() - self._cpu) * 1e6
-
-    def wall(self) -> float:
-        return (time.perf_counter() - self._wall) * 1e6
-
-
 def plan_of(document: JsonObject) -> Plan:
     workflow, problems = Workflow.from_document(document)
     assert workflow is not None, problems
@@ -93,9 +82,11 @@ def plan_of(document: JsonObject) -> Plan:
 class Stage:
     """A shape at a size, ready to be run in a store: what the measurement itself needs is made before it."""
 
-    def __init__(self, shape: Shape, size: int, store: Store, plan: Plan | None = None) -> None:
+    def __init__(
+        self, shape: Shape, size: int, store: Store, plan: Plan | None = None, *, durability: str = "step"
+    ) -> None:
         self._plan = plan or plan_of(shape.document(size))
-        self._given = shape.start(size)
+        self._start = Start(input=shape.start(size), options={"durability": durability})
         self._at_once = shape.at_once(size)
         self._steps = 0
         self.runtime = LocalRuntime(
@@ -114,7 +105,7 @@ class Stage:
         self._steps += state.taken
 
     async def _one(self, execution: ExecutionId) -> None:
-        driver = await self.runtime.start(execution, self._plan, Start(input=self._given))
+        driver = await self.runtime.start(execution, self._plan, self._start)
         await driver.until(lambda: driver.state.ended)
         assert driver.state.status == "completed", driver.state.failure
 
@@ -123,57 +114,37 @@ def execution_of(name: str, number: int) -> ExecutionId:
     return ExecutionId(f"exec-{name}-{number}")
 
 
-async def measure(name: str, size: int, address: str, beside: Path) -> Measured:
+async def measure(name: str, size: int, store: str, address: str, beside: Path) -> Measured:
     shape = read_shapes()[name]
     workflow, problems = Workflow.from_document(shape.document(size))
     assert workflow is not None, problems
     spent = Spent()
     plan = compile_workflow(workflow)
     compiled = spent.cpu() / len(workflow.nodes)
-    store = await open_store(address)
-    await Stage(shape, WARM_SIZE, store).run("warm")
-    stage = Stage(shape, size, store, plan)
-    bare = bare_commits(beside / "before.db") if address != "memory:" else (0.0, 0.0)
+    opened = await open_store(address)
+    durability = "async" if store == "sqlite-async" else "step"
+    await Stage(shape, WARM_SIZE, opened, durability=durability).run("warm")
+    stage = Stage(shape, size, opened, plan, durability=durability)
+    bare = bare_commits(store, address, beside / "before.db")
     spent = Spent()
     steps = await stage.run("measured")
     cpu, wall = spent.cpu() / steps, spent.wall() / steps
-    if address != "memory:":
-        bare = mean(bare, bare_commits(beside / "after.db"))
-    await store.close()
+    bare = mean(bare, bare_commits(store, address, beside / "after.db"))
+    await opened.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Measured(name, size, address.partition(":")[0], steps, cpu, wall, compiled, *bare, peak)
-
-
-def bare_commits(path: Path) -> tuple[float, float]:
-    """CPU and wall time of one durable commit of one small row, by itself."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, data BLOB)")
-    insert(connection, BARE_COMMITS // 10)
-    spent = Spent()
-    insert(connection, BARE_COMMITS)
-    found = spent.cpu() / BARE_COMMITS, spent.wall() / BARE_COMMITS
-    connection.close()
-    return found
+    return Measured(name, size, store, steps, cpu, wall, compiled, *bare, peak)
 
 
 def mean(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     return (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
 
 
-def insert(connection: sqlite3.Connection, rows: int) -> None:
-    for _ in range(rows):
-        connection.execute("INSERT INTO rows (data) VALUES (?)", (BARE_ROW,))
-
-
 def main() -> None:
-    name, size, store = sys.argv[1:]
+    name, size, store, *given = sys.argv[1:]
     gc.set_threshold(YOUNG_OBJECTS_MAX)  # as every process of the command line
     with tempfile.TemporaryDirectory(prefix="bench-") as beside:
-        known = {"memory": "memory:", "sqlite": f"sqlite:///{beside}/store.db"}
-        address = known.get(store, store)
-        found = asyncio.run(measure(name, int(size), address, Path(beside)))
+        address = given[0] if given else "memory:" if store == "memory" else f"sqlite:///{beside}/store.db"
+        found = asyncio.run(measure(name, int(size), store, address, Path(beside)))
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 

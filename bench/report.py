@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bench.measure import Measured
 from bench.profiling import Shares
@@ -44,8 +44,7 @@ class Found(NamedTuple):
 def written_report(found: Found) -> str:
     parts = [
         _opening(found),
-        _steps(found, "memory"),
-        _steps(found, "sqlite"),
+        *(_steps(found, store) for store in HEADS),
         _peers(found),
         _memory(found),
         _resumed(found.resumed),
@@ -70,9 +69,28 @@ there are repetitions and, in brackets, their least and greatest; all cells take
 - {platform.platform()}, {versions}"""
 
 
+HEADS: Final = {
+    "memory": "## In memory",
+    "sqlite": """## In SQLite, every step on the disk before the next one
+
+A bare commit (one small row, `sqlite3`, WAL, `synchronous=FULL`) took {cpu} µs of CPU
+and {wall} µs on the wall, in the same processes, half before and half after what is compared with it.
+How long the disk takes decides how the rows of a lone execution are written: below a few milliseconds in the event
+loop's own thread; above it by another thread, which costs CPU and keeps the event loop free.""",
+    "sqlite-async": """## In SQLite, rows up to a tenth of a second behind
+
+The mode of durability `async`: a crash may take the last tenth of a second, and what it took is done again.""",
+    "postgresql": """## In PostgreSQL, every step committed before the next one
+
+CPU of this process; what the server spends is not counted. It is on the same machine, behind a socket. A bare commit
+(one small row, `psycopg`) took {cpu} µs of CPU and {wall} µs on the wall.""",
+}
+"""What is said before the figures of a store."""
+
+
 def _steps(found: Found, store: str) -> str:
-    durable = store == "sqlite"
     lines: list[Sequence[str]] = []
+    bare = [one for cell, runs in found.measured.items() for one in runs if cell.store == store and one.bare_cpu]
     for name, shape in found.shapes.items():
         sizes = [size for one, at, size in found.measured if (one, at) == (name, store)]
         for size in sizes:
@@ -83,22 +101,14 @@ def _steps(found: Found, store: str) -> str:
                 _ratio(runs, lambda one: one.wall / one.bare_wall),
             ]
             shown = f"{name}: {shape.title}" if size == sizes[0] else ""
-            lines.append([shown, f"{size:,}", _spread([one.cpu for one in runs]), *(ratios if durable else []), goal])
+            lines.append([shown, f"{size:,}", _spread([one.cpu for one in runs]), *(ratios if bare else []), goal])
     if not lines:
         return ""
-    if not durable:
-        return "## In memory\n\n" + _table(["shape", "size", "CPU µs per step", "goal"], lines)
-    head = ["shape", "size", "CPU µs per step", "CPU ÷ bare commit", "wall ÷ bare commit", "goal"]
-    bare = [one for runs in found.measured.values() for one in runs if one.bare_cpu]
-    bare_cpu, bare_wall = _spread([one.bare_cpu for one in bare]), _spread([one.bare_wall for one in bare])
-    return f"""## In SQLite, every step on the disk before the next one
-
-A bare commit (one small row, `sqlite3`, WAL, `synchronous=FULL`) took {bare_cpu} µs of CPU
-and {bare_wall} µs on the wall, in the same processes, half before and half after what is compared with it.
-How long the disk takes decides how the rows of a lone execution are written: below a millisecond in the event loop's
-own thread; above it by another thread, which costs CPU and keeps the event loop free.
-
-{_table(head, lines)}"""
+    head = ["shape", "size", "CPU µs per step", *(["CPU ÷ bare commit", "wall ÷ bare commit"] if bare else []), "goal"]
+    if not bare:
+        return f"{HEADS[store]}\n\n{_table(head, lines)}"
+    cpu, wall = _spread([one.bare_cpu for one in bare]), _spread([one.bare_wall for one in bare])
+    return f"{HEADS[store].format(cpu=cpu, wall=wall)}\n\n{_table(head, lines)}"
 
 
 def _ratio(runs: list[Measured], of: Callable[[Measured], float]) -> str:

@@ -9,8 +9,9 @@ import tempfile
 
 import msgspec
 
-from bench.measure import Spent, Stage, execution_of
+from bench.measure import Stage, execution_of
 from bench.shapes import read_shapes
+from bench.spent import Spent
 from pointsman.journal.store import open_store
 
 
