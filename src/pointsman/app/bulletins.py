@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
-import msgspec
-
-from pointsman.app.views import HIDDEN, approvers_view, failure_view
+from pointsman.app.views import HIDDEN, approvers_view, failure_view, usage_view
 from pointsman.engine import events, life_events, wait_events
-from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.runtime.local import LocalRuntime
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, JsonObject
 
 Observability: TypeAlias = Literal["minimal", "standard", "full"]
 
@@ -42,9 +39,10 @@ def observability_of(options: JsonObject) -> Observability:
 
 def bulletins(execution: ExecutionId, row: Row, observability: Observability = "standard") -> Iterator[JsonObject]:
     """One committed row as bulletins, in order. `id` is `<seq>.<n>`: a subscriber goes on behind the last one seen."""
-    last = len(row.events)
-    for number, event in enumerate(row.events):
+    number = -1
+    for event in row.events:
         for name, told, shown in _said(event):
+            number += 1  # What a level leaves out counts too: ids are the same on every level.
             if observability == "minimal" and name not in MINIMAL:
                 continue
             step: Step | None = getattr(event, "step", None)
@@ -52,7 +50,7 @@ def bulletins(execution: ExecutionId, row: Row, observability: Observability = "
                 continue
             yield _bulletin(execution, row, number, name, step) | told | (shown if observability == "full" else {})
     if observability != "minimal":
-        yield _bulletin(execution, row, last, "workflow.checkpoint.saved", None)
+        yield _bulletin(execution, row, number + 1, "workflow.checkpoint.saved", None)
 
 
 def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: Step | None) -> JsonObject:
@@ -80,7 +78,7 @@ def _said(event: events.Event) -> Iterator[Said]:
         case events.StepSucceeded():
             yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
             if event.usage is not None:
-                yield "workflow.usage", {"usage": _plain(event.usage)}, {}
+                yield "workflow.usage", {"usage": usage_view(event.usage)}, {}
         case events.StepPassed(said={"skipped": True}):
             yield "workflow.node.skipped", {}, {}
         case events.StepPassed():
@@ -129,10 +127,6 @@ def _life(event: events.Event) -> Iterator[Said]:
             yield "workflow.cancelled", {"reason": event.reason, "by": event.by}, {}
         case _:
             pass
-
-
-def _plain(value: Usage) -> Json:
-    return msgspec.to_builtins(value)
 
 
 async def bulletins_of(runtime: LocalRuntime, execution: ExecutionId, *, after: int) -> list[JsonObject]:

@@ -221,3 +221,12 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
 def _as_listed(summary: Summary) -> Summary:
     """Without what changes with rows that do not change the list."""
     return replace(summary, updated=summary.started, owner="", gates=None)
+
+
+async def store_answers(app: Pointsman) -> bool:
+    """Whether the store can be read now."""
+    try:
+        await app.executions(ExecutionQuery(limit=1))
+    except PointsmanError:
+        return False
+    return True

@@ -10,7 +10,8 @@ from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.data import dotted
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
-from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.reports import Usage
+from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
@@ -209,9 +210,21 @@ def current_nodes(state: ExecutionState) -> list[Json]:
     return [*dict.fromkeys(nodes)]
 
 
+def usage_view(usage: Usage | UsageTotal) -> JsonObject:
+    """What was consumed."""
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheReadTokens": usage.cache_read_tokens,
+        "cacheWriteTokens": usage.cache_write_tokens,
+        "costUsd": usage.cost_usd,
+        "modelCalls": usage.model_calls,
+        "toolCalls": usage.tool_calls,
+    }
+
+
 def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
     """An execution as `--json` and the API show it."""
-    usage = state.usage
     ended = rows[-1].at if rows else state.started_at
     path: list[Json] = [*path_of(rows)]
     return {
@@ -234,15 +247,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "errors": errors_of(rows),
         "answers": answers_of(rows),
         "warnings": warnings_of(rows),
-        "usage": {
-            "inputTokens": usage.input_tokens,
-            "outputTokens": usage.output_tokens,
-            "cacheReadTokens": usage.cache_read_tokens,
-            "cacheWriteTokens": usage.cache_write_tokens,
-            "costUsd": usage.cost_usd,
-            "modelCalls": usage.model_calls,
-            "toolCalls": usage.tool_calls,
-        },
+        "usage": usage_view(state.usage),
         "sessionId": state.session,
         "trigger": state.options.get("trigger"),
         "startedAt": state.started_at,

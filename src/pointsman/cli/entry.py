@@ -41,6 +41,8 @@ COMMANDS: Final[dict[str, Place]] = {
     "publish": Place("triggers", "publish", "Tell an event to all who wait for it, and start what it starts."),
     "schedules": Place("triggers", "schedules", "What starts when: list, add, pause, resume, delete, next, run."),
     "keep": Place("keeping", "keep", "Keep a store: go on with executions, ring timers, start what is due."),
+    "serve": Place("serving", "serve", "Serve the API, and keep the store meanwhile."),
+    "keys": Place("serving", "keys", "Keys that open the server: add, list, revoke."),
     "notifications": Place("notifications", "notifications", "What addresses outside are told: list, retry."),
     "pause": Place("steering", "pause", "Let no further step start."),
     "cancel": Place("steering", "cancel", "Stop an execution for good."),

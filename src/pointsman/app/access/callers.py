@@ -1,0 +1,62 @@
+"""Callers: who asks, as whoever let them in knows it, and what that allows.
+
+    viewer ─▶ sees    operator ─▶ also starts, answers, stops    editor ─▶ also writes workflows    admin ─▶ everything
+
+A workflow that names `allowedGroups` is there for them alone: others neither see nor run it, nor its executions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
+
+from pointsman.errors import CallerError
+
+Role: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+"""From the one that may least to the one that may most."""
+
+
+class NotAllowed(CallerError):
+    """The caller is known, and may not do this."""
+
+    code: ClassVar[str] = "not-allowed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks."""
+
+    name: str
+    role: Role
+    groups: tuple[str, ...] = ()
+
+    def has(self, role: Role) -> bool:
+        """Whether it may do what `role` may."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    def is_among(self, groups: Collection[str]) -> bool:
+        """Whether it may see what is there for these groups. None named: for everybody. Admins see everything."""
+        return not groups or self.role == "admin" or not set(groups).isdisjoint(self.groups)
+
+    def must_have(self, role: Role, what: str) -> None:
+        """Raises `NotAllowed`. `what` says what was asked, as in "save workflows"."""
+        if not self.has(role):
+            raise NotAllowed(
+                f"{self.name!r} is {a(self.role)} and may not {what}", hint=f"It takes {a(role)}, or more."
+            )
+
+    def must_be_among(self, groups: Collection[str], what: str) -> None:
+        """Raises `NotAllowed`. `what` names the thing, as in "the workflow 'news'"."""
+        if not self.is_among(groups):
+            named = ", ".join(sorted(groups))
+            raise NotAllowed(f"{what} is there for members of {named}", hint="Ask an admin to add you to one of them.")
+
+
+LOCAL: Final = Caller(name="local", role="admin")
+"""Whoever can reach a server that asks nobody for a key: it listens on this machine only."""
+
+
+def a(role: str) -> str:
+    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"

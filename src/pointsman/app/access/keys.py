@@ -1,0 +1,141 @@
+"""API keys: made once, shown once, kept as a hash.
+
+    pm_<random>  ── SHA-256 ──▶  the store: name, role, groups, expiry, when last used
+
+The random part has 256 bits, so a plain hash is enough: there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from hashlib import sha256
+from typing import ClassVar, Final
+
+import msgspec
+
+from pointsman.app.access.callers import Caller, Role
+from pointsman.errors import CallerError
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.store import Entries
+from pointsman.ports import Clock
+from pointsman.values import Instant, JsonObject
+
+KIND: Final = "api-key"
+PREFIX: Final = "pm_"
+RANDOM_BYTES: Final = 32
+USED_EVERY_S: Final = 60.0
+"""How exactly the last use is known: a write for each request would be a write too many."""
+KNOWN_FOR_S: Final = 1.0
+"""For so long the keys that were read are taken as they were: one that another process revokes opens no longer."""
+
+
+class NoSuchKey(CallerError):
+    """There is no API key of that name."""
+
+    code: ClassVar[str] = "no-such-key"
+
+
+class KeyExists(CallerError):
+    """There is an API key of that name."""
+
+    code: ClassVar[str] = "key-exists"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of a key."""
+
+    name: str
+    role: Role
+    digest: str
+    created: Instant
+    groups: tuple[str, ...] = ()
+    expires: Instant | None = None
+    used: Instant | None = None
+
+
+class Keys:
+    """The API keys of one store."""
+
+    def __init__(self, entries: Entries, clock: Clock) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._known: dict[str, ApiKey] = {}
+        self._read_at = -math.inf
+
+    async def make(self, name: str, role: Role, *, groups: tuple[str, ...] = (), expires: Instant | None = None) -> str:
+        """A new key: this is the only time it is told. Raises `KeyExists`."""
+        token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        key = ApiKey(
+            name=name,
+            role=role,
+            digest=digest_of(token),
+            created=Instant(self._clock.now()),
+            groups=groups,
+            expires=expires,
+        )
+        try:
+            await self._entries.put(KIND, name, msgspec.to_builtins(key), after=0)
+        except EntryMoved:
+            raise KeyExists(f"there is a key named {name!r}", hint="Name it differently, or revoke that one.") from None
+        self._read_at = -math.inf
+        return token
+
+    async def are_made(self) -> bool:
+        """Whether there is any: then nobody is let in without one."""
+        return bool(await self._by_digest())
+
+    async def all(self) -> list[ApiKey]:
+        """By name."""
+        return [msgspec.convert(entry.value, ApiKey, strict=False) for entry in await self._entries.list(KIND)]
+
+    async def revoke(self, name: str) -> None:
+        """From now on it opens nothing. Raises `NoSuchKey`."""
+        self._read_at = -math.inf
+        if not await self._entries.delete(KIND, name):
+            known = ", ".join(repr(key.name) for key in await self.all()) or "none"
+            raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
+
+    async def caller(self, token: str) -> Caller | None:
+        """Whose key it is; None: nobody's, or it has expired."""
+        now = self._clock.now()
+        found = (await self._by_digest()).get(digest_of(token))
+        if found is None or (found.expires is not None and found.expires <= now):
+            return None
+        await self._note_use(found, Instant(now))
+        return Caller(name=found.name, role=found.role, groups=found.groups)
+
+    async def _by_digest(self) -> dict[str, ApiKey]:
+        now = self._clock.now()
+        if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
+            self._known = {key.digest: key for key in await self.all()}
+            self._read_at = now
+        return self._known
+
+    async def _note_use(self, key: ApiKey, now: Instant) -> None:
+        if key.used is not None and now - key.used < USED_EVERY_S:
+            return
+        entry = await self._entries.find(KIND, key.name)
+        if entry is None:
+            return
+        used = msgspec.structs.replace(key, used=now)
+        try:
+            await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
+        except EntryMoved:
+            return  # Another process noted it, or it was revoked meanwhile.
+
+
+def digest_of(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def key_view(key: ApiKey) -> JsonObject:
+    """What people may know of it."""
+    return {
+        "name": key.name,
+        "role": key.role,
+        "groups": [*key.groups],
+        "createdAt": key.created,
+        "expiresAt": key.expires,
+        "usedAt": key.used,
+    }

@@ -1,0 +1,115 @@
+"""Looking at executions page by page, and as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import msgspec
+
+from pointsman.app.lists import summary_view
+from pointsman.app.views import event_view, execution_view
+from pointsman.errors import CallerError
+from pointsman.journal.records import ExecutionQuery
+from pointsman.runtime.local import folded
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+PLACE_CHARS_MAX = 40
+
+
+class PlaceInvalid(CallerError):
+    """A place in a list or a journal is not one that was given."""
+
+    code: ClassVar[str] = "place-invalid"
+
+
+class ExecutionPage(NamedTuple):
+    """Some executions, newest first, and where the next ones begin; None: there are no more."""
+
+    executions: list[JsonObject]
+    next: str | None
+
+
+async def executions_page(
+    app: Pointsman,
+    *,
+    sees: Callable[[WorkflowId], Awaitable[bool]],
+    statuses: Collection[str] = (),
+    workflow: str | None = None,
+    session: str | None = None,
+    before: str | None = None,
+    limit: int = 50,
+) -> ExecutionPage:
+    """One page of those of the workflows that somebody sees: it may hold fewer than `limit`. Raises `PlaceInvalid`."""
+    query = ExecutionQuery(
+        statuses=frozenset(statuses),
+        workflow=None if workflow is None else WorkflowId(workflow),
+        session=session,
+        before=None if before is None else _place(before),
+        limit=limit,
+    )
+    found = await app.executions(query)
+    seen = {name: await sees(name) for name in {one.workflow for one in found}}
+    last = found[-1] if len(found) == limit else None
+    following = None if last is None else msgspec.json.encode((last.started, last.execution)).decode()
+    return ExecutionPage([summary_view(one) for one in found if seen[one.workflow]], following)
+
+
+async def events_page(app: Pointsman, execution: str, *, after: str | None = None, limit: int = 200) -> JsonObject:
+    """Events behind a place, oldest first: `events`, `last` (the place to go on from), `status`.
+
+    The status is that of before the events were read: where it says that it ended, they are all of them.
+    """
+    name = ExecutionId(execution)
+    seq, number = place_of(after)
+    known = await app.store.executions.find(name)
+    found: list[Json] = []
+    last = after
+    async for row in app.store.journal.read(name, after=max(seq - 1, 0)):
+        for n, event in enumerate(row.events):
+            if (row.seq, n) > (seq, number) and len(found) < limit:
+                found.append(event_view(row, n, event))
+                last = f"{row.seq}.{n}"
+        if len(found) == limit:
+            break
+    return {"events": found, "last": last, "status": "pending" if known is None else known.status}
+
+
+async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject:
+    """An execution as it was after a row of its journal; None: as it is."""
+    await app.runtime.load(ExecutionId(execution))
+    rows = [row async for row in app.store.journal.read(ExecutionId(execution)) if at is None or row.seq <= at]
+    return execution_view(folded(execution, rows), rows)
+
+
+async def conversation_of(app: Pointsman, execution: str) -> tuple[str, str | None]:
+    """The workflow of an execution, and the session it is a turn of. Raises `UnknownExecution`."""
+    state = await app.runtime.load(ExecutionId(execution))
+    return state.workflow, state.session
+
+
+def place_of(place: str | None) -> tuple[int, int]:
+    """`seq.n`, as events are numbered; None: before the first. Raises `PlaceInvalid`."""
+    if not place:
+        return 0, -1
+    seq, dot, number = place.partition(".")
+    if len(place) > PLACE_CHARS_MAX or not _is_number(seq) or (dot and not _is_number(number)):
+        raise PlaceInvalid(f"{place[:PLACE_CHARS_MAX]!r} is no place in a journal", hint="It is `seq.n`, as in `17.0`.")
+    return int(seq), int(number) if dot else -1
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _place(before: str) -> tuple[float, ExecutionId]:
+    try:
+        started, execution = msgspec.json.decode(before, type=tuple[float, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise PlaceInvalid(
+            f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
+        ) from None
+    return Instant(started), ExecutionId(execution)

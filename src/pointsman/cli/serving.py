@@ -1,0 +1,112 @@
+"""The server, and the keys that open it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from pointsman.app.access.callers import ROLES, Role
+from pointsman.app.access.keys import Keys, key_view
+from pointsman.cli.looking import when
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, model_option, script_option, store_option
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.values import Instant, JsonObject
+
+DAY_S: Final = 86_400.0
+
+
+@click.command()
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where to listen; others than this machine need keys."
+)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="0: any that is free.")
+@click.option("--standby", is_flag=True, help="Where another process keeps the store: serve, and take it over later.")
+@model_option
+@script_option
+@store_option
+def serve(*, host: str, port: int, standby: bool, model: str | None, script: Path | None, store: str | None) -> None:
+    """Serve the API until stopped (Ctrl-C, SIGTERM), and keep the store meanwhile: executions go on, timers ring.
+
+    While no key is made, whoever is on this machine may do everything; `pointsman keys add` ends that.
+    """
+    go(_serve(store, model, script, host=host, port=port, standby=standby))
+
+
+async def _serve(
+    store: str | None, model: str | None, script: Path | None, *, host: str, port: int, standby: bool
+) -> None:
+    from pointsman.server.serving import serve as serve_until_stopped  # Loads a web framework.
+
+    async with installation(store, model=model, script=script) as app:
+        await serve_until_stopped(app, host=host, port=port, standby=standby, ready=lambda at: say(f"serving {at}"))
+    say("stopped")
+
+
+@click.group()
+def keys() -> None:
+    """Keys that open the server: add, list, revoke. While there is none, only this machine is let in."""
+
+
+@keys.command()
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="What it allows.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group it belongs to. More than one: again.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), help="How long it is good for (default: for ever)."
+)
+@json_option
+@store_option
+def add(
+    name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
+) -> None:
+    """Make a key and print it. It is not kept: nobody can look it up later."""
+    token = go(_add(store, name, role, groups, days))
+    if as_json:
+        print_json({"name": name, "role": role, "key": token})
+    else:
+        click.echo(token)
+
+
+async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
+    async with installation(store) as app:
+        expires = None if days is None else Instant(app.clock.now() + days * DAY_S)
+        return await Keys(app.store.entries, app.clock).make(name, role, groups=groups, expires=expires)
+
+
+@keys.command("list")
+@json_option
+@store_option
+def list_(*, as_json: bool, store: str | None) -> None:
+    """The keys by name, and when each was last used. Not the keys themselves."""
+    found = go(_list(store))
+    if as_json:
+        print_json({"keys": [*found]})
+        return
+    if not found:
+        click.echo("no key is made", err=True)
+    for key in found:
+        used = when(key["usedAt"]) if key["usedAt"] else "never used"
+        groups = ", ".join(shown(group) for group in key["groups"]) if isinstance(key["groups"], list) else ""
+        click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
+
+
+async def _list(store: str | None) -> list[JsonObject]:
+    async with installation(store) as app:
+        return [key_view(key) for key in await Keys(app.store.entries, app.clock).all()]
+
+
+@keys.command()
+@click.argument("name")
+@store_option
+def revoke(name: str, *, store: str | None) -> None:
+    """Let a key open nothing any more, within a second."""
+    go(_revoke(store, name))
+    click.echo(f"revoked {shown(name)}", err=True)
+
+
+async def _revoke(store: str | None, name: str) -> None:
+    async with installation(store) as app:
+        await Keys(app.store.entries, app.clock).revoke(name)

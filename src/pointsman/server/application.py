@@ -1,0 +1,92 @@
+"""The ASGI application: operations, errors, documentation. Whoever makes it opens the installation, and closes it."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from pointsman import Pointsman, PointsmanError, __version__
+from pointsman.app.access.keys import Keys
+from pointsman.app.channels import Channels
+from pointsman.server import problems
+from pointsman.server.desk import Desk
+from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes import control, executions, operations, streams, workflows
+from pointsman.server.routes.streams import server_sent
+
+DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
+ROUTERS: Final = (
+    executions.router,
+    streams.router,
+    control.router,
+    control.people,
+    workflows.router,
+    operations.router,
+)
+"""In this order: `executions` is no workflow's id."""
+SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
+
+
+def make_desk(app: Pointsman, *, is_local: bool) -> Desk:
+    """What the operations have at hand, for an installation that is open."""
+    keys = Keys(app.store.entries, app.clock)
+    return Desk(app=app, keys=keys, channels=Channels(app, server_sent), is_local=is_local)
+
+
+def make_application(desk: Desk, *, body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:
+    """Everything behind the gate."""
+    return Gate(make_api(desk), own_names_only=desk.is_local, body_bytes_max=body_bytes_max)
+
+
+def make_api(desk: Desk) -> FastAPI:
+    """The operations and their document (`/api/openapi.json`)."""
+    api = FastAPI(
+        title="Pointsman",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    api.state.desk = desk
+    for router in ROUTERS:
+        api.include_router(router)
+    api.add_exception_handler(PointsmanError, _refused)
+    api.add_exception_handler(RequestValidationError, _misread)
+    api.add_exception_handler(HTTPException, _http)
+    api.add_exception_handler(Exception, _unexpected)
+    return api
+
+
+async def _refused(_: Request, why: Exception) -> JsonReply:
+    return problems.refusal(cast("PointsmanError", why))
+
+
+async def _misread(request: Request, why: Exception) -> JsonReply:
+    return problems.misread(cast("RequestValidationError", why), request.headers.get("content-type", ""))
+
+
+async def _http(_: Request, why: Exception) -> JsonReply:
+    if isinstance(why, Refused):
+        return refused(why)
+    said = cast("HTTPException", why)
+    status = problems.HTTPStatus(said.status_code)
+    code = SAYS.get(said.status_code, "body-invalid")
+    return problems.problem(status, code, status.description or str(said.detail), headers=dict(said.headers or {}))
+
+
+async def _unexpected(_: Request, why: Exception) -> JsonReply:
+    """A bug of ours: told without a word of what it said, which may be anything."""
+    return problems.problem(
+        problems.HTTPStatus.INTERNAL_SERVER_ERROR,
+        "engine-bug",
+        f"an unexpected {type(why).__name__}",
+        hint="This is a mistake in Pointsman. The server's log has more; please report it.",
+    )

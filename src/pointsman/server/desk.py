@@ -1,0 +1,73 @@
+"""What every operation of the server has at hand: the installation, who asks, and the channels it streams on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, cast
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+
+from pointsman.app import Pointsman
+from pointsman.app.access.callers import LOCAL, Caller, Role
+from pointsman.app.access.keys import Keys
+from pointsman.app.channels import Channels
+from pointsman.errors import CallerError
+
+BEARER: Final = HTTPBearer(
+    auto_error=False, description="An API key: `pointsman keys add NAME` makes one.", scheme_name="key"
+)
+
+
+class NotSignedIn(CallerError):
+    """The server lets in who shows a key, and none was shown, or one that it does not know."""
+
+    code: ClassVar[str] = "not-signed-in"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One server."""
+
+    app: Pointsman
+    keys: Keys
+    channels: Channels
+    is_local: bool
+    """It listens on this machine only: while no key is made, whoever reaches it is let in."""
+
+
+def desk_of(request: Request) -> Desk:
+    return cast("Desk", request.app.state.desk)
+
+
+async def caller_of(
+    desk: Annotated[Desk, Depends(desk_of)],
+    shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+) -> Caller:
+    """Raises `NotSignedIn`."""
+    if shown is None:
+        if desk.is_local and not await desk.keys.are_made():
+            return LOCAL
+        raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
+    caller = await desk.keys.caller(shown.credentials)
+    if caller is None:
+        raise NotSignedIn("this key opens nothing here", hint="It was revoked, has expired, or is of another store.")
+    return caller
+
+
+AtDesk = Annotated[Desk, Depends(desk_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Must:
+    """A dependency: who asks must have the role."""
+
+    role: Role
+    what: str
+    """As in "save workflows"."""
+
+    def __call__(self, caller: Asking) -> Caller:
+        caller.must_have(self.role, self.what)
+        return caller

@@ -1,0 +1,133 @@
+"""The gate before all operations: how large a body may be, which pages may call, which headers every answer carries.
+
+A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
+So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page
+that it did not serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pointsman.server.problems import problem
+from pointsman.server.replies import JsonReply
+
+BODY_BYTES_MAX: Final = 64_000_000
+OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE: Final[Mapping[str, str]] = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""For answers that are data. Pages bring their own policy."""
+
+
+class Refused(HTTPException):
+    """The request is not read any further."""
+
+    def __init__(self, status: HTTPStatus, code: str, detail: str, hint: str) -> None:
+        # What is left of the body is not waited for.
+        super().__init__(status, detail, headers={"connection": "close"})
+        self.code, self.hint = code, hint
+
+
+def refused(why: Refused) -> JsonReply:
+    """As it is answered."""
+    return problem(
+        HTTPStatus(why.status_code), why.code, str(why.detail), hint=why.hint, headers=dict(why.headers or {})
+    )
+
+
+class Gate:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, own_names_only: bool, body_bytes_max: int = BODY_BYTES_MAX) -> None:
+        self._app = app
+        self._own_names_only = own_names_only
+        self._body_bytes_max = body_bytes_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check(str(scope["method"]), Headers(scope=scope))
+        except Refused as why:
+            await refused(why)(scope, receive, guarded_send)
+        else:
+            await self._app(scope, self._counted(receive), guarded_send)
+
+    def _check(self, method: str, headers: Headers) -> None:
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._body_bytes_max:
+            raise self._too_large()
+        if self._own_names_only and _name_of(headers.get("host", "")) not in OWN_NAMES:
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "origin-refused",
+                f"this server does not answer to the name {headers.get('host', '')[:100]!r}",
+                "Call it as localhost; to serve others make a key and start it with --host.",
+            )
+        if method not in READING:
+            self._check_origin(headers)
+
+    def _check_origin(self, headers: Headers) -> None:
+        """What changes anything comes from a program, or from a page of this server."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+        if foreign or site not in ("none", "same-origin"):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "origin-refused",
+                f"a page of {(origin or 'elsewhere')[:100]!r} may not change anything here",
+                "Call it from a program, or from its own page.",
+            )
+
+    def _counted(self, receive: Receive) -> Receive:
+        read = 0
+
+        async def counting() -> Message:
+            nonlocal read
+            message = await receive()
+            if message["type"] == "http.request":
+                read += len(message.get("body", b""))
+                if read > self._body_bytes_max:
+                    raise self._too_large()
+            return message
+
+        return counting
+
+    def _too_large(self) -> Refused:
+        return Refused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "body-too-large",
+            f"the body has more than {self._body_bytes_max} bytes",
+            "Send where the data are, instead of the data.",
+        )
+
+
+def _name_of(host: str) -> str:
+    """Without the port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,179 @@
+"""Errors over HTTP: one shape for all of them (RFC 9457), and one place that knows which status says what.
+
+{"type": "urn:pointsman:error:wrong-status", "title": "Conflict", "status": 409, "detail": "…", "code": "wrong-status",
+ "hint": "…", "problems": […]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final, cast
+
+from fastapi.exceptions import RequestValidationError
+
+from pointsman.definition.problems import Problem
+from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.server.replies import JsonReply
+from pointsman.values import Json, JsonObject
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+_BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
+    HTTPStatus.UNAUTHORIZED: ("not-signed-in",),
+    HTTPStatus.FORBIDDEN: ("not-allowed", "not-an-approver", "not-delegable", "origin-refused"),
+    HTTPStatus.NOT_FOUND: (
+        "no-such-key",
+        "no-such-notice",
+        "no-such-page",
+        "no-such-revision",
+        "no-such-row",
+        "no-such-schedule",
+        "no-such-step",
+        "unknown-execution",
+        "unknown-memory",
+        "unknown-session",
+        "unknown-workflow",
+        "webhook-refused",
+    ),
+    HTTPStatus.METHOD_NOT_ALLOWED: ("method-refused",),
+    HTTPStatus.CONFLICT: (
+        "answer-differs",
+        "entry-moved",
+        "execution-exists",
+        "execution-unfinished",
+        "gate-closed",
+        "gate-unclear",
+        "journal-moved",
+        "key-exists",
+        "key-reused",
+        "move-refused",
+        "no-way-back",
+        "not-steerable",
+        "place-taken",
+        "revision-moved",
+        "schedule-exists",
+        "script-differs",
+        "session-closed",
+        "session-moved",
+        "taken-over",
+        "too-many-kept",
+        "votes-differ",
+        "webhook-taken",
+        "workflow-disabled",
+        "wrong-status",
+    ),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("body-too-large", "event-too-large", "state-too-large"),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ("media-type-refused",),
+    HTTPStatus.UNPROCESSABLE_ENTITY: (
+        "action-not-offered",
+        "answer-invalid",
+        "edit-refused",
+        "field-not-editable",
+        "input-invalid",
+        "memory-not-a-list",
+        "request-invalid",
+        "schedule-invalid",
+        "unstorable-value",
+    ),
+    HTTPStatus.TOO_MANY_REQUESTS: ("too-many-requests",),
+    HTTPStatus.INSUFFICIENT_STORAGE: ("store-full",),
+}
+STATUS_OF: Final[dict[str, HTTPStatus]] = {code: status for status, codes in _BY_STATUS.items() for code in codes}
+"""Status by the code of an error; what is not here goes by who must act."""
+
+
+def status_of(why: PointsmanError) -> HTTPStatus:
+    """What status says it."""
+    known = STATUS_OF.get(why.code)
+    if known is not None:
+        return known
+    match why:
+        case CallerError():
+            return HTTPStatus.BAD_REQUEST
+        case AuthorError():
+            return HTTPStatus.UNPROCESSABLE_ENTITY
+        case EngineBug():
+            return HTTPStatus.INTERNAL_SERVER_ERROR
+        case OperatorError():
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        case _:
+            return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def refusal(why: PointsmanError) -> JsonReply:
+    """An error as it is answered."""
+    problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
+    status = status_of(why)
+    headers = {"www-authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    return problem(
+        status, why.code, str(why), hint=why.hint, headers=headers, problems=[one.to_json() for one in problems]
+    )
+
+
+def misread(why: RequestValidationError, media_type: str) -> JsonReply:
+    """A request that is not what the operation takes: each field that is wrong, by its place."""
+    errors = cast("list[dict[str, object]]", why.errors())
+    if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not _is_json(media_type):
+        return problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            "media-type-refused",
+            f"the body is {media_type[:60]!r}, and JSON is read here"
+            if media_type
+            else "nothing says what the body is",
+            hint="Send it with `Content-Type: application/json`.",
+        )
+    broken = next((error for error in errors if error["type"] == "json_invalid"), None)
+    if broken is not None:
+        return problem(HTTPStatus.BAD_REQUEST, "body-invalid", "the body is not JSON", hint=_told(broken))
+    problems: list[Json] = [_field_problem(error) for error in errors]
+    first = cast("JsonObject", problems[0])
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "request-invalid",
+        f"{first['pointer']}: {first['message']}{more}",
+        hint="/api/openapi.json describes what each operation takes.",
+        problems=problems,
+    )
+
+
+def _is_json(media_type: str) -> bool:
+    kind = media_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _told(error: dict[str, object]) -> str:
+    """What the reader of JSON said, and where."""
+    said = error.get("ctx")
+    why = str(cast("dict[str, object]", said).get("error", "")) if isinstance(said, dict) else ""
+    return f"{why} at character {cast('tuple[object, ...]', error['loc'])[-1]}".strip()
+
+
+def _field_problem(error: dict[str, object]) -> JsonObject:
+    place = "/".join(str(part) for part in cast("Iterable[object]", error["loc"]))
+    return {"code": str(error["type"]), "pointer": place, "message": str(error["msg"])}
+
+
+def problem(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    *,
+    hint: str = "",
+    headers: dict[str, str] | None = None,
+    problems: list[Json] | None = None,
+) -> JsonReply:
+    """A problem document."""
+    said: JsonObject = {
+        "type": f"urn:pointsman:error:{code}",
+        "title": status.phrase,
+        "status": int(status),
+        "detail": detail,
+        "code": code,
+    }
+    if hint:
+        said["hint"] = hint
+    if problems:
+        said["problems"] = problems
+    return JsonReply(said, status=status, headers=headers, media_type=MEDIA_TYPE)

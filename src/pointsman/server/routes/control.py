@@ -1,0 +1,150 @@
+"""What people do to executions that are there: answer, pause, resume, cancel, retry, copy, steer, signal, say."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from fastapi import APIRouter, Query, Response
+
+from pointsman.app import Execution
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import must_see
+from pointsman.app.inbox import inbox
+from pointsman.app.lives import ForkOptions
+from pointsman.app.looking import conversation_of
+from pointsman.errors import CallerError
+from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.routes.executions import Eid, Operator, started
+from pointsman.server.shapes import (
+    CancelBody,
+    ExecutionAnswer,
+    ForkBody,
+    InboxPage,
+    LimitsBody,
+    MessageBody,
+    RespondBody,
+    SignalBody,
+    Started,
+    SteerBody,
+)
+
+router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+people = APIRouter(tags=["people"])
+
+CHANGED = answers(ExecutionAnswer, 404, 409, 503, body=True)
+COPIED = answers(Started, 404, 409, 503, status=202, body=True)
+
+
+class NoConversation(CallerError):
+    """Something was said to an execution that belongs to no session."""
+
+    code: ClassVar[str] = "no-conversation"
+
+
+@router.post("/respond", responses=CHANGED, summary="Answer a gate")
+async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody) -> Response:
+    """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
+    execution = await _open(desk, caller, eid)
+    await execution.answer(
+        body.gate_id,
+        body.action,
+        body.data,
+        comment=body.comment,
+        by=caller.name,
+        groups=caller.groups,
+        key=body.key,
+    )
+    return JsonReply(await execution.view())
+
+
+@router.post("/pause", responses=CHANGED, summary="Pause")
+async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
+    """No further step starts, here and in its sub-workflows."""
+    execution = await _open(desk, caller, eid)
+    await execution.pause(by=caller.name)
+    return JsonReply(await execution.view())
+
+
+@router.post("/resume", responses=CHANGED, summary="Resume")
+async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
+    """Go on after a pause, or after a limit that is raised."""
+    execution = await _open(desk, caller, eid)
+    await execution.resume(limits=(body or LimitsBody()).limits, by=caller.name)
+    return JsonReply(await execution.view())
+
+
+@router.post("/cancel", responses=CHANGED, summary="Cancel")
+async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | None = None) -> Response:
+    """Stop it for good. What its workflow knows to undo is undone first, unless `now`."""
+    said = body or CancelBody()
+    execution = await _open(desk, caller, eid)
+    await execution.cancel(reason=said.reason, by=caller.name, now=said.now)
+    return JsonReply(await execution.view())
+
+
+@router.post("/retry", responses=CHANGED, summary="Retry")
+async def retry(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
+    """Try the step again that failed it."""
+    execution = await _open(desk, caller, eid)
+    await execution.retry(limits=(body or LimitsBody()).limits, by=caller.name)
+    return JsonReply(await execution.view())
+
+
+@router.post("/fork", responses=COPIED, status_code=202, summary="Fork")
+async def fork(desk: AtDesk, caller: Operator, eid: Eid, body: ForkBody) -> Response:
+    """A new execution that begins as a copy of this one, up to a row or before a step."""
+    await must_see(desk.app, caller, eid)
+    how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name)
+    return await started(await desk.app.fork(eid, **how), wait=False)
+
+
+@router.post("/steer", responses=CHANGED, summary="Steer")
+async def steer(desk: AtDesk, caller: Operator, eid: Eid, body: SteerBody) -> Response:
+    """Between two steps: say something, change data, send control elsewhere."""
+    execution = await _open(desk, caller, eid)
+    await execution.steer(body.messages, set=body.set, goto=body.goto, reason=body.reason, by=caller.name)
+    return JsonReply(await execution.view())
+
+
+@router.post("/messages", responses=COPIED, status_code=202, summary="Say something")
+async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Response:
+    """The next turn of the conversation that this execution is a turn of: an execution of its own."""
+    await must_see(desk.app, caller, eid)
+    workflow, session = await conversation_of(desk.app, eid)
+    if session is None:
+        raise NoConversation(f"{eid!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
+    turn = await desk.app.start(workflow, body.message, session=session, trigger={"kind": "api", "by": caller.name})
+    return await started(turn, wait=body.wait)
+
+
+@router.post("/signals", responses=CHANGED, summary="Signal")
+async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody) -> Response:
+    """Send it an event: to the steps that wait for it, else to the first that will."""
+    execution = await _open(desk, caller, eid)
+    became = await execution.signal(body.name, body.data, key=body.key, by=caller.name)
+    return JsonReply({"became": became, **await execution.view()})
+
+
+@people.get("/api/inbox", responses=answers(InboxPage, 400), summary="What waits for the caller")
+async def open_gates(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    everyone: Annotated[bool, Query(description="All open gates, not only the caller's. For admins.")] = False,
+    workflow: Annotated[str | None, Query(max_length=300)] = None,
+    after: Annotated[str | None, Query(description="`cursor` of the last one of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """Open gates that the caller may answer, oldest first."""
+    if everyone:
+        caller.must_have("admin", "see the inboxes of others")
+    who = None if everyone else caller.name
+    groups = () if everyone else caller.groups
+    return JsonReply({"gates": [*await inbox(desk.app, who, groups, workflow=workflow, after=after, limit=limit)]})
+
+
+async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
+    await must_see(desk.app, caller, eid)
+    return await desk.app.open(eid)

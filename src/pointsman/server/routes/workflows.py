@@ -1,0 +1,171 @@
+"""Saved workflows: listed, read, checked, written, deleted, compared."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+
+from pointsman.app import Workflow
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import groups_of, visible
+from pointsman.app.conversion import converted
+from pointsman.app.library import UnknownWorkflow
+from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
+from pointsman.definition.problems import problems_to_json
+from pointsman.errors import AuthorError, CallerError
+from pointsman.server.desk import Asking, AtDesk, Desk, Must
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.shapes import CheckAnswer, CheckBody, SavedAnswer, WorkflowAnswer, WorkflowPage
+from pointsman.values import JsonObject
+
+router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+
+Editor = Annotated[Caller, Depends(Must("editor", "write workflows"))]
+Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
+Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
+
+MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "application/xml"}
+
+
+class RevisionMoved(CallerError):
+    """The workflow was changed since it was read. Nothing was written."""
+
+    code: ClassVar[str] = "revision-moved"
+
+
+@router.get("", responses=answers(WorkflowPage), summary="List saved workflows")
+async def list_(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
+) -> Response:
+    """The latest revision of each, by id: those the caller may see."""
+    entries = await list_workflows(desk.app, include_disabled=disabled)
+    return JsonReply({"workflows": [entry for entry in entries if await visible(desk.app, caller, str(entry["id"]))]})
+
+
+@router.post("", responses=answers(SavedAnswer, 409, status=201, body=True), status_code=201, summary="Save a workflow")
+async def create(
+    *,
+    desk: AtDesk,
+    caller: Editor,
+    request: Request,
+    draft: Annotated[bool, Query(description="Save it although it has errors; it cannot be run.")] = False,
+    dialect: Annotated[str | None, Query(max_length=20)] = None,
+) -> Response:
+    """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
+    source = Workflow.parse(await request.body(), dialect=dialect)
+    return await _save(desk, caller, source, draft=draft, status=201)
+
+
+@router.post("/check", responses=answers(CheckAnswer, body=True), summary="Check a document")
+async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
+    """All its problems, with their places. Nothing is saved."""
+    given = body.document
+    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    checked = await desk.app.check(Workflow.parse(text, dialect=body.dialect))
+    return JsonReply({"ok": checked.ok, **problems_to_json(checked.problems, dialect=checked.dialect)})
+
+
+@router.get("/{id}", responses=answers(WorkflowAnswer, 404), summary="Read a workflow")
+async def read(
+    desk: AtDesk,
+    caller: Asking,
+    id: Id,
+    dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
+) -> Response:
+    """With its document as its author wrote it, and what is wrong with it."""
+    await _see(desk, caller, id)
+    source = await desk.app.source(id)
+    if dialect is not None:
+        written = converted(source, dialect)
+        lost = [loss.to_json() for loss in written.losses]
+        if dialect in MEDIA:
+            return Response(written.text, media_type=MEDIA[dialect])
+        return JsonReply({"document": msgspec.json.decode(written.text), "losses": [*lost]})
+    entry = await _entry(desk, id)
+    checked = await desk.app.check(source)
+    problems = [problem.to_json() for problem in checked.problems]
+    reply: JsonObject = {**entry, "document": source.original, "text": source.document.text, "problems": [*problems]}
+    return JsonReply(reply, headers={"etag": _etag(entry)})
+
+
+@router.put("/{id}", responses=answers(SavedAnswer, 404, 409, body=True), summary="Replace a workflow")
+async def replace(
+    *,
+    desk: AtDesk,
+    caller: Editor,
+    request: Request,
+    id: Id,
+    draft: Annotated[bool, Query()] = False,
+    dialect: Annotated[str | None, Query(max_length=20)] = None,
+    if_match: Annotated[str | None, Header(description="The ETag it was read with.")] = None,
+) -> Response:
+    """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
+    await _see(desk, caller, id)
+    source = Workflow.parse(await request.body(), name=id, dialect=dialect)
+    if source.definition.id != id:
+        raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
+    if if_match is not None:
+        known = await _entry(desk, id)
+        if if_match.strip() not in (_etag(known), "*"):
+            raise RevisionMoved(
+                f"{id!r} is at revision {known['revision']} now", hint="Read it again, and change that."
+            )
+    return await _save(desk, caller, source, draft=draft, status=200)
+
+
+@router.delete("/{id}", status_code=204, responses=refusals(404), summary="Delete a workflow")
+async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
+    """Hide it. Executions keep the revision they run; saving it again brings it back."""
+    await _see(desk, caller, id)
+    await delete_workflow(desk.app, id)
+    return Response(status_code=204)
+
+
+@router.get("/{id}/versions", responses=answers(WorkflowPage, 404), summary="List revisions")
+async def versions(desk: AtDesk, caller: Asking, id: Id) -> Response:
+    """All revisions of a workflow, newest first."""
+    await _see(desk, caller, id)
+    return JsonReply({"workflows": [*await list_workflows(desk.app, id)]})
+
+
+@router.get("/{id}/diff", responses=refusals(404), summary="Compare two revisions", response_class=Response)
+async def diff(
+    desk: AtDesk,
+    caller: Asking,
+    id: Id,
+    old: Annotated[int | None, Query(alias="from", ge=1)] = None,
+    new: Annotated[int | None, Query(alias="to", ge=1)] = None,
+) -> Response:
+    """Line by line; the latest two where none is named."""
+    await _see(desk, caller, id)
+    return Response(await diff_revisions(desk.app, id, old, new), media_type="text/x-diff; charset=utf-8")
+
+
+async def _save(desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int) -> Response:
+    with suppress(UnknownWorkflow):
+        await _see(desk, caller, source.definition.id)
+    saved = await desk.app.save(source, author=caller.name, draft=draft)
+    said: JsonObject = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+    return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{saved.draft.id}"})
+
+
+async def _see(desk: Desk, caller: Caller, id: str) -> None:
+    """Raises `UnknownWorkflow`, `NotAllowed`."""
+    caller.must_be_among(await groups_of(desk.app, id), f"the workflow {id.partition('@')[0]!r}")
+
+
+async def _entry(desk: Desk, id: str) -> JsonObject:
+    name, _, _ = id.partition("@")
+    _, revision = await desk.app.library.saved(id)
+    return next(entry for entry in await list_workflows(desk.app, name) if entry["revision"] == revision)
+
+
+def _etag(entry: JsonObject) -> str:
+    return f'"{entry["revision"]}-{str(entry["digest"])[:16]}"'

@@ -1,0 +1,108 @@
+"""`pointsman serve` and `pointsman keys`: a process that serves, and who is let in."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.test_processes import started
+
+STORE = ["--store", "sqlite:///store.db"]
+
+
+@contextmanager
+def server(*more: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """A process that serves, and its address."""
+    with started("serve", "--port", "0", "--model", "scripted", *STORE, *more) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("serving http://"), line + process.stderr.read()
+        try:
+            yield process, line.split()[1]
+        finally:
+            process.kill()
+
+
+def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prompt) -> None:
+    with server() as (process, address), httpx2.Client(base_url=address) as client:
+        assert client.get("/health").json()["status"] == "ok"
+        assert client.post("/api/workflows", content=flows.APPROVAL).status_code == 201
+        reply = client.post("/api/workflows/letter/execute", json={"input": {"goal": "tides"}, "wait": True})
+        execution = reply.json()["executionId"]
+        assert reply.json()["status"] == "waiting"
+        with client.stream("GET", f"/api/workflows/executions/{execution}/stream") as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "id: 1.0"
+            process.send_signal(signal.SIGTERM)
+            assert "event: workflow.human.required" in [*lines], "the stream is let go, not cut off"
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == "stopped\n"
+    assert prompt("show", execution, *STORE, "--json").json["status"] == "waiting"
+    assert prompt("answer", execution, "review", '"approve"', *STORE).code == 0
+    assert prompt("verify", *STORE).code == 0
+
+
+def test_two_processes_do_not_keep_one_store_unless_one_stands_by() -> None:
+    with server() as (first, address):
+        with started("serve", "--port", "0", *STORE) as second:
+            _, err = second.communicate(timeout=20)
+        assert second.returncode == 1
+        assert "[store-kept]" in err
+        with server("--standby") as (_, other):
+            assert httpx2.get(f"{other}/ready").json()["status"] == "ready"
+            assert httpx2.post(f"{other}/api/workflows", content=flows.APPROVAL).status_code == 201
+            assert httpx2.get(f"{address}/api/workflows").json()["workflows"][0]["id"] == "letter"
+            first.send_signal(signal.SIGTERM)
+            assert first.wait(timeout=20) == 0
+            assert httpx2.get(f"{other}/ready").json()["status"] == "ready"
+
+
+def test_nobody_else_is_let_in_without_a_key(prompt: Prompt) -> None:
+    refused = prompt("serve", "--host", "0.0.0.0", "--port", "0", *STORE)
+    assert refused.code == 1
+    assert "[unguarded]" in refused.err
+    assert "pointsman keys add" in refused.err
+
+
+def test_a_port_that_is_taken_is_told(prompt: Prompt) -> None:
+    with server() as (_, address):
+        port = address.rpartition(":")[2]
+        refused = prompt("serve", "--port", port, "--store", "memory:")
+    assert (refused.code, "[address-taken]" in refused.err) == (1, True)
+
+
+def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
+    made = prompt("keys", "add", "ada", "--role", "editor", "--group", "desk", "--days", "30", *STORE)
+    token = made.out.strip()
+    assert (made.code, token.startswith("pm_"), len(token) > 40) == (0, True, True)
+    twice = prompt("keys", "add", "ada", *STORE)
+    assert (twice.code, "[key-exists]" in twice.err) == (2, True)
+    (listed,) = prompt("keys", "list", "--json", *STORE).json["keys"]
+    assert (listed["name"], listed["role"], listed["groups"], listed["usedAt"]) == ("ada", "editor", ["desk"], None)
+    assert "ada" in prompt("keys", "list", *STORE).out
+    assert token.encode() not in b"".join(path.read_bytes() for path in Path().glob("store.db*"))
+
+    with server() as (_, address):
+        assert httpx2.get(f"{address}/api/workflows").status_code == 401
+        assert httpx2.get(f"{address}/api/workflows", headers={"authorization": f"Bearer {token}"}).status_code == 200
+    assert prompt("keys", "list", "--json", *STORE).json["keys"][0]["usedAt"] is not None
+    assert prompt("keys", "revoke", "ada", *STORE).code == 0
+    again = prompt("keys", "revoke", "ada", *STORE)
+    assert (again.code, "[no-such-key]" in again.err) == (2, True)
+    shown = prompt("keys", "add", "bob", "--json", *STORE)
+    assert json.loads(shown.out)["key"].startswith("pm_")
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "soon"])
+def test_a_key_lasts_a_while(prompt: Prompt, days: str) -> None:
+    assert prompt("keys", "add", "ada", "--days", days, *STORE).code == 2

@@ -1,0 +1,137 @@
+"""A real server on a free port, in the loop of the test; and who asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.app.access.callers import Role
+from pointsman.models.script import Script
+from pointsman.server.application import make_application, make_desk
+from pointsman.server.desk import Desk
+from pointsman.server.gate import BODY_BYTES_MAX
+from pointsman.server.serving import Server, configured, listening
+from pointsman.settings import Settings
+
+QUIET = Settings(delays=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One server-sent event."""
+
+    id: str
+    event: str
+    data: Any
+
+
+@dataclass(slots=True)
+class Served:
+    """A server that runs, and a client of it."""
+
+    desk: Desk
+    client: httpx2.AsyncClient
+    server: Server
+
+    @property
+    def app(self) -> Pointsman:
+        return self.desk.app
+
+    async def save(self, document: str) -> str:
+        """A workflow's id."""
+        reply = await self.client.post("/api/workflows", content=document)
+        assert reply.status_code == 201, reply.text
+        return str(reply.json()["id"])
+
+    async def execute(self, workflow: str, input: Any = None, **more: Any) -> str:
+        """Start it and wait until it stands still; its id."""
+        body: dict[str, Any] = {"input": {} if input is None else input, "wait": True, **more}
+        reply = await self.client.post(f"/api/workflows/{workflow}/execute", json=body)
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["executionId"])
+
+    async def act(self, execution: str, verb: str, body: Any = None, *, expect: int = 200) -> Any:
+        reply = await self.client.post(f"/api/workflows/executions/{execution}/{verb}", json=body)
+        assert reply.status_code == expect, reply.text
+        return reply.json()
+
+    async def read(self, execution: str) -> Any:
+        reply = await self.client.get(f"/api/workflows/executions/{execution}")
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    async def key(self, name: str, role: Role, *groups: str) -> dict[str, str]:
+        """The header of a new key."""
+        return {"authorization": f"Bearer {await self.desk.keys.make(name, role, groups=groups)}"}
+
+    @asynccontextmanager
+    async def stream(self, execution: str, *, after: str = "") -> AsyncGenerator[AsyncIterator[Told], None]:
+        """Its events as a browser would hear them."""
+        headers = {"last-event-id": after} if after else {}
+        address = f"/api/workflows/executions/{execution}/stream"
+        async with self.client.stream("GET", address, headers=headers, timeout=30) as reply:
+            assert reply.status_code == 200
+            assert reply.headers["content-type"].startswith("text/event-stream")
+            yield events_in(reply)
+
+    async def story(self, execution: str, *, after: str = "") -> list[Told]:
+        """All of them until the stream ends."""
+        async with self.stream(execution, after=after) as events:
+            return [event async for event in events]
+
+
+async def events_in(reply: httpx2.Response) -> AsyncIterator[Told]:
+    fields: dict[str, str] = {}
+    async for line in reply.aiter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "event" in fields:
+            yield Told(fields.get("id", ""), fields["event"], json.loads(fields["data"]))
+            fields = {}
+
+
+@asynccontextmanager
+async def serving(
+    store: str = "memory:",
+    *,
+    script: Script | None = None,
+    is_local: bool = True,
+    settings: Settings = QUIET,
+    body_bytes_max: int = BODY_BYTES_MAX,
+) -> AsyncGenerator[Served, None]:
+    async with Pointsman(store, settings=settings, model="scripted", script=script) as app:
+        desk = make_desk(app, is_local=is_local)
+        with listening("127.0.0.1", 0) as listener:
+            application = make_application(desk, body_bytes_max=body_bytes_max)
+            server = Server(configured(application), desk.channels.let_go)
+            task = asyncio.create_task(server.serve(sockets=[listener]))
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            async with httpx2.AsyncClient(base_url=address, timeout=30) as client:
+                try:
+                    yield Served(desk, client, server)
+                finally:
+                    server.should_exit = True
+                    await task
+        await desk.channels.close()
+
+
+@pytest.fixture
+async def served() -> AsyncGenerator[Served, None]:
+    """On a store in memory."""
+    async with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def file_store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"

@@ -1,0 +1,224 @@
+"""Who is let in, and to what: every operation with every role, and what is shut without a word in this table."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, get_args
+
+import pytest
+
+from pointsman.app.access.callers import Caller, Role
+from pointsman.app.access.keys import KNOWN_FOR_S, KeyExists, Keys, NoSuchKey
+from pointsman.server.application import make_api
+from pointsman.settings import Settings
+from pointsman.values import Instant
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, secret_of
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+
+LEAST: Final[dict[str, Role | None]] = {
+    "GET /health": None,
+    "GET /ready": None,
+    "GET /api/inbox": "viewer",
+    "GET /api/workflows": "viewer",
+    "POST /api/workflows": "editor",
+    "POST /api/workflows/check": "viewer",
+    "GET /api/workflows/{id}": "viewer",
+    "PUT /api/workflows/{id}": "editor",
+    "DELETE /api/workflows/{id}": "editor",
+    "GET /api/workflows/{id}/versions": "viewer",
+    "GET /api/workflows/{id}/diff": "viewer",
+    "POST /api/workflows/{id}/execute": "operator",
+    "GET /api/workflows/executions": "viewer",
+    "GET /api/workflows/executions/{eid}": "viewer",
+    "DELETE /api/workflows/executions/{eid}": "admin",
+    "GET /api/workflows/executions/{eid}/events": "viewer",
+    "GET /api/workflows/executions/{eid}/state": "viewer",
+    "GET /api/workflows/executions/{eid}/stream": "viewer",
+    "POST /api/workflows/executions/{eid}/respond": "operator",
+    "POST /api/workflows/executions/{eid}/pause": "operator",
+    "POST /api/workflows/executions/{eid}/resume": "operator",
+    "POST /api/workflows/executions/{eid}/cancel": "operator",
+    "POST /api/workflows/executions/{eid}/retry": "operator",
+    "POST /api/workflows/executions/{eid}/fork": "operator",
+    "POST /api/workflows/executions/{eid}/steer": "operator",
+    "POST /api/workflows/executions/{eid}/messages": "operator",
+    "POST /api/workflows/executions/{eid}/signals": "operator",
+}
+"""The least role that an operation takes; None: no key. What is not here must not be there."""
+
+
+def operations(served: Served) -> set[str]:
+    paths = make_api(served.desk).openapi()["paths"]
+    return {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+
+
+async def test_every_operation_is_in_the_table(served: Served) -> None:
+    assert operations(served) == set(LEAST)
+
+
+@pytest.mark.requirement("S1-85")
+async def test_every_operation_is_open_to_exactly_the_roles_of_the_table() -> None:
+    async with serving(is_local=False) as served:
+        keys = {role: await served.key(role, role) for role in ROLES}
+        wrong: list[str] = []
+        for operation, least in LEAST.items():
+            method, path = operation.split()
+            address = path.replace("{id}", "none").replace("{eid}", "none")
+            for role, header in ((None, {}), ("wrong", {"authorization": "Bearer pm_wrong"}), *keys.items()):
+                reply = await served.client.request(method, address, headers=header, json={})
+                if least is None:
+                    expected = reply.status_code < 400
+                elif role is None or role == "wrong":
+                    expected = reply.status_code == 401 and "www-authenticate" in reply.headers
+                elif ROLES.index(role) < ROLES.index(least):
+                    expected = (reply.status_code, reply.json()["code"]) == (403, "not-allowed")
+                else:
+                    expected = reply.status_code not in (401, 403) and reply.status_code < 500
+                if not expected:
+                    wrong.append(f"{operation} as {role}: {reply.status_code}")
+        assert wrong == []
+
+
+@pytest.mark.requirement("S1-28")
+async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
+    async with serving(is_local=False) as served:
+        admin = await served.key("root", "admin")
+        inside = await served.key("ada", "editor", "desk", "night")
+        outside = await served.key("bob", "editor", "day")
+        assert (
+            await served.client.post("/api/workflows", content=secret_of("desk"), headers=inside)
+        ).status_code == 201
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=outside)).status_code == 201
+        started = await served.client.post(
+            "/api/workflows/secret/execute", json={"input": {}, "wait": True}, headers=inside
+        )
+        execution = started.json()["executionId"]
+        shut = [
+            ("GET", "/api/workflows/secret"),
+            ("PUT", "/api/workflows/secret"),
+            ("DELETE", "/api/workflows/secret"),
+            ("GET", "/api/workflows/secret/versions"),
+            ("GET", "/api/workflows/secret@1/diff"),
+            ("POST", "/api/workflows/secret/execute"),
+            ("GET", f"/api/workflows/executions/{execution}"),
+            ("GET", f"/api/workflows/executions/{execution}/events"),
+            ("GET", f"/api/workflows/executions/{execution}/state"),
+            ("GET", f"/api/workflows/executions/{execution}/stream"),
+            ("POST", f"/api/workflows/executions/{execution}/cancel"),
+            ("POST", f"/api/workflows/executions/{execution}/fork"),
+        ]
+        for method, address in shut:
+            reply = await served.client.request(method, address, headers=outside, json={})
+            assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed"), (method, address)
+        listed = {}
+        for name, header in (("admin", admin), ("inside", inside), ("outside", outside)):
+            saved = (await served.client.get("/api/workflows", headers=header)).json()["workflows"]
+            ran = (await served.client.get("/api/workflows/executions", headers=header)).json()["executions"]
+            listed[name] = ([one["id"] for one in saved], len(ran))
+        assert listed == {
+            "admin": (["chain", "secret"], 1),
+            "inside": (["chain", "secret"], 1),
+            "outside": (["chain"], 0),
+        }
+        unknown = await served.client.get("/api/workflows/nope", headers=outside)
+        assert "secret" not in unknown.text
+
+
+async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None:
+    async with serving(is_local=False) as served:
+        inside = await served.key("ada", "editor", "desk")
+        outside = await served.key("bob", "editor", "day")
+        assert (
+            await served.client.post("/api/workflows", content=secret_of("desk"), headers=inside)
+        ).status_code == 201
+        mine = secret_of("day")
+        reply = await served.client.post("/api/workflows", content=mine, headers=outside)
+        assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed")
+
+
+class OwnClock:
+    """Stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.at = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep_until(self, at: float) -> None:
+        self.at = max(self.at, at)
+
+
+async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> None:
+    clock = OwnClock()
+    keys = Keys(served.app.store.entries, clock)
+    assert not await keys.are_made()
+    token = await keys.make("ada", "viewer", groups=("desk",), expires=Instant(clock.at + 3600))
+    assert await keys.are_made()
+    assert await keys.caller(token) == Caller(name="ada", role="viewer", groups=("desk",))
+    (key,) = await keys.all()
+    assert key.used == clock.at
+    assert token not in repr(key)
+    clock.at += 3600
+    assert await keys.caller(token) is None
+    other = await keys.make("bob", "viewer")
+    elsewhere = Keys(served.app.store.entries, clock)
+    assert await keys.caller(other)
+    await elsewhere.revoke("bob")
+    assert await elsewhere.caller(other) is None
+    clock.at += KNOWN_FOR_S
+    assert await keys.caller(other) is None, "a key that another process revoked opens no longer than a second"
+    with pytest.raises(NoSuchKey, match="'bob'"):
+        await keys.revoke("bob")
+    with pytest.raises(KeyExists):
+        await keys.make("ada", "admin")
+
+
+async def test_the_first_key_shuts_the_door_of_this_machine_too(served: Served) -> None:
+    assert (await served.client.get("/api/workflows")).status_code == 200
+    key = await served.key("ada", "viewer")
+    assert (await served.client.get("/api/workflows")).status_code == 401
+    assert (await served.client.get("/api/workflows", headers=key)).status_code == 200
+
+
+async def test_a_server_for_others_asks_for_a_key_from_the_first_request_on() -> None:
+    async with serving(is_local=False) as served:
+        assert (await served.client.get("/api/workflows")).status_code == 401
+        assert (await served.client.get("/health")).status_code == 200
+
+
+async def test_pages_of_others_change_nothing_and_names_of_others_are_not_answered_to(served: Served) -> None:
+    own = str(served.client.base_url).rstrip("/")
+    for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
+        reply = await served.client.post("/api/workflows", content=CHAIN, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (403, "origin-refused"), headers
+    for host in ("evil.example", "127.0.0.1.evil.example:80", "", "[::1", "localhost@evil.example"):
+        reply = await served.client.get("/api/workflows", headers={"host": host})
+        assert reply.status_code in (400, 403), host
+    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
+    same = {"origin": own, "sec-fetch-site": "same-origin"}
+    assert (await served.client.post("/api/workflows", content=CHAIN, headers=same)).status_code == 201
+
+
+async def test_every_answer_carries_what_browsers_need_to_be_careful(served: Served) -> None:
+    for address in ("/health", "/api/workflows", "/nowhere", "/api/openapi.json"):
+        headers = (await served.client.get(address)).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert "server" not in headers
+
+
+async def test_bodies_that_are_too_large_are_not_read() -> None:
+    settings = Settings(delays=False)
+    async with serving(settings=settings, body_bytes_max=1000) as served:
+        declared = await served.client.post("/api/workflows", content=b"x" * 1001)
+        assert (declared.status_code, declared.json()["code"]) == (413, "body-too-large")
+
+        async def parts() -> AsyncIterator[bytes]:
+            for _ in range(5):
+                yield b"x" * 300
+
+        streamed = await served.client.post("/api/workflows", content=parts())
+        assert (streamed.status_code, streamed.json()["code"]) == (413, "body-too-large")

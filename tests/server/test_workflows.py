@@ -1,0 +1,113 @@
+"""Workflows over HTTP: written, read, compared, deleted, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.conftest import Served
+from tests.server.flows import CHAIN
+
+EXAMPLES = Path("examples")
+DOCUMENTS = sorted(
+    path
+    for path in [*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml")]
+    if not path.name.endswith((".test.yaml", "script.yaml"))
+)
+
+
+@pytest.mark.requirement("S1-75", "S1-76", "S1-77", "S1-78", "S1-79", "S1-124")
+async def test_a_workflow_is_saved_read_replaced_compared_and_deleted(served: Served) -> None:
+    created = await served.client.post("/api/workflows", content=CHAIN)
+    assert created.status_code == 201
+    assert created.json()["revision"] == 1
+    assert created.headers["location"] == "/api/workflows/chain"
+
+    read = await served.client.get("/api/workflows/chain")
+    assert read.json()["document"]["nodes"][0]["config"]["prompt"] == "one"
+    assert read.json()["text"] == CHAIN
+    assert read.headers["etag"] == created.headers["etag"]
+
+    replaced = await served.client.put("/api/workflows/chain", content=CHAIN.replace("two", "three"))
+    assert (replaced.status_code, replaced.json()["revision"]) == (200, 2)
+    versions = (await served.client.get("/api/workflows/chain/versions")).json()["workflows"]
+    assert [one["revision"] for one in versions] == [2, 1]
+    assert (await served.client.get("/api/workflows/chain@1")).json()["text"] == CHAIN
+    difference = (await served.client.get("/api/workflows/chain/diff?from=1&to=2")).text
+    assert "prompt: two" in difference
+    assert "prompt: three" in difference
+
+    assert [one["id"] for one in (await served.client.get("/api/workflows")).json()["workflows"]] == ["chain"]
+    assert (await served.client.delete("/api/workflows/chain")).status_code == 204
+    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows/chain")).status_code == 404
+    assert (await served.client.delete("/api/workflows/chain")).status_code == 404
+
+
+async def test_who_replaces_what_somebody_else_changed_is_told(served: Served) -> None:
+    await served.save(CHAIN)
+    read = (await served.client.get("/api/workflows/chain")).headers["etag"]
+    first = await served.client.put(
+        "/api/workflows/chain", content=CHAIN.replace("two", "zwei"), headers={"if-match": read}
+    )
+    assert first.status_code == 200
+    second = await served.client.put(
+        "/api/workflows/chain", content=CHAIN.replace("two", "due"), headers={"if-match": read}
+    )
+    assert (second.status_code, second.json()["code"]) == (409, "revision-moved")
+    assert "two" not in (await served.client.get("/api/workflows/chain")).json()["text"]
+    again = await served.client.put(
+        "/api/workflows/chain", content=CHAIN.replace("two", "due"), headers={"if-match": first.headers["etag"]}
+    )
+    assert again.status_code == 200
+
+
+@pytest.mark.parametrize("text", [path.read_text(encoding="utf-8") for path in DOCUMENTS], ids=map(str, DOCUMENTS))
+async def test_every_example_of_every_dialect_is_taken_as_it_is(served: Served, text: str) -> None:
+    reply = await served.client.post("/api/workflows?draft=true", content=text)
+    assert reply.status_code == 201, reply.text
+    read = (await served.client.get(f"/api/workflows/{reply.json()['id']}")).json()
+    assert read["text"] == text
+    native = await served.client.get(f"/api/workflows/{reply.json()['id']}?dialect=native")
+    assert native.json()["document"]["pointsman"]
+    drawn = await served.client.get(f"/api/workflows/{reply.json()['id']}?dialect=mermaid")
+    assert drawn.text.startswith("flowchart")
+
+
+@pytest.mark.requirement("S1-85")
+async def test_an_invalid_definition_is_refused_with_all_its_problems_or_saved_as_a_draft(served: Served) -> None:
+    broken = CHAIN.replace("target: second", "target: third").replace("type: agent", "type: agnet", 1)
+    refused = await served.client.post("/api/workflows", content=broken)
+    assert (refused.status_code, refused.json()["code"]) == (422, "workflow-invalid")
+    assert len(refused.json()["problems"]) >= 2
+    assert all(problem["line"] for problem in refused.json()["problems"])
+    assert refused.headers["content-type"] == "application/problem+json"
+    draft = await served.client.post("/api/workflows?draft=true", content=CHAIN.replace("target: second", "target: x"))
+    assert draft.status_code == 201
+    refused_run = await served.client.post("/api/workflows/chain/execute", json={"input": {}})
+    assert refused_run.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff\xfe\x00", b"{", b"[" * 100_000, b"nodes: [", b"a: &a [*a]", b"null", b"\x00"], ids=repr
+)
+async def test_what_is_no_workflow_is_refused_in_words(served: Served, body: bytes) -> None:
+    reply = await served.client.post("/api/workflows", content=body)
+    assert reply.status_code == 422
+    assert reply.json()["detail"]
+
+
+async def test_a_workflow_is_not_named_as_a_part_of_an_address(served: Served) -> None:
+    reply = await served.client.post("/api/workflows", content=CHAIN.replace("id: chain", "id: executions"))
+    assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
+    assert "a word of addresses" in reply.json()["detail"]
+
+
+async def test_a_document_is_checked_without_being_saved(served: Served) -> None:
+    fine = (await served.client.post("/api/workflows/check", json={"document": CHAIN})).json()
+    assert (fine["ok"], fine["dialect"]) == (True, "native")
+    wrong = (await served.client.post("/api/workflows/check", json={"document": {"pointsman": 1, "nodes": []}})).json()
+    assert not wrong["ok"]
+    assert wrong["problems"]
+    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
