@@ -21,6 +21,7 @@ from pointsman.server.application import make_application, make_desk
 STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 DRAIN_S: Final = 2
 """For so long requests that run may finish. Executions need no such time: they go on with the next process."""
+BACKLOG: Final = 2048
 DEAD_CLIENT_MS: Final = 30_000
 """A client that takes nothing for so long is gone."""
 
@@ -133,6 +134,7 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_CLIENT_MS)
         try:
             listener.bind((host, port))
+            listener.listen(BACKLOG)  # From now on: who is told the address may call.
         except OSError as why:
             raise AddressTaken(
                 f"cannot listen on {host} port {port}: {why.strerror}", hint="Choose another one: --port, --host."
