@@ -18,6 +18,8 @@ from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
 
 def test_executions_are_listed_newest_first_and_can_be_narrowed(prompt: Prompt) -> None:
     done = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
@@ -38,6 +40,28 @@ def test_show_tells_the_path_the_state_and_the_next_step(prompt: Prompt) -> None
     assert "path: write" in printed.out
     assert "goal: ships" in printed.out
     assert f"pointsman answer {execution} review approve|again" in printed.out
+
+
+@pytest.mark.requirement("S2-33")
+def test_what_progress_nodes_say_is_printed_as_it_happens_and_shown_afterwards(prompt: Prompt) -> None:
+    script = EXAMPLES / "agentforge" / "script.yaml"
+    pipeline = EXAMPLES / "agentforge" / "agentforge.yaml"
+    ran = prompt("run", str(pipeline), "--script", str(script), "-i", "goal=Write a proposal")
+    told = [
+        "Confidence Score: 75%",
+        "Hallucination Risk: medium",
+        "  1. AGV cost estimate ($50K-100K) needs verification",
+        "  2. Implementation timeline (6 months) not validated",
+        "  3. ROI calculation based on assumed labor reduction",
+    ]
+    assert ran.err.splitlines()[: len(told)] == told
+    execution = prompt("list").out.split()[0]
+    shown = prompt("show", execution).out.splitlines()
+    at = shown.index(told[0])
+    assert shown[at : at + len(told)] == told
+    assert [one["nodeId"] for one in prompt("show", execution, "--json").json["progress"]] == ["metrics"]
+    quiet = prompt("run", "-q", str(pipeline), "--script", str(script), "-i", "goal=Write a proposal")
+    assert "Confidence" not in quiet.err
 
 
 def test_events_are_the_journal_in_order_and_can_be_taken_up_anywhere(prompt: Prompt) -> None:

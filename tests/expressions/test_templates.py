@@ -152,6 +152,7 @@ def test_a_missing_value_fails_with_every_name_and_the_first_place() -> None:
             "{{#each triage}}{{@key}}:{{this}}{{/each}}{{#each none}}x{{else}}empty{{/each}}{{#each nope}}x{{/each}}",
             "agent:sqlempty",
         ),
+        ("{{#each items}}{{@number}}. {{this.name}} {{/each}}", "1. a 2. b "),
         ("{{#each items}}{{#each this}}{{this}}{{/each}}{{@index}}{{#if @first}}!{{/if}} {{/each}}", "a10! b21 "),
         ('{{#compare score ">" 80}}high{{else}}low{{/compare}}', "low"),
         ("{{#compare triage.agent '===' \"sql\"}}yes{{/compare}}{{#compare flags.x '==' true}}!{{/compare}}", "yes!"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import msgspec
 
@@ -17,6 +18,8 @@ from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.values import Json, JsonObject
 
+PROGRESS: str = "progress"
+"""The name of the event that progress nodes emit."""
 HIDDEN: str = "?"
 """Nodes that the compiler made end so; paths do not show them."""
 
@@ -192,6 +195,21 @@ def answers_of(rows: Iterable[Row]) -> list[Json]:
     return found
 
 
+def progress_of(rows: Iterable[Row]) -> list[Json]:
+    """What its progress nodes told, oldest first."""
+    return [
+        {"nodeId": event.step.node, "message": event.data, "at": row.at}
+        for row in rows
+        for event in row.events
+        if told_progress(event)
+    ]
+
+
+def told_progress(event: events.Event) -> TypeGuard[wait_events.Emitted]:
+    """Whether it is what a progress node says."""
+    return isinstance(event, wait_events.Emitted) and event.name == PROGRESS and isinstance(event.data, str)
+
+
 def compensation_view(state: ExecutionState) -> Json:
     """What was undone and what is not (yet); None where nothing ever was to be."""
     if state.compensation is None:
@@ -246,6 +264,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "awaiting": awaiting_view(state),
         "errors": errors_of(rows),
         "answers": answers_of(rows),
+        "progress": progress_of(rows),
         "warnings": warnings_of(rows),
         "usage": usage_view(state.usage),
         "sessionId": state.session,

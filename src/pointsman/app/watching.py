@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pointsman.app.bulletins import observability_of
 from pointsman.app.dialect_words import Dialect, events_in
-from pointsman.app.views import event_view
+from pointsman.app.views import event_view, told_progress
 from pointsman.engine.status import status_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta, Watcher
@@ -44,6 +44,18 @@ def watcher_for(see: See) -> Watcher:
             see(view)
 
     return watch
+
+
+def watch_progress(app: Pointsman, see: Callable[[str], None]) -> Callable[[], None]:
+    """Show what progress nodes say, and nothing else, once it is durable. The returned function ends it."""
+
+    def watch(seen: Committed | Delta) -> None:
+        if isinstance(seen, Committed):
+            for event in seen.row.events:
+                if told_progress(event):
+                    see(str(event.data))
+
+    return app.feed.watch(watch)
 
 
 async def follow_events(

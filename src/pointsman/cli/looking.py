@@ -16,7 +16,7 @@ from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import COLOURS, output_text, story
-from pointsman.cli.printing import print_json, print_line, shown
+from pointsman.cli.printing import message_lines, print_json, print_line, shown
 from pointsman.values import Json, JsonObject
 
 STATUSES: Final = ("pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
@@ -89,6 +89,8 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
+    for one in cast("list[JsonObject]", view["progress"]):
+        click.echo("\n".join(message_lines(str(one["message"]))))
     for answer in cast("list[JsonObject]", view["answers"]):
         click.echo("\n".join(_answer(answer)))
     if view["output"] is not None:

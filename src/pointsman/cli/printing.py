@@ -53,6 +53,11 @@ def say(text: str) -> None:
     click.echo(harmless(text), err=True)
 
 
+def message_lines(message: str) -> list[str]:
+    """What a progress node says, line by line."""
+    return [harmless(line) for line in message.rstrip().splitlines()]
+
+
 def shown(value: Json, *, chars_max: int = 0) -> str:
     """A value for people: texts as they are, the rest as JSON; cut where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,7 @@
 """Live progress on a terminal: finished steps scroll by, what runs is shown below them, with counters and text.
 
-The board is made of the journal's events alone; where standard error is no terminal, nothing is shown and nothing paid.
+The board is made of the journal's events alone. Where standard error is no terminal, only what progress nodes say is
+shown, and nothing is paid for the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pointsman.app import Pointsman
-from pointsman.cli.printing import harmless
+from pointsman.app.watching import watch_progress
+from pointsman.cli.printing import harmless, message_lines, say
 from pointsman.values import JsonObject
 
 RUNNING_SHOWN_MAX: Final = 8
@@ -94,6 +96,9 @@ class Board:
                 self.rounds[_node(event)] = cast(int, event["round"])
             case "loop_left":
                 self.rounds.pop(_node(event), None)
+            case "emitted" if event["name"] == "progress" and isinstance(event.get("data"), str):
+                for said in message_lines(str(event["data"])):
+                    self.console.print(Text(said), soft_wrap=True)
             case "warned":
                 self._print("!", "yellow", _node(event), str(event["message"]))
             case _:
@@ -115,7 +120,9 @@ class Board:
         line = self.running.get(step)
         if line is None:
             return
-        if delta.get("kind") == "text":
+        if delta.get("kind") == "discarded":
+            line.tail = ""
+        elif delta.get("kind") == "text":
             line.tail = (line.tail + str(delta.get("text", "")))[-4 * TAIL_CHARS :]
         elif delta.get("kind") == "tool_call":
             line.note = f"calls {delta.get('tool')}"
@@ -193,12 +200,24 @@ def _node(event: JsonObject) -> str:
     return f"↳ {node}" if event.get("parent") is not None else node
 
 
+def _say(message: str) -> None:
+    for line in message_lines(message):
+        say(line)
+
+
 @contextmanager
 def watched(app: Pointsman, *, quiet: bool) -> Generator[Board, None, None]:
-    """Show what the app does while inside, on a terminal; else show nothing."""
+    """Show what the app does while inside, on a terminal; else only what its progress nodes say."""
     board = Board(Console(stderr=True, highlight=False))
-    if quiet or not sys.stderr.isatty() or not board.console.is_terminal or board.console.is_dumb_terminal:
+    if quiet:
         yield board
+        return
+    if not sys.stderr.isatty() or not board.console.is_terminal or board.console.is_dumb_terminal:
+        leave = watch_progress(app, _say)
+        try:
+            yield board
+        finally:
+            leave()
         return
     leave = app.watch(board.see)
     try:

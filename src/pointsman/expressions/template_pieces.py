@@ -44,7 +44,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`{{#each path}}`: once per element, with `this`, `@index`, `@key`, `@first`, `@last`; `{{else}}` for none."""
+    """`{{#each path}}`: an element is `this`; `@index`, `@number`, `@key`, `@first`, `@last`; `{{else}}` if none."""
 
     path: PathTree
     body: tuple[Piece, ...]

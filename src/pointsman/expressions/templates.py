@@ -26,7 +26,7 @@ from pointsman.expressions.tree import PathTree
 from pointsman.values import Json
 
 TEMPLATES_MAX: Final = 1_024
-LOOP_NAMES: Final = ("this", "@index", "@key", "@first", "@last")
+LOOP_NAMES: Final = ("this", "@index", "@number", "@key", "@first", "@last")
 
 
 class Rendered(NamedTuple):
@@ -198,7 +198,7 @@ class TemplateCompiler:
             entries = entries_of(None if value is MISSING else value, spot)
             frame.spend(len(entries), spot)
             for number, (key, element) in enumerate(entries):
-                known: tuple[Json, ...] = (element, number, key, number == 0, number == len(entries) - 1)
+                known: tuple[Json, ...] = (element, number, number + 1, key, number == 0, number == len(entries) - 1)
                 for slot, part in zip(slots, known, strict=True):
                     frame.slots[slot] = part
                 for piece in body:
