@@ -27,7 +27,7 @@ class CodeExecutor:
             raise EngineBug(f"a code step was given {command.input!r}")
         source = cast("str", spec.config["source"])
         try:
-            came = await self._interpreter.run(source, inputs, execution=run.execution, seconds=command.timeout_s)
+            came = await self._interpreter.run(source, inputs, execution=run.execution)
         except CodeFailed as why:
             return work_failed(command, why.failure)
         except (ResultUnusable, SandboxMissing) as why:

@@ -14,7 +14,7 @@ class SandboxSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     box: Preference = "auto"
-    timeout: Duration = Duration(Seconds(30.0))
+    timeout: Duration = Duration(Seconds(10.0))
     """Of one run of code, whatever its node allows."""
     memory: Size = Size(Bytes(128_000_000))
     result: Size = Size(Bytes(1_000_000))

@@ -54,7 +54,7 @@ class CodeFailed(AuthorError):
 class CodeLimits(Struct, frozen=True, kw_only=True):
     """How much code may use."""
 
-    seconds: Seconds = Seconds(30.0)
+    seconds: Seconds = Seconds(10.0)
     memory_bytes: Bytes = Bytes(128_000_000)
     result_bytes: Bytes = Bytes(1_000_000)
     at_once: int = 0
@@ -110,21 +110,18 @@ class Interpreter:
         self._threads: ThreadPoolExecutor | None = None
         self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, box=box)
 
-    async def run(
-        self, source: str, inputs: Mapping[str, Json], *, execution: str = "", seconds: float | None = None
-    ) -> Came:
+    async def run(self, source: str, inputs: Mapping[str, Json], *, execution: str = "") -> Came:
         """Raises `CodeFailed`, `ResultUnusable`, `SandboxMissing`. Whoever stops waiting ends the process."""
-        allowed = self._limits.seconds if seconds is None else Seconds(min(seconds, self._limits.seconds))
         async with self._room:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="code")
             call = _Call()
             running = asyncio.get_running_loop().run_in_executor(
-                self._threads, self._run, call, source, {**inputs}, execution, allowed
+                self._threads, self._run, call, source, {**inputs}, execution
             )
             running.add_done_callback(_heard)
             try:
-                await asyncio.wait([running], timeout=allowed + GRACE_S)
+                await asyncio.wait([running], timeout=self._limits.seconds + GRACE_S)
             finally:
                 if not running.done():
                     call.give_up()
@@ -138,15 +135,15 @@ class Interpreter:
             await asyncio.to_thread(threads.shutdown)
         self._workers.close()
 
-    def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str, seconds: Seconds) -> Came:
+    def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str) -> Came:
         """In a thread: the client of the interpreter waits with all it has."""
         from pydantic_monty import CollectString
 
         printed = CollectString(PRINTED_BYTES_MAX)
         worker = self._workers.take(execution)
         limits: ResourceLimits = {
-            "max_feed_duration_secs": seconds,
-            "max_total_sleep_secs": seconds,
+            "max_feed_duration_secs": self._limits.seconds,
+            "max_total_sleep_secs": self._limits.seconds,
             "max_memory": self._limits.memory_bytes,
         }
         came: Came | None = None
@@ -159,7 +156,7 @@ class Interpreter:
             came = Came(value=Reading(self._limits.result_bytes).read(value), printed=printed.output)
             return came
         except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
-            raise failed(why, is_late=call.given_up, seconds=seconds, printed=printed.output) from None
+            raise failed(why, is_late=call.given_up, seconds=self._limits.seconds, printed=printed.output) from None
         finally:
             call.over()
             if came is None or call.given_up:
