@@ -8,13 +8,26 @@ import pytest
 
 from pointsman.testing.cases import run_case
 from pointsman.testing.files import Case, find_tests, read_tests
+from tests.boxes import needs_box
 from tests.examples.plays import EXAMPLES
 
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
 FILES = [*find_tests([EXAMPLES])]
 CASES = [(file, case) for file in FILES for case in read_tests(file)]
+IN_A_SANDBOX = {"basket"}
+"""Examples that run code."""
+
 EACH = pytest.mark.parametrize(
-    ("file", "case"), CASES, ids=[f"{file.parent.name}: {case.name}" for file, case in CASES]
+    ("file", "case"),
+    [
+        pytest.param(
+            file,
+            case,
+            id=f"{file.parent.name}: {case.name}",
+            marks=[needs_box] if file.parent.name in IN_A_SANDBOX else [],
+        )
+        for file, case in CASES
+    ],
 )
 
 
