@@ -12,8 +12,9 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.app.executions import TakenOver
 from pointsman.journal.records import ExecutionQuery
+from pointsman.runtime import neighbours
 from pointsman.settings import Settings
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId, Json, JsonObject
 
 PATIENCE_S = 20.0
 CALL: Json = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
@@ -184,3 +185,30 @@ async def test_a_keeper_gives_way_and_takes_up_again_what_was_left(url: str) -> 
         await (await other.reach(child.execution)).cancel()
         await soon(here.cancelled)
         assert await asyncio.wait_for((await app.open(execution.id)).settled(), PATIENCE_S) == "failed"
+
+
+async def test_who_is_alone_never_takes_its_own_rows_for_those_of_somebody_else(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is asked all the time: a row is there before its writer hears that it is."""
+    monkeypatch.setattr(neighbours, "LOOKS_S", 0.0)
+    monkeypatch.setattr(neighbours, "SHARE_MAX", 0)
+    rounds: list[Json] = [
+        {"id": "rounds", "type": "loop", "config": {"maxIterations": 100}},
+        {"id": "count", "type": "tool", "config": {"tool": "count"}},
+    ]
+    edges: list[Json] = [
+        {"source": "rounds", "target": "count", "mark": "body"},
+        {"source": "count", "target": "rounds"},
+    ]
+    document: JsonObject = {"id": "alone", "entry": "rounds", "nodes": rounds, "edges": edges}
+
+    @tool
+    async def count() -> int:
+        """Count."""
+        await asyncio.sleep(0)
+        return 1
+
+    async with Pointsman(url, tools=[count], model="scripted") as app:
+        execution = await app.start(Workflow.of(document))
+        assert await execution.settled() == "completed"
