@@ -131,7 +131,8 @@ async def measure(name: str, size: int, store: str, address: str, beside: Path) 
     cpu, wall = spent.cpu() / steps, spent.wall() / steps
     bare = mean(bare, bare_commits(store, address, beside / "after.db"))
     await opened.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
     return Measured(name, size, store, steps, cpu, wall, compiled, *bare, peak)
 
 

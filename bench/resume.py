@@ -46,7 +46,8 @@ async def resumed(steps: int, address: str) -> Resumed:
     state = await stage.runtime.load(execution)
     cpu, wall = spent.cpu() / 1000, spent.wall() / 1000
     await store.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
     return Resumed(state.taken, rows, cpu, wall, peak)
 
 

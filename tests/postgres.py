@@ -24,7 +24,8 @@ CONFIGURED: Final = "POINTSMAN_TEST_POSTGRES"
 CLUSTER: Final = "POINTSMAN_TEST_CLUSTER"
 """The directory of this run's server: set before the workers are started, so that they share it."""
 PREFIX: Final = "pointsman-pg-"
-TEMPORARY: Final = Path(tempfile.gettempdir())
+TEMPORARY: Final = next(path for path in (Path("/tmp"), Path(tempfile.gettempdir())) if os.access(path, os.W_OK))
+"""The paths of sockets must be short, and those of macOS are not."""
 DEBIAN: Final = Path("/usr/lib/postgresql")
 OWNER: Final = "tester"
 PASSWORD: Final = "not-so-secret"

@@ -336,10 +336,11 @@ def test_migrations_are_applied_once_in_order_and_all_or_nothing(tmp_path: Path)
 @pytest.mark.requirement("S1-70")
 async def test_every_commit_reaches_the_disk(store: SqliteStore) -> None:
     def settings(transaction: Transaction) -> tuple[object, ...]:
-        return tuple(transaction.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+        names = ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync")
+        return tuple(transaction.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
 
     found = await store.journal._writer.submit(settings)  # pyright: ignore[reportPrivateUsage] - no other way to look
-    assert found == ("wal", 2)
+    assert found == ("wal", 2, 1, 1)
 
 
 def test_an_old_sqlite_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ from typing import Final, cast
 from pointsman import Pointsman, Workflow
 from pointsman.tools.functions import tool
 from pointsman.values import JsonObject
-from tests.reliability.findings import Finding
+from tests.reliability.findings import Finding, NotHere
 
+STATM: Final = Path("/proc/self/statm")
 ROOT: Final = Path(__file__).parents[2]
 GROWTH_MB_MAX: Final = 60
 """From a tenth of the rounds to the end. An execution that kept its rows would need hundreds."""
@@ -48,7 +49,7 @@ def document(rounds: int) -> JsonObject:
 
 
 def resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(STATM.read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -110,6 +111,8 @@ def in_a_process(*words: str) -> JsonObject:
 
 def examine(size: int, seed: int) -> Finding:
     """A loop of `size` rounds."""
+    if not STATM.exists():
+        raise NotHere("what a process has in memory is read from /proc")
     with tempfile.TemporaryDirectory() as name:
         store = f"sqlite:///{name}/store.db"
         went = in_a_process("run", store, str(size))

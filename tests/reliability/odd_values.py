@@ -6,8 +6,6 @@ Every value goes through the whole way: out of a tool, into the state, into the 
 from __future__ import annotations
 
 import asyncio
-import resource
-import sys
 import tempfile
 from typing import Final
 
@@ -102,11 +100,6 @@ async def pass_all(store: str) -> tuple[list[str], int]:
         wrong = wrong_with(name, value, status, output)
         violations += [wrong] if wrong else []
     return violations, refused
-
-
-def peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def examine(size: int, seed: int) -> Finding:
