@@ -275,7 +275,8 @@ nodes:
 edges: []
 """
 
-SLOWLY = "rules: [{text: done, delay: 50ms}]"
+SLOWLY = "rules: [{node: three, text: done, delay: 500ms}, {text: done}]"
+"""By its third step it has spent too much, and is told so while that step takes its time."""
 
 
 @pytest.mark.parametrize(
