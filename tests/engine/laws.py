@@ -77,7 +77,7 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
         kind = random.choice(["tool", "tool", "transform", "join"])
         node: JsonObject = {"id": name, "type": kind, "config": {"tool": "t"} if kind == "tool" else {}}
         if kind == "tool":
-            node["outputs"] = {"log": "result"}
+            node["outputs"] = {"log": "result", **({f"seen.{name}": "len(log)"} if random.random() < 0.4 else {})}
             node["routing"] = random.choice(["all", "all", "first"])
         if random.random() < 0.15:
             node["trigger"] = "each"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.engine.events import StateRead
 from tests.engine.world import limits, started
 
 SPLIT = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"
@@ -290,3 +291,48 @@ def test_the_state_is_open_a_field_that_is_not_declared_is_kept() -> None:
     nodes = {"tool1": {"outputs": {"other.deep": "result"}}}
     world = started("start -> tool1", nodes=nodes, state={"known": {"schema": {"type": "string"}}})
     assert world.done("tool1", 7).crash().data == {"other": {"deep": 7}}
+
+
+READS = {"tool3": {"config": {"tool": "t", "parameters": {"n": "{{x}}"}}}}
+
+
+@pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
+@pytest.mark.parametrize("state", [{}, {"x": {"reduce": "append"}}])
+def test_who_reads_what_another_writes_meanwhile_fails_whoever_was_faster(
+    order: list[str], state: dict[str, object]
+) -> None:
+    """The way over `tool5` is taken under a condition, so that only running tells."""
+    drawing = """start -> tool1; tool1 -> tool2; tool1 -n > 1-> tool4; tool4 -> tool3; tool2 -> tool5; tool3 -> tool5"""
+    both = started(drawing, nodes={**writes("x", "tool2"), **READS}, state=state, input={"n": 2})
+    both.done("tool1")
+    for name in order:
+        if name == "tool3":
+            both.done("tool4")
+        both.crash()
+        if both.status == "running":
+            both.done(name)
+    assert (both.status, both.failure.code) == ("failed", "read-race")
+    assert "'tool3' reads 'x' while 'tool2'" in both.failure.message
+    one = started(drawing, nodes={**writes("x", "tool2"), **READS}, state=state, input={"n": 1})
+    assert one.done("tool1").done("tool2").done("tool5").status == "completed"
+
+
+def test_what_was_written_before_the_split_or_is_read_after_it_is_no_race() -> None:
+    nodes = {**writes("x", "tool1", "tool2"), "tool4": READS["tool3"]}
+    world = started(SPLIT, nodes=nodes).done("tool1", 1).done("tool3").done("tool2", 2)
+    assert world.asked("tool4")["parameters"] == {"n": 2}
+
+
+def test_a_condition_that_looks_at_what_another_writes_meanwhile_is_a_race_too() -> None:
+    drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -x > 1-> tool4"
+    world = started(drawing, nodes=writes("x", "tool2")).done("tool1").done("tool3")
+    assert world.status == "running"
+    assert world.done("tool2", 5).failure.code == "read-race"
+
+
+def test_only_races_are_said_and_only_where_there_can_be_one() -> None:
+    quiet = started(SPLIT, nodes={**writes("x", "tool2"), **writes("y", "tool3")}).done("tool1").done("tool2")
+    assert quiet.events(StateRead) == []
+    told = started(SPLIT, nodes={**writes("x", "tool2"), **READS}).done("tool1")
+    (read,) = told.events(StateRead)
+    assert (read.node, read.paths) == ("tool3", (("x",),))

@@ -19,7 +19,7 @@ from pointsman.engine.life_events import LifeEvent
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Scope, Step, Thread
 from pointsman.engine.wait_events import WaitEvent
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, Path
 
 
 @final
@@ -224,6 +224,15 @@ class LoopRoundFailed(Fact, frozen=True, kw_only=True, tag="loop_round_failed"):
     """The nodes of the body at which arrivals were parked; they are gone."""
 
 
+class StateRead(Fact, frozen=True, kw_only=True, tag="state_read"):
+    """A node that runs beside others looks at fields that one of them may write; told of no other reads."""
+
+    node: str
+    scope: Scope
+    thread: Thread
+    paths: tuple[Path, ...]
+
+
 StepEvent: TypeAlias = StepStarted | StepPassed | StepSucceeded | Parked | Held | TokenEnded | BranchSettled | LoopRound
 """What most rows consist of."""
 
@@ -237,6 +246,7 @@ CourseEvent: TypeAlias = (
     | LoopEntered
     | LoopLeft
     | LoopRoundFailed
+    | StateRead
 )
 """What changes the course of steps."""
 

@@ -68,6 +68,9 @@ def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEve
             state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
         case events.LoopLeft():
             del state.scopes[event.scope].loops[event.node]
+        case events.StateRead():
+            for path in event.paths:
+                state.scopes[event.scope].trails.read(path, event.thread, event.node)
         case events.LoopRoundFailed():
             _loop_round_failed(state, event)
         case _:

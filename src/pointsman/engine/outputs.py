@@ -99,7 +99,9 @@ def accept(
 
 
 def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
-    """Refuse a write to what another line of this scope wrote at the same time: it would be lost, or win by speed."""
+    """Refuse a write to what another line of this scope wrote, or read, at the same time: it would be lost, or seen, by
+    speed.
+    """
     if not scope.trails:
         return
     for write in writes:
@@ -115,6 +117,18 @@ def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Threa
                             hint="Give the path a reducer in `state`, or let the steps write different paths.",
                         )
                     )
+        for reader, read in scope.trails.readers_of(write.path):
+            if reader != node.id and at_once((thread, node.id), (read, reader), desk.plan.leads):
+                raise StepRefused(read_race(reader, node.id, dotted(write.path)))
+
+
+def read_race(reader: str, writer: str, path: str) -> Failure:
+    """Two that run at once: what one reads depends on whether the other was faster."""
+    return Failure(
+        code="read-race",
+        message=f"{reader!r} reads {path!r} while {writer!r}, which runs at the same time, writes it",
+        hint="Read it before the ways split, or after they meet.",
+    )
 
 
 def check_possible(scope: ScopeState, writes: Writes, result: Json) -> None:

@@ -74,6 +74,8 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     no_route: NoRoute = "end"
     """What happens when no edge can be taken."""
     visits_max: int | None = None
+    races: tuple[tuple[str | int | None, ...], ...] = ()
+    """What it reads that a step running at the same time may write; None in a path is the key of the item."""
     skip: Test | None = None
     """While it holds, control passes over the node."""
     tool_executor: PlanEdge | None = None

@@ -9,7 +9,19 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from pointsman.engine import approving, asking, branching, budgets, ending, gathering, limits, looping, telling, waiting
+from pointsman.engine import (
+    approving,
+    asking,
+    branching,
+    budgets,
+    ending,
+    gathering,
+    limits,
+    looping,
+    racing,
+    telling,
+    waiting,
+)
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
 from pointsman.engine.desk import Arrive, Desk
@@ -59,6 +71,8 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
         return
     entry = Entry(desk, node, scope, move, merged)
     try:
+        if node.races:
+            racing.read(entry)
         if node.skip is not None and node.skip(entry.environment()):
             _skip(entry)
             return

@@ -82,13 +82,27 @@ class Trails(Struct, eq=False):
     by_path: dict[Path, Trail] = {}
     below: dict[Path, set[Path]] = {}
     """Paths with a trail, by each path above them."""
+    readers: dict[Path, dict[str, Thread]] = {}
+    """Which nodes read a path while others may write it, and on which thread last."""
 
     def __bool__(self) -> bool:
-        return bool(self.by_path)
+        return bool(self.by_path or self.readers)
 
     def clear(self) -> None:
         self.by_path.clear()
         self.below.clear()
+        self.readers.clear()
+
+    def read(self, path: Path, thread: Thread, node: str) -> None:
+        """Remember who read what."""
+        known = self.readers.setdefault(path, {})
+        known[node] = max(thread, known.get(node, ()))
+
+    def readers_of(self, path: Path) -> Iterator[tuple[str, Thread]]:
+        """Who read at a path, above it, or below it."""
+        for known, nodes in self.readers.items():
+            if all(one == other for one, other in zip(known, path, strict=False)):
+                yield from nodes.items()
 
     def forget(self, path: Path) -> None:
         """Who wrote at, above or below a path no longer counts."""

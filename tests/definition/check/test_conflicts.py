@@ -99,6 +99,8 @@ def test_a_step_may_not_read_what_another_writes_meanwhile() -> None:
     configs: Configs = {"start": {"set": {"text": "''"}}, "a": write("text"), "b": {"inputs": {"it": "text"}}}
     problem = the(drawn(SPLIT, configs=configs), "read-race")
     assert (problem.severity, problem.pointer) == ("error", "/nodes/3/inputs/it")
+    listed: JsonObject = {"text": {"reduce": "append"}}
+    assert codes(drawn(SPLIT, configs=configs, state=listed)) == ["read-race"], "a list half-way is a race too"
     # In a parallel each branch sees the state as it was when it began.
     assert codes(drawn(BRANCHES, configs=configs)) == []
 

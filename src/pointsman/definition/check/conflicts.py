@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
-from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
+from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing, read_formulas
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.check.ways import always_taken, taken_together
-from pointsman.definition.concurrency import MANY, Region, concurrent
+from pointsman.definition.concurrency import MANY, Concurrent, Region, concurrent
 from pointsman.definition.control import ParallelConfig
+from pointsman.definition.graph import Graph
 from pointsman.definition.problems import Problem, error, note, warning
 from pointsman.definition.walks import reach
 from pointsman.definition.work import StructuredRecordConfig
+from pointsman.definition.workflow import Workflow
 
 COMPARISONS_MAX: Final = 1_000_000
 """Nodes looked at to compare pairs of steps; past it no further pairs are compared."""
@@ -24,24 +26,42 @@ _Classes: TypeAlias = "dict[int, list[Writing]]"
 
 
 def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    found = _concurrent(subject)
+    if not found.regions:
+        return
+    data = _Data(subject, formulas)
+    for region in found.regions:
+        yield from data.conflicts(region, data.writers(region, data.writings))
+        if not region.scoped:
+            yield from (data.race(region, *race) for race in data.races(region))
+    if not found.complete or data.comparisons_left < 0:
+        hint = "Move parts of it into sub-workflows to have them checked."
+        yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
+
+
+def races_in(workflow: Workflow, graph: Graph) -> dict[str, tuple[Keys, ...]]:
+    """Node -> what it reads that a step running at the same time may write."""
+    subject = Subject(workflow, graph)
+    regions = [region for region in _concurrent(subject).regions if not region.scoped]
+    if not regions:
+        return {}
+    data = _Data(subject, read_formulas(subject))
+    found: dict[str, dict[Keys, None]] = defaultdict(dict)
+    for region in regions:
+        for reading, _ in data.races(region):
+            assert reading.place.node is not None
+            found[graph.ids[reading.place.node]][reading.read.path] = None
+    return {node: tuple(paths) for node, paths in found.items()}
+
+
+def _concurrent(subject: Subject) -> Concurrent:
     graph = subject.graph
-    found = concurrent(
+    return concurrent(
         graph,
         always=lambda edge: always_taken(subject, graph.edges[edge]),
         together=lambda one, other: taken_together(subject, one, other),
         repeated=lambda node: _over_items(subject, node),
     )
-    if not found.regions:
-        return
-    data = _Data(subject, formulas)
-    for region in found.regions:
-        writers = data.writers(region)
-        yield from data.conflicts(region, writers)
-        if not region.scoped:
-            yield from data.races(region, writers)
-    if not found.complete or data.comparisons_left < 0:
-        hint = "Move parts of it into sub-workflows to have them checked."
-        yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
 
 
 def _over_items(subject: Subject, node: int) -> bool:
@@ -67,7 +87,10 @@ class _Data:
         self.seen: set[tuple[str, int, int]] = set()
         self.reducers = _reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
+        """Those that would lose one another."""
+        self.all_writings: dict[int, list[Writing]] = defaultdict(list)
         for writing in formulas.writings:
+            self.all_writings[writing.node].append(writing)
             if not self.reduced(writing.keys) and not self.appends(writing):
                 self.writings[writing.node].append(writing)
         self.readings: dict[int, list[Reading]] = defaultdict(list)
@@ -89,11 +112,11 @@ class _Data:
         config = self.subject.nodes[writing.node].config
         return isinstance(config, StructuredRecordConfig) and writing.pointer.endswith("/config/records")
 
-    def writers(self, region: Region) -> dict[str, _Classes]:
+    def writers(self, region: Region, writings: Mapping[int, list[Writing]]) -> dict[str, _Classes]:
         """Field -> the writes to it inside the region, by class: only different classes can be at odds."""
         found: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
-        for node in sorted(region.branch.keys() & self.writings.keys()):
-            for writing in self.writings[node]:
+        for node in sorted(region.branch.keys() & writings.keys()):
+            for writing in writings[node]:
                 found[str(writing.keys[0])][region.branch[node]].append(writing)
         return found
 
@@ -146,21 +169,24 @@ class _Data:
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
-    def races(self, region: Region, writers: dict[str, _Classes]) -> Iterator[Problem]:
+    def races(self, region: Region) -> Iterator[tuple[Reading, Writing]]:
+        """Who reads what another may write meanwhile; a reducer makes no difference to what is read."""
+        writers = self.writers(region, self.all_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
             for reading in self.readings[node]:
                 classes = writers.get(str(reading.read.path[0]), {})
                 others = (some for branch, some in classes.items() if branch != region.branch[node])
                 for writing in chain.from_iterable(others):
-                    key = ("read", node, writing.node)
+                    key = (f"read {dotted(reading.read.path)}", node, writing.node)
                     if key in self.seen or not overlap(reading.read.path, writing.keys):
                         continue
                     if self.at_once(region, node, writing.node):
                         self.seen.add(key)
-                        yield self.race(region, reading, node, writing)
+                        yield reading, writing
 
-    def race(self, region: Region, reading: Reading, node: int, writing: Writing) -> Problem:
-        subject = self.subject
+    def race(self, region: Region, reading: Reading, writing: Writing) -> Problem:
+        subject, node = self.subject, reading.place.node
+        assert node is not None
         message = (
             f"{subject.node(node)} reads {dotted(reading.read.path)!r} "
             f"while {subject.node(writing.node)} may write it: both run behind {subject.node(region.opener)}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from msgspec.structs import replace
+
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.check.conflicts import races_in
 from pointsman.definition.graph import Graph, analyse
 from pointsman.definition.policies import Limits as Said
 from pointsman.definition.workflow import Workflow
@@ -88,6 +91,9 @@ def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
         if graph.index[node.id] == position and node.type != "note":
             for made in compiler.nodes(position):
                 nodes[made.id] = made
+    for id, paths in races_in(compiler.workflow, graph).items():
+        if id in nodes:
+            nodes[id] = replace(nodes[id], races=paths)
     return nodes
 
 
