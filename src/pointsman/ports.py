@@ -157,9 +157,13 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     description: str
     parameters: JsonObject
     side: Literal["server", "client"] = "server"
-    """`client` tools are not run here: their calls are returned to the caller."""
+    """`client` tools are not run here: the caller is asked what came of their calls."""
     idempotent: bool = False
     requires_approval: bool = False
+    timeout_s: float | None = None
+    """How long the caller has for a call of a `client` tool."""
+    bytes_max: int | None = None
+    """What a result of a `client` tool may have, as JSON."""
     off: str = ""
     """Why it cannot be called here, and what would change that; empty: it can."""
 

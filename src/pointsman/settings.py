@@ -26,6 +26,7 @@ from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
 from pointsman.ports import Quota
+from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.mail.described import MailSettings
@@ -183,6 +184,10 @@ class Settings(BaseModel):
     """Whether the tool `send_email` may send anything."""
     mail: MailSettings | None = None
     """By which server it does."""
+    client_tools: dict[Annotated[str, Field(pattern=NAME)], ClientToolDescription] = Field(
+        default_factory=dict[str, ClientToolDescription]
+    )
+    """Tools that the caller carries out."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     sandbox: SandboxSettings = SandboxSettings()

@@ -255,18 +255,30 @@ async def test_a_failing_tool_is_told_to_the_model_and_does_not_fail_the_step() 
 
 
 @pytest.mark.requirement("S0-46")
-async def test_calls_of_client_tools_are_handed_out_with_the_conversation() -> None:
-    @tool(side="client")
-    async def pick_file() -> None:
+async def test_calls_of_client_tools_are_handed_out_and_never_run_here() -> None:
+    @tool(side="client", timeout_s=60)
+    async def pick_file(kind: str) -> None:
         """Let the person choose a file."""
         raise AssertionError("client tools are never run here")
 
-    stage = Stage("rules: [{text: Choose., toolCalls: [{name: pick_file}]}]", pick_file)
-    for leaves_calls in (False, True):
-        report = await stage.done(execute(prompt="x"), agent(tools=["pick_file"], leaves_calls=leaves_calls))
-        assert (report.result, report.pending) == ("Choose.", ())
-        (message,) = cast("list[JsonObject]", list(report.messages))
-        assert [one["name"] for one in cast("list[JsonObject]", message["toolCalls"])] == ["pick_file"]
+    rules = "rules: [{call: 1, toolCalls: [{name: pick_file, arguments: {kind: pdf}}, {name: weather}]}, {text: done}]"
+    stage = Stage(rules + SEARCH, pick_file)
+    for leaves_calls in (False, True):  # a tool executor never gets them
+        spec = agent(tools=["pick_file", "weather"], leaves_calls=leaves_calls)
+        report = await stage.perform(execute(prompt="x"), spec)
+        assert isinstance(report, ApprovalAsked)
+        (call,) = report.calls
+        assert (call.name, call.arguments, call.wants, call.timeout_s) == ("pick_file", {"kind": "pdf"}, "result", 60)
+
+
+async def test_a_call_that_does_not_fit_is_not_handed_out_but_told() -> None:
+    @tool(side="client")
+    async def pick_file(kind: str) -> None:
+        """Let the person choose a file."""
+
+    called = "{call: 1, toolCalls: [{name: pick_file, arguments: {kind: 5}}]}"
+    rules = f"rules: [{called}, {{contains: tool-arguments, text: sorry}}]"
+    assert (await Stage(rules, pick_file).done(execute(prompt="x"), agent(tools=["pick_file"]))).result == "sorry"
 
 
 async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() -> None:

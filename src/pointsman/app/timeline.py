@@ -91,7 +91,7 @@ class Timeline:
         at = row.at
         self.begin, self.end = self.begin or at, max(self.end, at)
         match event:
-            case wait_events.GateOpened(step=step, about="calls"):
+            case wait_events.GateOpened(step=step, about="calls" | "client"):
                 self._end(step, at, "done")
                 self._begin(step, "gate", at)
             case wait_events.GateOpened(step=step):

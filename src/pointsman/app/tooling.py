@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pointsman.app.builtin_tools import builtin_tools
 from pointsman.settings import Settings
+from pointsman.tools.client import ClientTool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
 
@@ -34,6 +35,8 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
         door = partial(_door, settings, server)
         registry.add_source(McpTools(McpServer(name, server, door=door, resolved=settings.resolved)))
+    for name, described in settings.client_tools.items():
+        registry.add(ClientTool(name, described), origin="client")
     for tool in builtin_tools(settings):
         registry.add_builtin(tool)
     return registry

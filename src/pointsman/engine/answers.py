@@ -6,6 +6,7 @@ from typing import Final
 
 from pointsman.engine.data import dotted
 from pointsman.engine.facts import Write
+from pointsman.engine.handed_out import check_results
 from pointsman.engine.state import Gate
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
@@ -40,7 +41,9 @@ def check_answer(gate: Gate, action: str, data: Json) -> None:
     offered = [str(option["value"]) for option in gate.options]
     if action not in offered:
         raise ActionNotOffered(f"{action!r} is not offered by this gate", hint=f"Offered: {', '.join(offered)}.")
-    if gate.about == "calls":
+    if gate.about == "client":
+        check_results(gate, action, data)
+    elif gate.about == "calls":
         if action == EDIT:
             _check_calls(gate, data)
     elif action == EDIT and gate.editable:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pointsman.engine import handed_out
 from pointsman.engine.answers import EDIT, REJECT
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import StartChild
@@ -63,8 +64,11 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
 
 def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
     """An attempt got to tool calls that need a person. What was decided already is not asked again."""
-    calls = tuple(call for call in report.calls if at.verdicts is None or call.number not in at.verdicts)
+    calls = tuple(call for call in report.calls if handed_out.is_open(at, call))
     if not calls:
+        return
+    if calls[0].wants == "result":
+        put(desk, handed_out.question(at, calls), handed_out.terms_of_calls(calls))
         return
     approval = desk.node(at.step).approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
@@ -83,12 +87,15 @@ def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
     )
 
 
-def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered) -> None:
-    """People agreed, or did not."""
+def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered, *, by_clock: bool) -> None:
+    """People agreed or did not, or the caller returned what came of calls."""
     if gate.about == "start":
         _start(desk, at, report)
         return
-    verdicts = tuple(_verdict(call, report) for call in gate.calls)
+    if gate.about == "client":
+        verdicts = handed_out.verdicts(at, gate, report, by_clock=by_clock)
+    else:
+        verdicts = tuple(_verdict(call, report) for call in gate.calls)
     desk.emit(CallsReviewed(step=at.step, verdicts=verdicts))
     desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
     execute(desk, at.step)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import approving, handing
+from pointsman.engine import approving, handed_out, handing
 from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
@@ -162,7 +162,7 @@ def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = F
     gate = gate_of(at)
     if gate.about != "node":
         _shut(desk, at, report, (), by_clock=by_clock)
-        approving.decided(desk, at, gate, report)
+        approving.decided(desk, at, gate, report, by_clock=by_clock)
         return
     node = desk.node(at.step)
     scope = at.scope
@@ -232,6 +232,9 @@ def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, .
 def timed_out(desk: Desk, at: StepState) -> None:
     """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
     gate, terms = gate_of(at), terms_of(desk, at)
+    if gate.about == "client":
+        close(desk, at, handed_out.timed_out(at), by_clock=True)
+        return
     if gate.level < len(terms.levels):
         level = terms.levels[gate.level]
         deadline = desk.state.at + level.timeout_s

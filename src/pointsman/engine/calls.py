@@ -1,10 +1,12 @@
-"""Tool calls that wait for a person: what is proposed, and what was decided."""
+"""Tool calls that wait for a person or for the caller: what is proposed, what was decided, what came of them."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -14,6 +16,12 @@ class ProposedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     name: str
     arguments: JsonObject
     description: str = ""
+    wants: Literal["approval", "result"] = "approval"
+    """`result`: the caller carries it out, and says what came of it."""
+    timeout_s: float | None = None
+    """How long they have for that."""
+    bytes_max: int | None = None
+    """Of the result, as JSON."""
 
 
 class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -24,3 +32,8 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     arguments: JsonObject | None = None
     reason: str = ""
     """What whoever wanted the call is told about a rejection."""
+    returned: bool = False
+    """The caller carried it out: `result` is what came of it."""
+    result: Json = None
+    code: str = ""
+    """Of the failure that it is where it is not approved; empty: `call-rejected`."""

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from pointsman.values import Json
 
-GateAbout: TypeAlias = Literal["node", "start", "calls"]
-"""`node`: a human node asks · `start`: whether a step may begin · `calls`: whether tools may be called."""
+GateAbout: TypeAlias = Literal["node", "start", "calls", "client"]
+"""`node`: a human node asks · `start`: whether a step may begin · `calls`: whether tools may be called · `client`: what
+came of calls that the caller carries out."""
 
 
 class Approvers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

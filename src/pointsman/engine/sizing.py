@@ -9,7 +9,7 @@ from pointsman.engine.desk import Desk
 from pointsman.engine.outputs import largest_of, limit_of, size_of
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.errors import CallerError
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 
 class StateTooLarge(CallerError):
@@ -27,6 +27,11 @@ def input_must_fit(desk: Desk, report: Start) -> None:
 def answer_must_fit(desk: Desk, report: GateAnswered) -> None:
     """The same for what a person says."""
     _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
+
+
+def size_of_answer(value: Json) -> int:
+    """Bytes of one value as JSON."""
+    return size_of({"": value})
 
 
 def event_must_fit(desk: Desk, report: EventReceived) -> None:

@@ -1,6 +1,6 @@
 """The loop of model and tools inside one attempt of an agent.
 
-    ask ─▶ reply ─┬─ tool calls ─┬─ left for a tool_executor, or handed to the caller ─▶ done
+    ask ─▶ reply ─┬─ tool calls ─┬─ left for a tool_executor ─▶ done
                   │              └─ run at once, in order told ─▶ ask again  (at most `maxIterations` questions)
                   ├─ not what was asked ─▶ told so, asked again              (at most 2 times)
                   └─ an answer ─▶ done
@@ -216,24 +216,22 @@ class AgentLoop:
         """Tools were called: run them and go on (None), or leave them to others."""
         refusals = [self._tools.refusal(call) for call in calls]
         legal = [call for call, refusal in zip(calls, refusals, strict=True) if refusal is None]
-        runs = [call for call in legal if self._tools.allowed[call.name].side == "server"]
-        leaves = bool(runs) and self._spec.leaves_calls
-        if is_last and not leaves:
+        # What the caller carries out never gets to a tool executor.
+        left = [call for call in legal if self._spec.leaves_calls and self._tools.allowed[call.name].side == "server"]
+        if is_last and not left:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
         self._keep(assistant_message(reply, name=self._name, calls=calls))
-        outcomes = iter([] if leaves else await self._tools.perform(runs))
+        outcomes = iter(await self._tools.perform([call for call in legal if call not in left]))
         told: list[tuple[ToolCall, Outcome]] = []
         for call, refusal in zip(calls, refusals, strict=True):
             if refusal is not None:
                 told.append((call, Outcome(failure=refusal)))
-            elif call in runs and not leaves:
+            elif call not in left:
                 told.append((call, next(outcomes)))
         for call, outcome in told:
             self._tell(call, outcome)
-        if leaves:
-            return self._done(reply.text, reply.text, pending=tuple(runs))
-        if len(legal) > len(runs):
-            return self._done(reply.text, reply.text)
+        if left:
+            return self._done(reply.text, reply.text, pending=tuple(left))
         self._tools.count(told)
         if self._tools.is_circling:
             self._kept.transcript.append(user_message(CIRCLING))

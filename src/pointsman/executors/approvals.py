@@ -1,13 +1,15 @@
-"""Approvals: tool calls that people must agree to first, as one attempt sees it.
+"""Approvals: tool calls that people must agree to first, or that the caller carries out, as one attempt sees it.
 
-    call ─▶ does its tool need approval? ─ no ─▶ make it
+    call ─▶ does its tool need approval, or is it the caller's? ─ no ─▶ make it
                    └─ yes ─▶ verdict? ─ none ─▶ stop here: `CallsNeedApproval`, the attempt is performed again later
-                                └─ agreed ─▶ make it, maybe with other arguments ┴ rejected ─▶ told instead
+                                └─ agreed ─▶ make it, maybe with other arguments ┴ rejected, returned ─▶ told instead
 
 Asked where calls are made, so no executor can forget it.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,7 +17,9 @@ from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, ToolCall
-from pointsman.ports import Tools
+from pointsman.ports import Tools, ToolSpec
+from pointsman.tools.schemas import Checker
+from pointsman.values import Json
 
 
 class CallsNeedApproval(Exception):
@@ -30,31 +34,80 @@ class CallsNeedApproval(Exception):
         return ApprovalAsked(step=command.step, attempt=command.attempt, calls=self.calls)
 
 
+class Returned(NamedTuple):
+    """What the caller says came of a call."""
+
+    result: Json
+
+
 class Approvals:
     """What was decided about the calls of one attempt, by effect number."""
 
     def __init__(self, command: Execute, tools: Tools) -> None:
         self._tools = tools
         self._verdicts: dict[int, CallVerdict] = {verdict.number: verdict for verdict in command.verdicts}
+        self._wrong: dict[int, Failure] = {}
 
     def must_cover(self, numbered: list[tuple[int, ToolCall]]) -> None:
-        """Raises `CallsNeedApproval` with all calls that nobody has decided about."""
-        open_ = tuple(
+        """Raises `CallsNeedApproval` with all calls that nobody has decided about; then with all that the caller
+        carries out, as far as nobody has said what came of them."""
+        known = [(number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None]
+        unapproved = tuple(
             ProposedCall(number=number, name=call.name, arguments=call.arguments, description=tool.description)
-            for number, call in numbered
-            if (tool := self._tools.find(call.name)) is not None
-            and tool.requires_approval
-            and number not in self._verdicts
+            for number, call, tool in known
+            if tool.requires_approval and number not in self._verdicts
         )
-        if open_:
-            raise CallsNeedApproval(open_)
+        if unapproved:
+            raise CallsNeedApproval(unapproved)
+        handed_out = tuple(
+            self._handed_out(number, call, tool)
+            for number, call, tool in known
+            if tool.side == "client" and not self._has_result(number) and self._fits(number, call, tool)
+        )
+        if handed_out:
+            raise CallsNeedApproval(handed_out)
 
-    def decided(self, number: int, call: ToolCall) -> ToolCall | Failure:
-        """The call as it may be made, or why not."""
+    def _fits(self, number: int, call: ToolCall, tool: ToolSpec) -> bool:
+        """Whether the arguments are what the tool takes: the caller need not look."""
+        wrong = Checker(tool.parameters).problems(call.arguments)
+        if wrong:
+            message = f"arguments of {call.name!r}: {wrong}"
+            self._wrong[number] = Failure(code="tool-arguments", message=message, hint="Call it again, corrected.")
+        return not wrong
+
+    def _has_result(self, number: int) -> bool:
+        verdict = self._verdicts.get(number)
+        return verdict is not None and (verdict.returned or not verdict.approved)
+
+    def _handed_out(self, number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
+        verdict = self._verdicts.get(number)
+        changed = None if verdict is None else verdict.arguments
+        return ProposedCall(
+            number=number,
+            name=call.name,
+            arguments=call.arguments if changed is None else changed,
+            description=tool.description,
+            wants="result",
+            timeout_s=tool.timeout_s,
+            bytes_max=tool.bytes_max,
+        )
+
+    def decided(self, number: int, call: ToolCall) -> ToolCall | Returned | Failure:
+        """The call as it may be made, what came of it elsewhere, or why it is not made."""
+        if number in self._wrong:
+            return self._wrong[number]
         verdict = self._verdicts.get(number)
         if verdict is None:
             return call
+        if verdict.returned:
+            return Returned(verdict.result)
         if not verdict.approved:
-            said = f": {verdict.reason}" if verdict.reason else ""
-            return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{said}")
+            return _failure(call, verdict)
         return call if verdict.arguments is None else replace(call, arguments=verdict.arguments)
+
+
+def _failure(call: ToolCall, verdict: CallVerdict) -> Failure:
+    said = f": {verdict.reason}" if verdict.reason else ""
+    if verdict.code:
+        return Failure(code=verdict.code, message=f"the caller did not carry out {call.name!r}{said}")
+    return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{said}")

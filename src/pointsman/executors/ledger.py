@@ -21,7 +21,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.executors.approvals import Approvals
+from pointsman.executors.approvals import Approvals, Returned
 from pointsman.executors.attachments import Fetch
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.failures import ModelFailed
@@ -131,6 +131,8 @@ class Ledger:
         decided = self._approvals.decided(number, call)
         if isinstance(decided, Failure):
             outcome = Outcome(failure=decided)
+        elif isinstance(decided, Returned):
+            outcome = Outcome(result=decided.result)
         else:
             content = fingerprint(decided.name, decided.arguments)
             key = f"{self._run.execution}:{self._command.step}:{number}:{content}"

@@ -61,8 +61,10 @@ def asked_on(document: JsonObject, steps: int) -> JsonObject:
 def perform(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
     """The work of random workflows: the same answer to the same step in every schedule."""
     step, attempt = command.step, command.attempt
-    if step.node.startswith("danger") and not command.verdicts:
-        call = ProposedCall(number=1, name="look_up", arguments={})
+    if step.node.startswith("danger") and not any(verdict.returned for verdict in command.verdicts):
+        # A person agrees first, and then the caller carries it out.
+        wants = "result" if command.verdicts else "approval"
+        call = ProposedCall(number=1, name="look_up", arguments={}, wants=wants)
         return ApprovalAsked(step=step, attempt=attempt, calls=(call,))
     if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))

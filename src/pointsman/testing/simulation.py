@@ -149,7 +149,8 @@ def echo(command: Execute) -> WorkDone:
 def first_option(step: Step, gate: Gate) -> GateAnswered:
     """People who always take the first option, one after the other."""
     person = f"person{len(gate.votes) + 1}"
-    return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=person, gate=gate.id)
+    results: Json = {str(call.number): call.name for call in gate.calls} if gate.about == "client" else None
+    return GateAnswered(step=step, action=str(gate.options[0]["value"]), data=results, by=person, gate=gate.id)
 
 
 def mirror(command: StartChild) -> ChildEnded:

@@ -79,6 +79,8 @@ class FunctionTool(Generic[P, R]):
             side=self._side,
             idempotent=self._idempotent,
             requires_approval=self._requires_approval,
+            timeout_s=self.limits.timeout_s,
+            bytes_max=self.limits.output_bytes_max,
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
@@ -179,7 +181,7 @@ def tool(
     idempotent: bool = False,
     requires_approval: bool = False,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
-    """Make a tool of a function. `idempotent`: calling it twice does no harm; `client`: its calls are handed out."""
+    """Make a tool of a function. `idempotent`: calling it twice does no harm; `client`: the caller does it."""
 
     def made(function: Callable[P, R]) -> FunctionTool[P, R]:
         return FunctionTool(

@@ -16,7 +16,7 @@ OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
 RESERVED: Final = frozenset({"router", "end", "final_result"})
 """Names of the tools that the engine itself offers to models."""
 
-Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp"]
+Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp", "client"]
 """Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
 
 

@@ -1,0 +1,193 @@
+"""Tools that the caller carries out: the step waits for what came of them, as long as it takes, over restarts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.scripts import parse_script
+from pointsman.engine.answers import ActionNotOffered
+from pointsman.engine.asking import GateClosedAlready
+from pointsman.engine.handed_out import ResultsInvalid
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import Json, JsonObject
+
+AGENT = """\
+pointsman: 1
+id: guide
+output: {said: said}
+nodes:
+  - {id: guide, type: agent, config: {prompt: "Where am I?", tools: [locate, look]}, outputs: {said: result}}
+edges: []
+"""
+NODE = """\
+pointsman: 1
+id: node
+nodes:
+  - {id: where, type: tool, config: {tool: locate, parameters: {precise: true}}}
+edges: []
+"""
+SCRIPT = """\
+rules:
+  - {call: 1, toolCalls: [{name: look, arguments: {}}, {name: locate, arguments: {precise: true}},
+     {name: locate, arguments: {precise: false}}]}
+  - {contains: Bergen, text: In Bergen.}
+  - {contains: tool-timeout, text: Nobody says.}
+  - {contains: client-failed, text: You do not tell.}
+"""
+
+
+class World:
+    """Installations one after the other, and what their own tool did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder}/store.db"
+        self.looked = 0
+        self.clock: VirtualClock | None = None
+
+    def open(self, script: str = SCRIPT, **described: object) -> Pointsman:
+        @tool
+        async def look() -> str:
+            """Look around."""
+            self.looked += 1
+            return "a harbour"
+
+        about = {
+            "description": "Where the user is.",
+            "parameters": {"type": "object", "properties": {"precise": {"type": "boolean"}}},
+            **described,
+        }
+        settings = Settings.model_validate({"client_tools": {"locate": about}})
+        return Pointsman(self.url, tools=[look], script=parse_script(script), settings=settings, clock=self.clock)
+
+    async def waiting(self, flow: str = AGENT, **described: object) -> str:
+        async with self.open(**described) as app:
+            execution = await app.start(Workflow.parse(flow, name="flow"), {})
+            assert await execution.settled() == "waiting"
+            return execution.id
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+async def gate_of(app: Pointsman, name: str) -> JsonObject:
+    (gate,) = cast("list[JsonObject]", (await app.view(name))["waiting"])
+    return gate
+
+
+async def test_the_step_waits_for_what_the_caller_returns_and_goes_on_after_a_restart(world: World) -> None:
+    name = await world.waiting()
+    async with world.open() as app:
+        gate = await gate_of(app, name)
+        assert (gate["about"], gate["approvers"]) == ("client", None)
+        assert gate["shown"] == {
+            "3": {"tool": "locate", "arguments": {"precise": True}},
+            "4": {"tool": "locate", "arguments": {"precise": False}},
+        }
+        execution = await app.open(name)
+        await execution.answer("guide", "return", {"3": "Norway", "4": {"city": "Bergen"}})
+        assert await execution.output() == {"said": "In Bergen."}
+        assert world.looked == 1
+        state = cast("JsonObject", (await app.view(name))["state"])
+        told = cast("list[JsonObject]", state["messages"])
+        results = [message["content"] for message in told if message["role"] == "tool"]
+        assert results == ["a harbour", "Norway", '{"city":"Bergen"}']
+        assert (await app.replay(name)).same
+
+
+async def test_the_caller_may_fail_and_the_model_is_told(world: World) -> None:
+    name = await world.waiting()
+    async with world.open() as app:
+        execution = await app.open(name)
+        await execution.answer("guide", "fail", comment="the user said no")
+        assert await execution.output() == {"said": "You do not tell."}
+
+
+@pytest.mark.parametrize(
+    ("action", "data"),
+    [
+        ("return", None),
+        ("return", "Bergen"),
+        ("return", {}),
+        ("return", {"3": 1}),
+        ("return", {"3": 1, "4": 2, "5": 3}),
+        ("return", {"3": "x" * 200, "4": 2}),
+        ("approve", None),
+    ],
+)
+async def test_what_are_not_the_results_is_refused_and_the_gate_stays_open(
+    world: World, action: str, data: Json
+) -> None:
+    name = await world.waiting(bytes_max=100)
+    async with world.open(bytes_max=100) as app:
+        execution = await app.open(name)
+        with pytest.raises((ResultsInvalid, ActionNotOffered)):
+            await execution.answer("guide", action, data)
+        await execution.answer("guide", "return", {"3": None, "4": "Bergen"}, key="once")
+        await execution.answer("guide", "return", {"3": None, "4": "Bergen"}, key="once")
+        with pytest.raises(GateClosedAlready):
+            await execution.answer("guide", "return", {"3": "Oslo", "4": None})
+        assert await execution.output() == {"said": "In Bergen."}
+
+
+def test_a_caller_who_does_not_come_back_in_time_is_a_failure_that_the_model_is_told(world: World) -> None:
+    async def scenario() -> None:
+        clock = world.clock = VirtualClock()
+        name = await world.waiting(timeout="5m")
+        began = clock.now()
+        async with world.open(timeout="5m") as app:
+            assert (await gate_of(app, name))["deadline"] == pytest.approx(began + 300, abs=1)
+            execution = await app.open(name)
+            await clock.sleep_until(began + 299)
+            assert await execution.settled() == "waiting"
+            await clock.sleep_until(began + 302)
+            assert await execution.output() == {"said": "Nobody says."}
+
+    run_virtually(scenario())
+
+
+async def test_a_node_gets_the_result_itself_or_fails(world: World) -> None:
+    name = await world.waiting(NODE)
+    async with world.open() as app:
+        execution = await app.open(name)
+        await execution.answer("where", "return", {"1": {"city": "Bergen"}})
+        assert await execution.output() == {"city": "Bergen"}
+    name = await world.waiting(NODE)
+    async with world.open() as app:
+        execution = await app.open(name)
+        await execution.answer("where", "fail", comment="offline")
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert execution.state.failure.code == "client-failed"
+        assert "offline" in execution.state.failure.message
+
+
+async def test_a_person_agrees_first_where_that_is_needed_and_what_they_change_is_handed_out(world: World) -> None:
+    name = await world.waiting(NODE, requires_approval=True)
+    async with world.open(requires_approval=True) as app:
+        assert (await gate_of(app, name))["about"] == "calls"
+        execution = await app.open(name)
+        await execution.answer("where", "edit", {"1": {"precise": False}})
+        assert await execution.settled() == "waiting"
+        gate = await gate_of(app, name)
+        assert (gate["about"], gate["shown"]) == ("client", {"1": {"tool": "locate", "arguments": {"precise": False}}})
+    async with world.open(requires_approval=True) as app:
+        execution = await app.open(name)
+        await execution.answer("where", "return", {"1": "roughly Bergen"})
+        assert await execution.output() == "roughly Bergen"
+
+
+async def test_cancelling_ends_the_wait(world: World) -> None:
+    name = await world.waiting()
+    async with world.open() as app:
+        execution = await app.open(name)
+        await execution.cancel()
+        assert await execution.settled() == "cancelled"
+        with pytest.raises(GateClosedAlready):
+            await execution.answer("guide", "return", {"3": 1, "4": 2})
