@@ -94,11 +94,7 @@ async def test_the_step_waits_for_what_the_caller_returns_and_goes_on_after_a_re
         await execution.answer("guide", "return", {"3": "Norway", "4": {"city": "Bergen"}})
         assert await execution.output() == {"said": "In Bergen."}
         assert world.looked == 1
-        state = cast("JsonObject", (await app.view(name))["state"])
-        told = cast("list[JsonObject]", state["messages"])
-        results = [message["content"] for message in told if message["role"] == "tool"]
-        assert results == ["a harbour", "Norway", '{"city":"Bergen"}']
-        assert (await app.replay(name)).same
+        assert (await app.replay(name)).differences == []
 
 
 async def test_the_caller_may_fail_and_the_model_is_told(world: World) -> None:
