@@ -10,6 +10,7 @@ import pytest
 from pointsman.engine.reports import ApprovalAsked, WorkFailed
 from pointsman.ports import ModelRequest
 from pointsman.tools.functions import tool
+from pointsman.tools.off import OffTool
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, calls_of, execute
 
@@ -269,6 +270,12 @@ async def test_calls_of_client_tools_are_handed_out_and_never_run_here() -> None
         assert isinstance(report, ApprovalAsked)
         (call,) = report.calls
         assert (call.name, call.arguments, call.wants, call.timeout_s) == ("pick_file", {"kind": "pdf"}, "result", 60)
+
+
+async def test_an_agent_with_a_tool_that_is_off_fails_and_says_what_switches_it_on() -> None:
+    stage = Stage("rules: [{text: x}]", OffTool("sql", "Read a database.", because="Name a database."))
+    failure = await stage.failure(execute(prompt="x"), agent(tools=["sql"]))
+    assert (failure.code, failure.hint) == ("tool-off", "Name a database.")
 
 
 async def test_a_call_that_does_not_fit_is_not_handed_out_but_told() -> None:

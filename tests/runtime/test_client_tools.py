@@ -49,7 +49,7 @@ class World:
         self.looked = 0
         self.clock: VirtualClock | None = None
 
-    def open(self, script: str = SCRIPT, **described: object) -> Pointsman:
+    def open(self, **described: object) -> Pointsman:
         @tool
         async def look() -> str:
             """Look around."""
@@ -62,7 +62,7 @@ class World:
             **described,
         }
         settings = Settings.model_validate({"client_tools": {"locate": about}})
-        return Pointsman(self.url, tools=[look], script=parse_script(script), settings=settings, clock=self.clock)
+        return Pointsman(self.url, tools=[look], script=parse_script(SCRIPT), settings=settings, clock=self.clock)
 
     async def waiting(self, flow: str = AGENT, **described: object) -> str:
         async with self.open(**described) as app:

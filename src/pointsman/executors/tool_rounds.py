@@ -86,5 +86,8 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
             message = f"the agent may call {name!r}, but there is no tool of that name"
             hint = "Register it, or script it for a run without the world."
             raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint))
+        if tool.off:
+            message = f"the agent may call {name!r}, but that tool is off here"
+            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off))
         allowed[name] = tool
     return allowed
