@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
 
 from pointsman import tool
@@ -12,24 +13,21 @@ RECORDS: list[Record] = [
     {"object": "company", "name": "Nordlys Shipping", "city": "Oslo", "stage": "Open"},
     {"object": "company", "name": "Fjordkraft", "city": "Oslo", "stage": "Open"},
     {"object": "company", "name": "Havn AS", "city": "Bergen", "stage": "Won"},
+    {"object": "opportunity", "name": "Nordlys: a second ship", "stage": "Offer"},
 ]
 
 
 @tool(idempotent=True)
 async def find_records(object: str, filter: str = "") -> list[Record]:
-    """Find records of our CRM. `filter` are words that a record must have, such as a city."""
-    words = [word.casefold() for word in filter.split()]
-    return [
-        record
-        for record in RECORDS
-        if record["object"] == object and all(word in str(record).casefold() for word in words)
-    ]
+    """Find records of our CRM. `filter` names fields and their values: `city = Oslo and stage = Open`."""
+    wanted = [("object", object), *re.findall(r"(\w+) = (\w+)", filter)]
+    return [record for record in RECORDS if all(record.get(field) == value for field, value in wanted)]
 
 
 @tool(idempotent=True)
 async def update_record(object: str, name: str, fields: Record) -> Record:
-    """Change one record of our CRM, found by its name."""
-    [found] = [one for one in RECORDS if (one["object"], one["name"]) == (object, name)]
+    """Change one record of our CRM, found by the beginning of its name."""
+    [found] = [one for one in RECORDS if one["object"] == object and one["name"].startswith(name)]
     found.update(fields)
     return found
 
