@@ -16,13 +16,14 @@ import pytest
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, GateAnswered, Start
 from pointsman.engine.steps import Step
-from pointsman.journal.faults import StoreFull
+from pointsman.journal.faults import JournalMoved, StoreFull
 from pointsman.journal.memory import MemoryJournal, MemoryStore
 from pointsman.journal.records import Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import open_store
 from pointsman.ports import Row
 from pointsman.runtime.commits import BEHIND_ROWS_MAX, DriverLost
+from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -214,6 +215,41 @@ async def test_a_driver_that_loses_its_journal_stops_and_tells_who_waits(durabil
     await asyncio.gather(*driver.tasks, return_exceptions=True)
     assert not driver.tasks
     assert len(doing.asked) <= BEHIND_ROWS_MAX + 3 or durability == "exit"
+
+
+class LateJournal(MemoryJournal):
+    """Has the row of the second step long before it says so."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.has_it, self.says_so = asyncio.Event(), asyncio.Event()
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        await super().append(execution, row, summary=summary)
+        if row.seq == 2:
+            self.has_it.set()
+            await self.says_so.wait()
+
+
+async def test_a_row_that_is_seen_before_the_journal_says_so_is_nobody_elses() -> None:
+    store, journal = MemoryStore(), LateJournal()
+    store.journal = journal
+    shelf = Shelf(chain=chain("a", "b"))
+    runtime, _ = await make_runtime(shelf, store=store)
+    driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
+    await journal.has_it.wait()
+    driver.saw_row(await journal.last(FIRST))
+    journal.says_so.set()
+    await driver.until(lambda: driver.state.ended)
+    assert driver.state.status == "completed"
+    with pytest.raises(JournalMoved):
+        await losing(driver)
+
+
+async def losing(driver: Driver) -> None:
+    """Another process has written the row behind its last one."""
+    driver.saw_row(driver.state.seq + 1)
+    await driver.until(lambda: False)
 
 
 LONG = """
