@@ -36,11 +36,19 @@ def children(parent: int | str = "self") -> set[int]:
     return {int(pid) for pid in chain.from_iterable(text.split() for text in texts)}
 
 
+def family(process: int) -> set[int]:
+    """It and all below it."""
+    return {process}.union(*map(family, children(process)))
+
+
+def is_interpreter(process: int) -> bool:
+    return Path(f"/proc/{process}/comm").read_text() == "monty\n"
+
+
 def has_begun(process: int) -> bool:
     """It is the interpreter, or a box around one."""
     try:
-        is_interpreter = Path(f"/proc/{process}/comm").read_text() == "monty\n"
-        return is_interpreter or any(map(has_begun, children(process)))
+        return any(map(is_interpreter, family(process)))
     except OSError:
         return False
 
@@ -145,3 +153,20 @@ async def test_a_process_serves_one_execution_and_no_other() -> None:
     finally:
         await interpreter.close()
     assert children() == before
+
+
+@pytest.mark.parametrize("box", BOXES)
+async def test_an_interpreter_has_no_file_open_but_the_ends_of_its_pipes(box: BoxName) -> None:
+    box_or_skip(box)
+    before = children()
+    file = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(file, True)
+    interpreter = Interpreter(ROOMY, box=box)
+    try:
+        await interpreter.run("1", {})
+        (process,) = [one for child in children() - before for one in family(child) if is_interpreter(one)]
+        assert sorted(map(int, os.listdir(f"/proc/{process}/fd"))) == [0, 1, 2]
+        assert os.readlink(f"/proc/{process}/fd/2") == os.devnull
+    finally:
+        await interpreter.close()
+        os.close(file)
