@@ -37,6 +37,8 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
     rows = [_row(option, context) for option in options if "--help" not in option.opts]
     if rows:
         yield "\n".join(["| option | |", "|---|---|", *rows, ""])
+    if command.epilog:
+        yield "\n".join(f"    {line.strip()}" for line in command.epilog.splitlines()[2:]) + "\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)

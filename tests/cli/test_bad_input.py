@@ -298,3 +298,22 @@ def test_events_are_one_json_object_where_that_is_asked_for(prompt: Prompt) -> N
     lines = prompt("events", execution, "--jsonl").out.splitlines()
     assert [event["kind"] for event in events] == [json.loads(line)["kind"] for line in lines]
     assert prompt("events", execution, "--json", "--jsonl").code == 2
+
+
+@pytest.mark.parametrize("text", ["12", "true", "null", '{"a": 1}', "[", ""])
+def test_a_field_that_is_to_be_a_text_takes_what_is_typed(prompt: Prompt, text: str) -> None:
+    file = written("letter.yaml", flows.APPROVAL)
+    assert prompt("run", file, "-i", f"goal={text}", "--json").json["input"]["goal"] == text
+    assert prompt("workflows", "save", file).code == 0
+    printed = prompt("run", "letter", "-i", f"goal={text}", "-i", "tone=12", "--json")
+    assert (printed.json["input"]["goal"], printed.json["input"]["tone"]) == (text, 12)
+    assert prompt("run", file, "-i", f"goal={text}", "--dry-run").code == 0
+
+
+def test_a_quoted_line_that_is_cut_says_so(prompt: Prompt) -> None:
+    long = flows.BROKEN.replace("{source: start, target: nowhere}", "{source: start, " + " " * 90 + "target: nowhere}")
+    told = prompt("check", written("long.yaml", long)).out.splitlines()
+    quoted = next(line for line in told if "nowhere}" in line and "│" in line)
+    caret = next(line for line in told if line.strip().endswith("^"))
+    assert quoted.partition("│ ")[2].startswith("…")
+    assert quoted[caret.index("^") :].startswith("target: nowhere}") or quoted[caret.index("^") :].startswith("nowhere")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from pointsman.cli.entry import COMMANDS, root
+from pointsman.cli.examples import EXAMPLES
 from pointsman.models.kinds import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
 from pointsman.testing.files import Case, Expect
@@ -27,6 +30,29 @@ def test_the_list_of_commands_says_what_each_command_says(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert (command.help or "").strip(), "a command says what it does"
+
+
+def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands that do something, by what is typed."""
+    if isinstance(command, click.Group) and not command.invoke_without_command:
+        for inner in command.commands.values():
+            yield from leaves(inner, f"{name} {inner.name}")
+    else:
+        yield name, command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_that_could_be_typed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PAGE.parents[2])
+    command = root.get_command(click.Context(root), name)
+    assert command is not None
+    for path, leaf in leaves(command, name):
+        assert leaf.epilog, f"give {path!r} an example in pointsman.cli.examples"
+        for line in EXAMPLES[path]:
+            words = shlex.split(line.partition(" > ")[0].removeprefix('eval "$(').removesuffix(')"').strip())
+            assert words[: len(path.split()) + 1] == ["pointsman", *path.split()]
+            given = words[len(path.split()) + 1 :]
+            assert leaf.make_context(path, given).command is leaf
 
 
 def rows_of(page: Path) -> set[str]:

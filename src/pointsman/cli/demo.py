@@ -68,9 +68,8 @@ SCENES: Final = (
 AFTERWARDS: Final = """\
 All of this was scripted: no network, no key, the same every time. With a real model:
 
-  export GROQ_API_KEY=…                              (or OPENAI_API_KEY, ANTHROPIC_API_KEY, …)
-  pointsman run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse operations"
-  pointsman run {folder}/agentforge/agentforge.yaml -i goal=… --model openai:gpt-5-mini    (one for all agents)
+  export OPENAI_API_KEY=…
+  pointsman run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse" --model openai:gpt-5-mini
 
 Next:
   pointsman check FILE       what is wrong with a workflow of yours, with line and column

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, cast
 
 import click
 
@@ -15,13 +15,17 @@ from pointsman.cli.outcomes import code_of
 from pointsman.cli.printing import print_json, shown
 from pointsman.values import Json, JsonObject
 
+Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
+"""The input for a workflow."""
+
 
 async def dry_run(
-    app: Pointsman, found: Workflow | str, data: Json, answers: Sequence[Answer], *, as_json: bool
+    app: Pointsman, found: Workflow | str, read: Reads, answers: Sequence[Answer], *, as_json: bool
 ) -> int:
     """Run it dry and print what came of it; the exit code."""
     async with app:
-        view = dry_view(await app.dry_run(await known(app, found), data, answers=answers))
+        workflow = await known(app, found)
+        view = dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers))
     if as_json:
         print_json(view)
     else:

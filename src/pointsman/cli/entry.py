@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, cast
 import click
 
 from pointsman import __version__
+from pointsman.cli.examples import show_examples
 
 
 class Place(NamedTuple):
@@ -74,7 +75,9 @@ class Root(click.Group):
         place = COMMANDS.get(cmd_name)
         if place is None:
             return None
-        return cast(click.Command, getattr(import_module(f"pointsman.cli.{place.module}"), place.name))
+        command = cast(click.Command, getattr(import_module(f"pointsman.cli.{place.module}"), place.name))
+        show_examples(command, cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

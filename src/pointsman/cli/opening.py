@@ -15,6 +15,7 @@ from pointsman.cli.guard import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
 from pointsman.settings import Loaded, load_settings
+from pointsman.values import JsonObject
 
 T = TypeVar("T")
 
@@ -85,6 +86,12 @@ async def known(app: Pointsman, found: Workflow | str) -> Workflow | str:
             hint = did_you_mean(found.partition("@")[0], saved) or "`pointsman workflows list` shows the saved ones."
             raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
     return found
+
+
+async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
+    """What a workflow says of its input, where it can be read."""
+    source = await app.source(found) if isinstance(found, str) else found
+    return None if source.read.workflow is None else source.read.workflow.input_schema
 
 
 @asynccontextmanager

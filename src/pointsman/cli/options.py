@@ -187,16 +187,23 @@ def lenient_value(text: str) -> Json:
     return scalar_of(text)
 
 
-def input_of(given: str | None, fields: tuple[tuple[str, str], ...]) -> Json:
-    """`--input` and the `-i` over it."""
+def input_of(given: str | None, fields: tuple[tuple[str, str], ...], schema: JsonObject | None = None) -> Json:
+    """`--input` and the `-i` over it. What the schema wants as a text stays one: `-i number=12`."""
     base = None if given is None else _input(given)
     if not fields:
         return base
     if base is not None and not isinstance(base, dict):
         raise click.UsageError("-i adds fields to an object; --input is none")
     found: JsonObject = dict(base or {})
-    found.update((name, lenient_value(text)) for name, text in fields)
+    found.update((name, _field(text, name, schema)) for name, text in fields)
     return found
+
+
+def _field(text: str, name: str, schema: JsonObject | None) -> Json:
+    value, properties = lenient_value(text), (schema or {}).get("properties")
+    field = properties.get(name) if isinstance(properties, dict) else None
+    wants_text = isinstance(field, dict) and field.get("type") == "string"
+    return text if wants_text and not isinstance(value, str) else value
 
 
 def _input(given: str) -> Json:

@@ -87,6 +87,10 @@ def _quoted(text: str, line: int, column: int) -> list[str]:
     source = every[line - 1].replace("\t", " ")
     cut = max(0, column - 1 - LINE_CHARS_MAX // 2) if len(source) > LINE_CHARS_MAX else 0
     visible = source[cut : cut + LINE_CHARS_MAX]
+    if cut:
+        visible = f"…{visible[1:]}"
+    if cut + LINE_CHARS_MAX < len(source):
+        visible = f"{visible[:-1]}…"
     before = len(harmless(visible[: column - 1 - cut]))
     return [
         f"{line:6} │ {harmless(visible)}",

@@ -15,7 +15,7 @@ from pointsman.app.driving import Answer, drive, outermost
 from pointsman.app.executions import TakenOver
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.guard import MISUSED, face, tell
-from pointsman.cli.opening import go, installation, known, named, speaking_of
+from pointsman.cli.opening import go, input_schema, installation, known, named, speaking_of
 from pointsman.cli.options import (
     AnswerPair,
     Decorated,
@@ -40,6 +40,7 @@ from pointsman.cli.printing import say
 from pointsman.cli.progress import watched
 from pointsman.cli.stopping import stoppable
 from pointsman.errors import CallerError
+from pointsman.values import Json
 
 DURABILITIES: Final = ("step", "async", "exit")
 ON_ITS_WAY: Final = ("pending", "running", "waiting")
@@ -114,17 +115,20 @@ def run(
     The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
     `pointsman resume` goes on with it.
     """
-    data = input_of(given, fields)
     found = named(workflow, dialect=dialect)
     app = installation(store, model=model, script=script, variables=variables)
+
+    async def read(app: Pointsman, workflow: Workflow | str) -> Json:
+        return input_of(given, fields, await input_schema(app, workflow) if fields else None)
 
     if dry:
         from pointsman.cli.dry import dry_run
 
-        return go(dry_run(app, found, data, answers, as_json=as_json))
+        return go(dry_run(app, found, read, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:
         workflow = await known(app, found)
+        data = await read(app, workflow)
         if durability is not None:
             await _warn(app, workflow, durability)
         async with speaking_of(app, workflow):
