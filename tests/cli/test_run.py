@@ -117,7 +117,7 @@ def test_fields_are_json_where_they_parse_else_text(prompt: Prompt) -> None:
 
 
 def test_input_that_does_not_fit_is_refused_before_anything_starts(prompt: Prompt) -> None:
-    printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=7")
+    printed = prompt("run", written("letter.yaml", flows.APPROVAL), "--input", '{"goal": 7}')
     assert printed.code == 2
     assert "goal" in printed.err
     assert prompt("list", "--json").json == {"executions": []}
