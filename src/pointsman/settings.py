@@ -29,6 +29,7 @@ from pointsman.ports import Quota
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
+from pointsman.tools.files.described import FileSettings
 from pointsman.tools.mail.described import MailSettings
 from pointsman.tools.mcp.described import NAME as MCP_NAME
 from pointsman.tools.mcp.described import McpServerDescription
@@ -188,6 +189,8 @@ class Settings(BaseModel):
         default_factory=dict[str, ClientToolDescription]
     )
     """Tools that the caller carries out."""
+    files: FileSettings | None = None
+    """Where executions keep files."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     sandbox: SandboxSettings = SandboxSettings()

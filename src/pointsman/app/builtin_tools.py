@@ -25,6 +25,7 @@ def builtin_tools(settings: Settings) -> Iterator[Tool]:
     yield _search(settings)
     yield _pages(settings)
     yield _mail(settings)
+    yield from _files(settings)
 
 
 def _sql(settings: Settings) -> Tool:
@@ -83,3 +84,16 @@ def _mail(settings: Settings) -> Tool:
     from pointsman.tools.mail.tool import SendEmailTool
 
     return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))
+
+
+def _files(settings: Settings) -> Iterator[Tool]:
+    if settings.files is None:
+        for name, does in (("read_file", "Read"), ("write_file", "Write"), ("list_files", "List")):
+            because = "Say in the settings where executions keep files: [files] directory."
+            yield OffTool(name, f"{does} files of the execution.", because=because)
+        return
+    from pointsman.tools.files.tools import FileTool
+
+    yield FileTool("read_file", settings.files)
+    yield FileTool("write_file", settings.files)
+    yield FileTool("list_files", settings.files)

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
+from pointsman.app.artifacts import artifacts_of
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked, check_workflow
 from pointsman.app.executions import Execution
@@ -368,7 +369,8 @@ class Pointsman:
     async def view(self, execution: str) -> JsonObject:
         """An execution as JSON, without taking it up."""
         rows = await rows_of(self.store, ExecutionId(execution))
-        return await family_view(self.runtime, folded(execution, rows), rows)
+        seen = await family_view(self.runtime, folded(execution, rows), rows)
+        return {**seen, "artifacts": await artifacts_of(self.settings, execution)}
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""

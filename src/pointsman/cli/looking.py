@@ -89,6 +89,8 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
     click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
     for name, value in cast(JsonObject, view["state"]).items():
         click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
+    for one in cast("list[JsonObject]", view["artifacts"]):
+        click.echo(f"file      {shown(one['path'])}  {one['bytes']} bytes")
     for one in cast("list[JsonObject]", view["progress"]):
         click.echo("\n".join(message_lines(str(one["message"]))))
     for answer in cast("list[JsonObject]", view["answers"]):

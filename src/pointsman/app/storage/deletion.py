@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from pointsman.app.artifacts import delete_artifacts
 from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
@@ -139,6 +140,7 @@ async def _delete_one(app: Pointsman, summary: Summary) -> None:
         raise ExecutionUnfinished(
             f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
         ) from why
+    await delete_artifacts(app.settings, execution)
     app.runtime.drivers.pop(execution, None)
 
 

@@ -1,0 +1,26 @@
+"""The files that executions keep, for whoever looks at them or deletes them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pointsman.settings import Settings
+from pointsman.values import Json
+
+
+async def artifacts_of(settings: Settings, execution: str) -> list[Json]:
+    """[{"path", "bytes"}], by name; none where no files are kept here."""
+    if settings.files is None:
+        return []
+    from pointsman.tools.files.jail import Jail  # Most installations keep none.
+
+    found = await asyncio.to_thread(Jail(settings.files, execution).files)
+    return [{"path": file.path, "bytes": file.size} for file in found]
+
+
+async def delete_artifacts(settings: Settings, execution: str) -> None:
+    """All files of an execution, for good."""
+    if settings.files is not None:
+        from pointsman.tools.files.jail import Jail  # As above.
+
+        await asyncio.to_thread(Jail(settings.files, execution).remove)
