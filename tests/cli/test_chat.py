@@ -57,6 +57,21 @@ def test_through_a_pipe_each_line_is_a_turn_and_only_answers_are_printed(prompt:
     assert (printed.code, printed.out) == (0, "First, said slowly.\nSecond.\n")
 
 
+@pytest.mark.parametrize("name", ["", "x" * 501, "a\x1b[2J"])
+def test_what_cannot_name_a_conversation_is_refused(prompt: Prompt, talk: tuple[str, ...], name: str) -> None:
+    printed = prompt(*talk, "--session", name, stdin="One\n")
+    assert (printed.code, printed.out) == (2, "")
+    assert "[input-invalid]" in printed.err
+    assert prompt("run", "talk.yaml", "--input", "One", "--session", name).code == 2
+
+
+def test_a_workflow_that_answers_once_is_not_talked_to(prompt: Prompt, own_place: Path, talk: tuple[str, ...]) -> None:
+    (own_place / "once.yaml").write_text(TALK.replace("true", "false"), encoding="utf-8")
+    printed = prompt("chat", "once.yaml", stdin="One\n")
+    assert (printed.code, printed.out) == (2, "")
+    assert "[not-conversational]" in printed.err
+
+
 def test_through_a_pipe_a_turn_that_fails_ends_the_command(prompt: Prompt, talk: tuple[str, ...]) -> None:
     printed = prompt(*talk, stdin="One\nbroken\nTwo\n")
     assert (printed.code, printed.out) == (1, "First, said slowly.\n")

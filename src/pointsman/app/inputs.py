@@ -17,6 +17,7 @@ ERRORS_SHOWN: Final = 5
 EVENT_BYTES_MAX: Final = 1_000_000
 """Whoever takes an event journals it: what is larger belongs into a store, and its address into the event."""
 EVENT_NAME_MAX: Final = 200
+SESSION_NAME_MAX: Final = 500
 
 
 class InputInvalid(CallerError):
@@ -121,6 +122,15 @@ def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json,
     if isinstance(text, str) and text:
         return [*history, {"role": "user", "content": text}]
     return [*history]
+
+
+def check_session(name: str) -> None:
+    """Raises `InputInvalid` for what cannot be the name of a conversation."""
+    if not 0 < len(name) <= SESSION_NAME_MAX or not name.isprintable():
+        raise InputInvalid(
+            f"{name[:60]!r} cannot be the name of a conversation",
+            hint=f"It has 1 to {SESSION_NAME_MAX} printable characters.",
+        )
 
 
 def check_event(name: str, data: Json) -> None:

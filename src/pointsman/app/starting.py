@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pointsman.app.executions import Execution
 from pointsman.app.identity import id_for_key, new_id
-from pointsman.app.inputs import conversation_for, input_for, is_conversational
+from pointsman.app.inputs import check_session, conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
 from pointsman.app.places import OPTION as PLACE_OPTION
 from pointsman.app.places import Places
@@ -89,6 +89,8 @@ class Starts:
     async def _turn(self, definition: Workflow, wish: Wish) -> Turn:
         """Its name, and what was said before. Raises `SessionBusy`, `SessionClosed`."""
         named = id_of(definition, wish)
+        if wish.session is not None:
+            check_session(wish.session)
         if wish.session is None or (named is not None and await self._runtime.journal.last(named)):
             return Turn(named or new_id(), ())
         if not is_conversational(definition):

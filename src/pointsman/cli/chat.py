@@ -11,13 +11,14 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import ClassVar, Final, Literal, TypeAlias, cast
 
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.driving import drive
 from pointsman.app.families import OpenGate
+from pointsman.app.inputs import check_session, is_conversational
 from pointsman.app.views import gate_view
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.guard import face, tell
@@ -36,7 +37,8 @@ from pointsman.cli.options import (
 from pointsman.cli.outcomes import code_of, output_text, story
 from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.voice import spoken
-from pointsman.errors import EngineBug, PointsmanError
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.values import Json, JsonObject
 
 HELP: Final = """\
@@ -50,6 +52,12 @@ Ctrl-C ends an answer in the middle: the conversation is then as it was before t
 
 Outcome: TypeAlias = Literal["went on", "left"]
 Work: TypeAlias = Callable[[], Outcome]
+
+
+class NotConversational(CallerError):
+    """The workflow answers once; it does not talk."""
+
+    code: ClassVar[str] = "not-conversational"
 
 
 @click.command()
@@ -108,7 +116,8 @@ class Talk:
 
     def talk(self, session: str | None, *, reopen: bool) -> int:
         """Until the input ends; the exit code."""
-        self.session = session or new_session()
+        self.session = new_session() if session is None else session
+        self.runner.run(self._must_be_conversational())
         if reopen:
             self.runner.run(self.app.storage.reopen(self.session))
         say(f"session {self.session}" + (" (/help says what you can do, Ctrl-D leaves)" if is_terminal() else ""))
@@ -213,7 +222,8 @@ class Talk:
 
     async def _go_on(self, execution: Execution) -> OpenGate | None:
         """Drive it on; the gate it waits at."""
-        hidden = await self._hidden()
+        nodes = (await self._definition()).nodes
+        hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
         with spoken(self.app, execution.names, hidden, quiet=self.quiet) as voice:
             await drive(execution)
         output = execution.state.output
@@ -221,9 +231,18 @@ class Talk:
             click.echo(output_text(output) if not is_terminal() else harmless(output_text(output)))
         return next(iter(execution.gates), None)
 
-    async def _hidden(self) -> frozenset[str]:
+    async def _definition(self) -> Definition:
         source = await self.app.source(self.workflow) if isinstance(self.workflow, str) else self.workflow
-        return frozenset(node.id for node in source.definition.nodes if node.chat_visible is False)
+        return source.definition
+
+    async def _must_be_conversational(self) -> None:
+        check_session(self.session)
+        definition = await self._definition()
+        if not is_conversational(definition):
+            raise NotConversational(
+                f"{definition.id!r} holds no conversations",
+                hint="Set `config: {conversational: true}`, or use `pointsman run`.",
+            )
 
     def _answer(self, execution: Execution, gate: OpenGate, text: str) -> None:
         """Answer, or say why that is no answer: the gate is asked again."""
