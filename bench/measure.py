@@ -37,8 +37,9 @@ from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, JsonObject
 
-WARM_SIZE: Final = 100
-"""What runs for the first time runs slower: Python has not specialised its code yet."""
+WARM_SIZES: Final = (100, 1000)
+"""The least and greatest size of the run before: what runs for the first time runs slower, Python has not specialised
+its code yet, and what only large rows need is loaded with the first."""
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -123,7 +124,8 @@ async def measure(name: str, size: int, store: str, address: str, beside: Path) 
     compiled = spent.cpu() / len(workflow.nodes)
     opened = await open_store(address)
     durability = "async" if store == "sqlite-async" else "step"
-    await Stage(shape, WARM_SIZE, opened, durability=durability).run("warm")
+    least, greatest = WARM_SIZES
+    await Stage(shape, min(max(size, least), greatest), opened, durability=durability).run("warm")
     stage = Stage(shape, size, opened, plan, durability=durability)
     bare = bare_commits(store, address, beside / "before.db")
     spent = Spent()

@@ -66,5 +66,8 @@ def tripped(desk: Desk, step: Step, repeats: Said) -> Tripped | None:
 
 
 def _ends_anyway(desk: Desk, step: Step) -> bool:
-    loops = (desk.plan.nodes[loop].does for loop in desk.plan.nodes[step.node].loops)
+    around = desk.plan.nodes[step.node].loops
+    if not around:
+        return False
+    loops = (desk.plan.nodes[loop].does for loop in around)
     return any(isinstance(does, Repeat) and (does.rounds_max is not None or does.items is not None) for does in loops)

@@ -6,7 +6,7 @@ A: x   B: u   A: x   B: v   A: x   B: w        B says something new each time: n
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ REMEMBERED: Final = 64
 """Longer circles than this are left to the limits of steps and visits."""
 
 
-class Said(NamedTuple):
+class Said(Struct, frozen=True, gc=False):
     """What an agent said to what, as a hash; how often now; and a hash of the data it repeats itself before."""
 
     mark: int

@@ -10,8 +10,10 @@ that goes through ten steps is stored once.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from io import BytesIO
 from typing import Final, cast
 
@@ -144,17 +146,30 @@ def content_hash(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-def compress(plain: bytes) -> bytes:
-    import zstandard  # Most processes never store anything large.
+class Press(threading.local):
+    """What compresses in one thread: to make one costs half as much as to use it."""
 
-    return zstandard.compress(plain, 3)
+    def __init__(self) -> None:
+        import zstandard  # Most processes never store anything large.
+
+        self.together = zstandard.ZstdCompressor(level=3).compress
+        self.apart = zstandard.ZstdDecompressor().decompress
+
+
+@cache
+def _press() -> Press:
+    return Press()
+
+
+def compress(plain: bytes) -> bytes:
+    return _press().together(plain)
 
 
 def decompress(squeezed: bytes) -> bytes:
     import zstandard  # As above.
 
     try:
-        return zstandard.decompress(squeezed)
+        return _press().apart(squeezed)
     except zstandard.ZstdError as why:
         raise StoreDamaged(f"compressed data cannot be unpacked: {why}", hint=VERIFY) from why
 
