@@ -10,8 +10,11 @@ from random import Random
 from re import sub
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from pointsman.definition.graph import analyse
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events import (
     StepCancelled,
@@ -21,9 +24,21 @@ from pointsman.engine.events import (
     StepSucceeded,
     TokenEnded,
 )
-from pointsman.engine.life_events import UndoBegan, UndoEnded
+from pointsman.engine.kinds import Work
+from pointsman.engine.life_events import LimitsRaised, UndoBegan, UndoEnded
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import CancelRequested, PauseRequested, Report, ResumeRequested, RetryRequested
+from pointsman.engine.reports import (
+    ApprovalAsked,
+    CancelRequested,
+    PauseRequested,
+    Report,
+    ResumeRequested,
+    RetryRequested,
+    Usage,
+    WorkDone,
+    WorkFailed,
+)
+from pointsman.engine.wait_events import Warned
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
 from pointsman.values import Json, JsonObject
@@ -236,6 +251,65 @@ def with_limits(document: JsonObject, **said: Json) -> JsonObject:
     assert isinstance(config, dict)
     assert isinstance(config["limits"], dict)
     return {**document, "config": {**config, "limits": {**config["limits"], **said}}}
+
+
+def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
+    """Stopped or paused whenever its calls are spent, with crashes, and resumed with more: the same comes of it."""
+    policy = ("stop", "pause", "warn")[seed % 3]
+    document = random_workflow(seed, size)
+    most = 2 + seed % 4
+    bounded = with_limits(document, toolCalls=most)
+    config = bounded["config"]
+    assert isinstance(config, dict)
+    free, bound = compiled(document), compiled({**bounded, "config": {**config, "budget": {"policy": policy}}})
+    if free is None or bound is None:
+        return
+    calm = told(run(free, 0, wild=False, checked=False))
+    if calm.status == "interrupted" or len(calm.steps) > ASKED_STEPS_MAX:
+        return
+    simulation = Simulation(
+        bound, seed, work=_paid, checked=seed % 2 == 0, chance_of_crash=0.2, chance_of_duplicate=0.2
+    )
+    allowed = most
+
+    def more() -> Report | None:
+        nonlocal allowed
+        if simulation.state.status not in ("interrupted", "paused"):
+            return None
+        hold(simulation.state.usage.tool_calls >= allowed, "stopped although something is left of the budget")
+        allowed = simulation.state.usage.tool_calls + most
+        return ResumeRequested(limits={"toolCalls": allowed})
+
+    simulation.at_rest = more
+    outcome = simulation.run(INPUT)
+    must_settle_once(outcome)
+    hold(told(outcome) == calm, f"on a budget: {told(outcome)} ≠ {calm}")
+    hold(policy != "warn" or allowed == most, "stopped although it was only to be told")
+    if policy != "warn":
+        _must_begin_nothing_that_is_not_paid_for(bound, outcome, most)
+    else:
+        warned = any(isinstance(event, Warned) and event.code == "budget-spent" for event in outcome.events)
+        hold(warned == (outcome.state.usage.tool_calls >= most), "told wrongly that the budget is spent")
+
+
+def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: Outcome, most: float) -> None:
+    spent = 0
+    for event in outcome.events:
+        match event:
+            case LimitsRaised(limits={"toolCalls": more}):
+                most = more
+            case StepSucceeded(usage=usage) | StepFailed(usage=usage) if usage is not None:
+                spent += usage.tool_calls
+            case StepStarted(step=step) if isinstance(plan.nodes[step.node].does, Work):
+                hold(spent < most, f"{step} began with {spent} of {most} calls spent")
+            case _:
+                pass
+
+
+def _paid(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
+    """The work of random workflows, each try of which is a call of a tool."""
+    report = perform(command)
+    return report if isinstance(report, ApprovalAsked) else replace(report, usage=Usage(tool_calls=1))
 
 
 def must_undo_when_cancelled(plan: Plan, seed: int) -> None:

@@ -16,6 +16,7 @@ from tests.engine.laws import (
     must_come_to_the_same_when_retried,
     must_end,
     must_go_on_as_it_was,
+    must_keep_to_its_budget,
     must_not_depend_on_the_schedule,
     must_settle_once,
     must_survive_a_pause,
@@ -80,6 +81,12 @@ def test_what_people_let_go_on_after_a_limit_ends_as_if_there_had_been_none(grap
 @pytest.mark.parametrize("graph", [280, 290, 455, 493])
 def test_what_starts_together_is_stopped_together(graph: int) -> None:
     must_go_on_as_it_was(graph)
+
+
+@law
+@given(graphs)
+def test_whose_budget_is_spent_goes_on_as_it_was_once_there_is_more(graph: int) -> None:
+    must_keep_to_its_budget(graph)
 
 
 @law
