@@ -101,6 +101,8 @@ def test_a_step_may_not_read_what_another_writes_meanwhile() -> None:
     assert (problem.severity, problem.pointer) == ("error", "/nodes/3/inputs/it")
     listed: JsonObject = {"text": {"reduce": "append"}}
     assert codes(drawn(SPLIT, configs=configs, state=listed)) == ["read-race"], "a list half-way is a race too"
+    assert codes(drawn(SPLIT, configs=configs, state=listed, dialect="graph")) == []
+    assert codes(drawn(SPLIT, configs=configs, state={"text": {"reduce": "last"}})) == []
     # In a parallel each branch sees the state as it was when it began.
     assert codes(drawn(BRANCHES, configs=configs)) == []
 

@@ -88,24 +88,27 @@ class _Data:
         self.reducers = _reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
         """Those that would lose one another."""
-        self.all_writings: dict[int, list[Writing]] = defaultdict(list)
+        self.seen_writings: dict[int, list[Writing]] = defaultdict(list)
+        """Those that others may see half-way. What other systems join they also let anybody read."""
         for writing in formulas.writings:
-            self.all_writings[writing.node].append(writing)
-            if not self.reduced(writing.keys) and not self.appends(writing):
+            reducer = self.reducer(writing.keys)
+            if reducer is None or not (reducer == "last" or subject.imported):
+                self.seen_writings[writing.node].append(writing)
+            if reducer is None and not self.appends(writing):
                 self.writings[writing.node].append(writing)
         self.readings: dict[int, list[Reading]] = defaultdict(list)
         for reading in formulas.readings:
             if reading.place.node is not None and reading.read.root == "state" and reading.read.path:
                 self.readings[reading.place.node].append(reading)
 
-    def reduced(self, keys: Keys) -> bool:
-        """Whether the path has a reducer, which makes one value of all writes."""
-        for pattern in self.reducers:
+    def reducer(self, keys: Keys) -> str | None:
+        """The reducer of the path, which makes one value of all writes; None: it has none."""
+        for pattern, how in self.reducers:
             if len(pattern) == len(keys) and all(
                 p in ("*", str(k)) or k is None for p, k in zip(pattern, keys, strict=True)
             ):
-                return True
-        return False
+                return how
+        return None
 
     def appends(self, writing: Writing) -> bool:
         """Whether it only ever adds to a list: a record."""
@@ -170,8 +173,8 @@ class _Data:
         return make("write-conflict", other.pointer, message, hint=hint)
 
     def races(self, region: Region) -> Iterator[tuple[Reading, Writing]]:
-        """Who reads what another may write meanwhile; a reducer makes no difference to what is read."""
-        writers = self.writers(region, self.all_writings)
+        """Who reads what another may write meanwhile."""
+        writers = self.writers(region, self.seen_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
             for reading in self.readings[node]:
                 classes = writers.get(str(reading.read.path[0]), {})
@@ -198,13 +201,13 @@ class _Data:
         )
 
 
-def _reducers(subject: Subject) -> list[tuple[str, ...]]:
+def _reducers(subject: Subject) -> list[tuple[tuple[str, ...], str]]:
     declared = [
-        tuple(pattern.split("."))
+        (tuple(pattern.split(".")), about.reduce)
         for pattern, about in (subject.workflow.state or {}).items()
-        if about.reduce not in (None, "set")
+        if about.reduce is not None and about.reduce != "set"
     ]
-    return [("messages",), *declared]
+    return [(("messages",), "append"), *declared]
 
 
 def overlap(one: Keys, other: Keys) -> bool:
