@@ -92,7 +92,8 @@ def begun(prompt: Prompt, known: set[str]) -> str:
     while True:
         if Path("store.db").exists():
             listed = prompt("list", *STORE)
-            found = {one["executionId"] for one in listed.json["executions"]} - known if listed.code == 0 else set()
+            names: list[str] = [one["executionId"] for one in listed.json["executions"]] if listed.code == 0 else []
+            found = {*names} - known
             if found:
                 return found.pop()
 
