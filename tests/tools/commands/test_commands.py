@@ -81,8 +81,10 @@ def test_an_argument_never_becomes_an_option() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("a\0b", "one that no argument can have"),
-        ("x" * 100_001, "more than 100000 characters"),
+        ("a\0b", "a character that no argument can have"),
+        ("x" * 100_001, "more than 100000 bytes"),
+        ("日" * 40_000, "more than 100000 bytes"),
+        (["x" * 90_000] * 12, "the arguments have more than 1000000 bytes"),
         ("\ud800", "half a character"),
         ({"a": 1}, "is no text, no number and no list of them"),
         ([["a"]], "a list of lists"),
@@ -123,6 +125,7 @@ def test_a_command_that_cannot_be_meant_so_is_refused(argv: list[object], more: 
 @needs_box
 @pytest.mark.requirement("S1-08", "S1-144", "S1-104")
 async def test_a_command_answers_with_what_its_program_says() -> None:
+    assert await answer(described("/bin/echo", "{text}"), text="x" * 100_000) == "x" * 100_000
     assert await answer(described("/bin/echo", "{text}"), text="hello $HOME *") == "hello $HOME *"
     assert await answer(described("/bin/cat", stdin="{text}"), text="as\nit is\n") == "as\nit is"
     assert await answer(described("/bin/cat", stdin="{value}", output="json"), value="[1, null]") == [1, None]
@@ -146,6 +149,16 @@ async def test_a_command_that_gives_nothing_says_why(command: CommandDescription
     told = await failure(command)
     assert told.code == code
     assert message in told.message
+
+
+async def test_what_the_box_complains_of_is_never_taken_for_what_the_program_found() -> None:
+    box_or_skip("bubblewrap")
+    search = described("/bin/grep", "--", "{word}", "/nowhere/book", read=["/nowhere/book"], exit_codes=(0, 1))
+    told = await failure(search, box="bubblewrap", word="x")
+    assert told.code == "sandbox-failed"
+    assert "/nowhere/book" in told.message
+    pretends = described(SH, "-c", "echo 'bwrap: no' >&2; exit 1", exit_codes=(0, 1))
+    assert (await failure(pretends, box="bubblewrap")).code == "sandbox-failed"
 
 
 @needs_box

@@ -254,10 +254,12 @@ async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) 
 
 
 async def test_a_box_without_its_parent_does_not_begin() -> None:
-    line = box_or_skip("landlock").command_line(Job(program="/bin/echo", arguments=("begun",)))
+    box = box_or_skip("landlock")
+    line = box.command_line(Job(program="/bin/echo", arguments=("begun",)))
     other = await asyncio.create_subprocess_exec("/bin/sh", "-c", '"$@"; :', "sh", *line, stdout=PIPE, stderr=PIPE)
     output, errors = await other.communicate()
     assert (output, errors) == (b"", b"not confined: whoever started it has ended\n")
+    assert errors.startswith(box.complaints)
 
 
 @each_box

@@ -12,8 +12,10 @@ from pointsman.tools.commands.described import PLACE, Argument, CommandDescripti
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 
-CHARS_MAX: Final = 100_000
+BYTES_MAX: Final = 100_000
 """Of one argument: the kernel takes little more."""
+ALL_BYTES_MAX: Final = 1_000_000
+"""Of all of them."""
 END_OF_OPTIONS: Final = "--"
 
 
@@ -22,6 +24,8 @@ def filled(described: CommandDescription, arguments: JsonObject) -> tuple[str, .
     found: list[str] = []
     for argument in described.argv[1:]:
         found += _argument(argument, arguments, is_data=END_OF_OPTIONS in found)
+    if sum(len(one.encode()) + 1 for one in found) > ALL_BYTES_MAX:
+        raise _wrong(f"the arguments have more than {ALL_BYTES_MAX} bytes")
     return tuple(found)
 
 
@@ -68,9 +72,10 @@ def _value(name: str, value: Json, *, is_data: bool) -> Iterator[str]:
 def _text(name: str, value: str, *, is_data: bool) -> str:
     if value.startswith("-") and not is_data:
         raise _wrong(f"the argument {name!r} begins with a dash: it would be an option")
-    if "\0" in value or len(value) > CHARS_MAX:
-        raise _wrong(f"the argument {name!r} has more than {CHARS_MAX} characters, or one that no argument can have")
-    _encoded(value)
+    if "\0" in value:
+        raise _wrong(f"the argument {name!r} has a character that no argument can have")
+    if len(_encoded(value)) > BYTES_MAX:
+        raise _wrong(f"the argument {name!r} has more than {BYTES_MAX} bytes")
     return value
 
 

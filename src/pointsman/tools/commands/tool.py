@@ -16,7 +16,6 @@ from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
 from pointsman.tools.sandbox.boxes import box_for
-from pointsman.tools.sandbox.confine import NOT_CONFINED
 from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
@@ -43,7 +42,7 @@ class CommandTool:
         self._box: Preference = box
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Text, or JSON. Raises `ToolFailed`, `SandboxMissing`."""
+        """Text, or JSON. Raises `ToolFailed`, `SandboxMissing`, `BoxFailed`."""
         described = self._described
         job = self._job(filled(described, arguments))
         given = standard_input(described, arguments)
@@ -86,9 +85,7 @@ class CommandTool:
 
 def _how(ended: Ended) -> str:
     said = (ended.errors.strip() or ended.output.strip())[-SAID_CHARS_MAX:].decode(errors="replace")
-    if ended.code == NOT_CONFINED:
-        how = "was not let into the sandbox, or ended with 125"
-    elif ended.code < 0:
+    if ended.code < 0:
         how = f"was ended by {_signal(-ended.code)}"
     else:
         how = f"ended with {ended.code}"

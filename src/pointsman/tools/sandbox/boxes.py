@@ -40,6 +40,11 @@ class Box(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def complaints(self) -> tuple[bytes, ...]:
+        """How it begins to say that it did not let a program in."""
+        ...
+
     def lacks(self, job: Job) -> str:
         """What it cannot give, in words; empty: it can do the job."""
         ...

@@ -44,6 +44,7 @@ class Bubblewrap:
     """Made by `find_box`."""
 
     name = "bubblewrap"
+    complaints = (b"bwrap: ", b"box: ")
 
     def __init__(self, program: str, machine: Machine) -> None:
         self._program = program

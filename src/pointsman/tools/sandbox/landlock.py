@@ -29,6 +29,7 @@ class Landlock:
     """Made by `find_box`."""
 
     name = "landlock"
+    complaints = (b"not confined: ",)
 
     def __init__(self, machine: Machine) -> None:
         program = filter_for(machine, may_start=False, among_others=True)

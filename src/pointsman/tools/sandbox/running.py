@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, OperatorError
 from pointsman.tools.sandbox.bounds import Job
 from pointsman.tools.sandbox.boxes import Box
 
@@ -33,6 +33,12 @@ class TookTooLong(CallerError):
     """A program did not end in time, and was ended."""
 
     code: ClassVar[str] = "took-too-long"
+
+
+class BoxFailed(OperatorError):
+    """A program was not let into its box. It was not run."""
+
+    code: ClassVar[str] = "sandbox-failed"
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -63,7 +69,7 @@ class _Room:
 
 
 async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
-    """Run it; `given` is its standard input. Raises `OutputTooLarge`, `TookTooLong`, `OSError`."""
+    """Run it; `given` is its standard input. Raises `BoxFailed`, `OutputTooLarge`, `TookTooLong`."""
     user = box.user(job)
     process = await asyncio.create_subprocess_exec(
         *box.command_line(job),
@@ -80,13 +86,18 @@ async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
     bound = asyncio.timeout(job.bounds.seconds)
     try:
         async with bound:
-            return await _heard(process, _Room(job.bounds.output_bytes), given)
+            ended = await _heard(process, _Room(job.bounds.output_bytes), given)
     except TimeoutError:
         if not bound.expired():
             raise
         raise TookTooLong(f"it did not end within {job.bounds.seconds:g} s", hint="Give it more time.") from None
     finally:
         await _end(process)
+    # A program that says the same fails as well: nothing is taken for its success that could be the box's complaint.
+    if ended.code != 0 and ended.errors.startswith(box.complaints):
+        said = ended.errors.decode(errors="replace").partition("\n")[0]
+        raise BoxFailed(f"the sandbox {box.name!r} did not let the program in: {said}", hint="See `pointsman doctor`.")
+    return ended
 
 
 async def _heard(process: Process, room: _Room, given: bytes) -> Ended:
