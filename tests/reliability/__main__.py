@@ -6,10 +6,11 @@ import argparse
 import re
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tests.reliability.findings import SEED, NotHere, Row, Tier
+from tests.reliability.findings import SEED, Finding, NotHere, Row, Tier
 from tests.reliability.report import PAGE, Result, complaints, joined, line_of, page
 from tests.reliability.scorecard import OPEN, ROWS
 
@@ -18,13 +19,17 @@ SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600}
 
 
 def result_of(row: Row, size: int, seed: int) -> Result:
-    """Run one row."""
+    """Run one row. One that breaks has shown nothing, and ends no night."""
     began = time.perf_counter()
+    missing, finding = "", None
     try:
         finding = row.examine(size, seed)
     except NotHere as why:
-        return Result(row, size, time.perf_counter() - began, missing=str(why))
-    return Result(row, size, time.perf_counter() - began, finding)
+        missing = str(why)
+    except Exception as why:
+        told = traceback.format_exception(why)[-2:]
+        finding = Finding("the experiment broke", ("".join(told).strip(),))
+    return Result(row, size, time.perf_counter() - began, finding, missing, seed=seed)
 
 
 def once(rows: Sequence[Row], tier: Tier, seed: int, size: int | None) -> Iterator[Result]:

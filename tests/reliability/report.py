@@ -28,6 +28,8 @@ class Result(NamedTuple):
     """Why it could not run here."""
     times: int = 1
     """So many runs of that size, each with a seed of its own."""
+    seed: int = 0
+    """The last of them."""
 
     @property
     def sized(self) -> str:
@@ -96,4 +98,4 @@ def complaints(result: Result) -> list[str]:
         return []
     shown = result.finding.violations[:SHOWN_MAX]
     more = len(result.finding.violations) - len(shown)
-    return [f"{result.row.name}: {one}" for one in shown] + ([f"… and {more} more"] if more else [])
+    return [f"{result.row.name}, seed {result.seed}: {one}" for one in shown] + ([f"… and {more} more"] if more else [])

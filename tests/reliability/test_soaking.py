@@ -9,7 +9,7 @@ import pytest
 
 from tests.reliability import __main__ as command
 from tests.reliability.findings import Finding, NotHere, Row, Tier
-from tests.reliability.report import Result, joined
+from tests.reliability.report import Result, complaints, joined
 
 
 def row(name: str, *, long: int = 100, broken: int = 0) -> Row:
@@ -60,6 +60,17 @@ def test_what_one_turn_found_is_not_forgotten_by_the_next() -> None:
     assert (both.sized, both.verdict) == ("3 × 5 things", "**broken** (1)")
     assert joined(Result(one, 5, 0.0, missing="no server"), first) == first
     assert joined(first, Result(one, 5, 0.0, missing="no server")) == first
+
+
+def test_a_row_that_breaks_is_broken_and_tells_with_which_seed() -> None:
+    def breaks(size: int, seed: int) -> Finding:
+        raise KeyError(size)
+
+    result = command.result_of(row("a")._replace(examine=breaks), 5, 7)
+    assert result.verdict == "**broken** (1)"
+    (told,) = complaints(result)
+    assert told.startswith("a, seed 7: ")
+    assert "KeyError: 5" in told
 
 
 def test_a_row_that_cannot_run_here_is_not_run() -> None:
