@@ -75,7 +75,7 @@ def test_ctrl_c_leaves_the_execution_resumable_and_says_how(
 ) -> None:
     execution = until_second_runs(prompt, in_the_middle)
     in_the_middle.send_signal(signal.SIGINT)
-    out, err = in_the_middle.communicate(timeout=20)
+    out, err = in_the_middle.communicate(timeout=120)
     assert in_the_middle.returncode == 130
     assert "Traceback" not in err
     assert f'"executionId": "{execution}", ' in out
@@ -97,7 +97,7 @@ def test_what_is_cancelled_from_elsewhere_ends_here_too(prompt: Prompt, in_the_m
 def test_three_nodes_wait_for_a_person_in_one_process_and_end_in_another() -> None:
     def run(*arguments: str) -> tuple[int, str]:
         with started(*arguments, *STORE) as process:
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=120)
         return process.returncode, out
 
     file = written("letter.yaml", flows.APPROVAL)
@@ -117,7 +117,7 @@ def test_who_reads_the_output_may_leave_early(prompt: Prompt) -> None:
     os.close(reading)
     process = started("events", execution, *STORE, stdout=writing)
     os.close(writing)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
 
 

@@ -54,7 +54,7 @@ def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: sig
         while not Path("store.db").exists() or not prompt("list", *STORE).out:
             assert process.poll() is None
         process.send_signal(told)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     execution = json.loads(out)["executionId"]
     assert (process.returncode, "Traceback" in err) == (130, False)
     assert f"pointsman resume {execution}" in err or json.loads(out)["status"] == "running"
@@ -76,9 +76,9 @@ def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt
         with started("run", "chain.yaml", *STORE) as third:
             assert f"{first}, and 1 stand in line before it" in line_with(third, "waiting for a place")
             third.send_signal(signal.SIGTERM)
-            assert third.wait(timeout=60) == 130
+            assert third.wait(timeout=120) == 130
         waiting.send_signal(signal.SIGINT)
-        _, err = waiting.communicate(timeout=60)
+        _, err = waiting.communicate(timeout=120)
     assert (waiting.returncode, f"pointsman resume {second}" in err) == (130, True)
     assert prompt("show", second, *STORE, "--json").json["status"] == "pending"
     assert prompt("cancel", first, *STORE).code == 0
@@ -92,7 +92,7 @@ def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Promp
             assert process.poll() is None
         assert prompt("cancel", found[0], *STORE).code == 0
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, json.loads(out)["status"]) == (130, "cancelled")
     assert "resume" not in err
     assert f"cancelled {found[0]}" in err
@@ -102,8 +102,8 @@ def test_a_keeper_that_is_stopped_answers_in_json_where_that_was_asked_for(promp
     with started("keep", "--json", *STORE) as keeper:
         assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
         second = started("keep", "--json", *STORE)
-        out, _ = second.communicate(timeout=60)
+        out, _ = second.communicate(timeout=120)
         assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (2, "store-kept")
         keeper.send_signal(signal.SIGHUP)
-        out, _ = keeper.communicate(timeout=60)
+        out, _ = keeper.communicate(timeout=120)
     assert (keeper.returncode, json.loads(out)) == (0, {"store": "sqlite:///store.db", "status": "stopped"})

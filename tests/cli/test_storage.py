@@ -104,7 +104,7 @@ def test_what_an_export_is_written_to_is_never_replaced_unless_it_is_a_file(prom
     with ThreadPoolExecutor(1) as reader:
         read = reader.submit(Path("pipe").read_text, encoding="utf-8")
         assert prompt("export", execution, "-o", "pipe").code == 0
-        assert read.result(timeout=60) == whole
+        assert read.result(timeout=120) == whole
     assert Path("pipe").is_fifo()
 
 

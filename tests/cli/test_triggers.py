@@ -117,7 +117,7 @@ def test_a_process_that_keeps_the_store_starts_what_is_due_until_it_is_stopped(p
                 assert keeper.poll() is None, keeper.communicate()
             prompt("publish", "go", *store)
             keeper.send_signal(signal.SIGTERM)
-            _, said = keeper.communicate(timeout=30)
+            _, said = keeper.communicate(timeout=120)
         finally:
             keeper.kill()
     assert keeper.returncode == 0
@@ -137,7 +137,7 @@ def test_a_store_that_vanishes_ends_its_keeper_with_the_reason(prompt: Prompt) -
                 assert keeper.poll() is None, keeper.communicate()
             for file in Path().glob("kept.db*"):
                 file.rename(f"gone-{file.name}")
-            _, said = keeper.communicate(timeout=30)
+            _, said = keeper.communicate(timeout=120)
         finally:
             keeper.kill()
     assert keeper.returncode == 1
@@ -158,7 +158,7 @@ def test_one_process_keeps_a_store_and_another_may_stand_by(prompt: Prompt) -> N
                 assert second.stderr is not None
                 assert second.stderr.readline().startswith("keeping")
                 second.send_signal(signal.SIGTERM)
-                assert second.wait(timeout=30) == 0
+                assert second.wait(timeout=120) == 0
             finally:
                 second.kill()
                 first.kill()
