@@ -317,3 +317,11 @@ def test_a_quoted_line_that_is_cut_says_so(prompt: Prompt) -> None:
     caret = next(line for line in told if line.strip().endswith("^"))
     assert quoted.partition("│ ")[2].startswith("…")
     assert quoted[caret.index("^") :].startswith("target: nowhere}") or quoted[caret.index("^") :].startswith("nowhere")
+
+
+def test_nobody_without_a_name_gets_a_key_or_sees_what_waits_for_all(prompt: Prompt) -> None:
+    for words in (("keys", "add", "", "--role", "admin"), ("inbox", "--as", "")):
+        assert prompt(*words, "--json").json["status"] == "refused"
+    assert prompt("keys", "list", "--json").json == {"keys": []}
+    assert prompt("keys", "add", "ada").code == 0
+    assert prompt("keys", "revoke", "ada", "--json").json == {"revoked": ["ada"]}

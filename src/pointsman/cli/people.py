@@ -10,7 +10,7 @@ from pointsman.app import Execution, Pointsman
 from pointsman.app.inbox import inbox as inbox_of
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import Pair, json_option, lenient_value, os_user, store_option, who_options
+from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, os_user, store_option, who_options
 from pointsman.cli.outcomes import print_outcome
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.running import Driving, driving_options, take_up
@@ -48,7 +48,9 @@ def delegate(
 
 
 @click.command()
-@click.option("--as", "user", metavar="NAME", help="Only what waits for this person (default: everything).")
+@click.option(
+    "--as", "user", metavar="NAME", callback=not_empty, help="Only what waits for this person (default: everything)."
+)
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only what waits for a group. Repeatable.")
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only gates of a workflow.")
 @click.option("--after", metavar="CURSOR", help="The `cursor` of the last entry of the page before.")

@@ -11,7 +11,7 @@ from pointsman.app.access.callers import ROLES, Role
 from pointsman.app.access.keys import Keys, key_view
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import json_option, model_option, script_option, store_option
+from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.values import Instant, JsonObject
 
@@ -51,7 +51,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("name")
+@click.argument("name", callback=not_empty)
 @click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="What it allows.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group it belongs to. More than one: again.")
 @click.option(
@@ -100,11 +100,15 @@ async def _list(store: str | None) -> list[JsonObject]:
 
 @keys.command()
 @click.argument("name")
+@json_option
 @store_option
-def revoke(name: str, *, store: str | None) -> None:
+def revoke(name: str, *, as_json: bool, store: str | None) -> None:
     """Let a key open nothing any more, within a second."""
     go(_revoke(store, name))
-    click.echo(f"revoked {shown(name)}", err=True)
+    if as_json:
+        print_json({"revoked": [name]})
+    else:
+        say(f"revoked {name}")
 
 
 async def _revoke(store: str | None, name: str) -> None:
