@@ -249,6 +249,7 @@ class Pointsman:
         session: str | None = None,
         config: Mapping[str, Json] | None = None,
         durability: str | None = None,
+        language: str | None = None,
         lenient: bool = False,
         execution: ExecutionId | None = None,
         key: str | None = None,
@@ -259,12 +260,12 @@ class Pointsman:
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
-        `trigger` says what started it (`kind`, `id`), `by` who.
+        `trigger` says what started it (`kind`, `id`), `by` who. `language`: of its texts; absent: the settings'.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
         options = await self._options(self.library if fleeting is None else fleeting.library, definition, revision)
-        given: JsonObject = {"durability": durability, "trigger": trigger, "by": by or None}
+        given: JsonObject = {"durability": durability, "language": language, "trigger": trigger, "by": by or None}
         options |= {name: said for name, said in given.items() if said is not None}
         wish = Wish(options, session, config or {}, execution, key)
         if fleeting is not None:

@@ -55,7 +55,7 @@ class Library:
         self._store = store
         self._workflows = store.workflows if workflows is None else workflows
         self._settings = settings
-        self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, str, str], Plan] = OrderedDict()
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -91,8 +91,9 @@ class Library:
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         """The plan of a kept definition, compiled as the options of its execution say."""
-        model = options.get("model")
-        key = (definition, str(model or ""))
+        model, said = options.get("model"), options.get("language")
+        language = said if isinstance(said, str) else self._settings.language  # older ones did not pin it
+        key = (definition, str(model or ""), language)
         found = self._plans.get(key)
         if found is not None:
             self._plans.move_to_end(key)
@@ -102,7 +103,7 @@ class Library:
             workflow,
             agents=self.agents,
             settings=_values(self._settings),
-            language=self._settings.language,
+            language=language,
             model=model if isinstance(model, str) else None,
             caps=self._settings.limits,
         )
@@ -160,8 +161,9 @@ class Library:
                     await other.workflows.save(found.draft)
 
     async def options(self, workflow: Workflow, revision: int) -> JsonObject:
-        """The options of an execution that its definition gives: its revision, its pins, what its feed shows."""
-        options: JsonObject = {"revision": revision} if revision else {}
+        """The options of an execution that its definition gives: its revision, its pins, what its feed shows; and the
+        language of its texts, so that a change of the settings changes nothing that runs."""
+        options: JsonObject = {"language": self._settings.language, **({"revision": revision} if revision else {})}
         pins = await self.pins(workflow)
         if pins:
             options["pins"] = pins

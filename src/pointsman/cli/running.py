@@ -84,6 +84,7 @@ def driving_options(command: Decorated) -> Decorated:
 @driving_options
 @var_option
 @click.option("--session", metavar="ID", callback=not_empty, help="The conversation this is a turn of.")
+@click.option("--language", metavar="LANG", help="Of its texts, where they are in several: de, fr, pt-BR.")
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
 @click.option("--key", metavar="TEXT", callback=not_empty, help="Start once: the same key again is the same execution.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
@@ -101,6 +102,7 @@ def run(
     script: Path | None,
     variables: tuple[tuple[str, str], ...],
     session: str | None,
+    language: str | None,
     durability: str | None,
     key: str | None,
     dry: bool,
@@ -133,7 +135,14 @@ def run(
             await _warn(app, workflow, durability)
         async with speaking_of(app, workflow):
             return await app.start(
-                workflow, data, session=session, durability=durability, lenient=lenient, key=key, by=by
+                workflow,
+                data,
+                session=session,
+                durability=durability,
+                language=language,
+                lenient=lenient,
+                key=key,
+                by=by,
             )
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))

@@ -99,7 +99,7 @@ class AgentConfig(Shape):
     key_index: Annotated[int, Field(ge=0)] | None = None
     """Which of the provider's keys to use; absent: the pool decides."""
     handoffs: Many[Name] | None = None
-    """Nodes or agents it may hand the conversation to."""
+    """Nodes, by their ids or their agents, that it may send control to. Where it names none its edges count."""
     memory: AgentMemory | None = None
     guardrails: Guardrails | None = None
     purpose: str | None = None

@@ -26,9 +26,10 @@ DANGLING: Final = -2
 
 EdgeKind: TypeAlias = Literal["plain", "test", "label", "default", "error", "never", "llm"]
 Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
-Implied: TypeAlias = Literal["", "branch", "body", "caller", "timeout"]
+Implied: TypeAlias = Literal["", "branch", "body", "caller", "timeout", "handoff"]
 """Why an edge exists that the document does not have: a parallel names the node in `branches`; a loop lists it in
-`body`; a tool executor goes back to the agent that called; a gate routes there when its time is up."""
+`body`; a tool executor goes back to the agent that called; a gate routes there when its time is up; an agent may hand
+over to it."""
 
 
 class EdgeRef(NamedTuple):
@@ -79,6 +80,8 @@ def routing_of(node: Node) -> Routing:
         return node.routing
     match node.type:
         case "human" | "tool_executor" | "verifier":
+            return "label"
+        case _ if isinstance(node.config, AgentConfig) and node.config.handoffs:
             return "label"
         case "decision":
             return "first"
@@ -140,7 +143,8 @@ def link(workflow: Workflow) -> Links:
     for edge in edges:
         enter(edge)
     for source, target, why in _implied(nodes, index, edges, out):
-        edge = EdgeRef(len(edges), f"{nodes[source].id}->{nodes[target].id}", source, target, implied=why)
+        name, kind = f"{nodes[source].id}->{nodes[target].id}", _KINDS.get(why, "plain")
+        edge = EdgeRef(len(edges), name, source, target, kind, why)
         edges.append(edge)
         enter(edge)
     entries = _entries(workflow, index, out, into)
@@ -155,6 +159,9 @@ def link(workflow: Workflow) -> Links:
         entries=entries,
         handlers=_handlers(workflow, index),
     )
+
+
+_KINDS: Final[Mapping[Implied, EdgeKind]] = {"handoff": "label"}
 
 
 def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[EdgeRef]:
@@ -192,7 +199,9 @@ def _implied(
                 yield from _implied_body(position, body, index, edges, out)
             case HumanConfig(on_timeout=str(name)) if name in index:
                 yield position, index[name], "timeout"  # its other edges there belong to what a person answers
-            case AgentConfig():
+            case AgentConfig(handoffs=handoffs):
+                for target in _unreached(handed_to(handoffs or (), nodes, index), edges, out[position]):
+                    yield position, target, "handoff"
                 targets = {edges[edge].target for edge in out[position]}
                 for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
                     callers.setdefault(target, []).append(position)
@@ -202,6 +211,17 @@ def _implied(
         if not any(edges[edge].kind in {"plain", "default"} for edge in out[executor]):
             for agent in agents:
                 yield executor, agent, "caller"
+
+
+def handed_to(names: Iterable[str], nodes: tuple[Node, ...], index: Mapping[str, int]) -> list[int]:
+    """The nodes that hand-offs name: by their ids, or by the agent that works there."""
+    agents = {
+        node.config.agent: position
+        for position, node in reversed([*enumerate(nodes)])
+        if isinstance(node.config, AgentConfig) and node.config.agent is not None
+    }
+    found = (index.get(name, agents.get(name)) for name in names)
+    return [*dict.fromkeys(target for target in found if target is not None)]
 
 
 def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:

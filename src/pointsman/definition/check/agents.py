@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.control import DecisionConfig
-from pointsman.definition.problems import Problem, error, warning
+from pointsman.definition.links import handed_to
+from pointsman.definition.problems import Problem, error, pointer_to, warning
 
 INJECTED: Final = ("router", "end")
 """Tools the engine gives agents itself."""
@@ -16,6 +18,7 @@ INJECTED: Final = ("router", "end")
 
 def check_agents(subject: Subject) -> Iterator[Problem]:
     yield from _reserved(subject)
+    yield from _handoffs(subject)
     yield from _executors(subject)
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, DecisionConfig):
@@ -27,6 +30,25 @@ def _reserved(subject: Subject) -> Iterator[Problem]:
         if site.kind == "tool" and site.text in INJECTED:
             message = f"a tool cannot be called {site.text!r}: the engine gives agents one of that name"
             yield error("reserved-tool-name", site.pointer, message, hint="Rename the tool.")
+
+
+def _handoffs(subject: Subject) -> Iterator[Problem]:
+    """Names that lead nowhere, and hand-offs where nobody looks for them."""
+    for position, node in enumerate(subject.nodes):
+        if not isinstance(node.config, AgentConfig):
+            continue
+        for number, name in enumerate(node.config.handoffs or ()):
+            if not handed_to([name], subject.nodes, subject.graph.index):
+                message = (
+                    f"{subject.node(position)} hands over to {name!r}, and neither a node nor its agent has that name"
+                )
+                at = subject.at_node(position, "config", "handoffs", number)
+                yield error("unknown-node", at, message, hint="Name a node of this workflow, or the agent of one.")
+    for name, agent in (subject.workflow.agents or {}).items():
+        if agent.handoffs:
+            at = pointer_to("agents", name, "handoffs")
+            message = f"`handoffs` changes nothing at the agent {name!r}: the way is a node's"
+            yield warning("setting-without-effect", at, message, hint="Say it at the nodes.", fix=remove(at))
 
 
 def _executors(subject: Subject) -> Iterator[Problem]:

@@ -44,6 +44,8 @@ def plan_edge(workflow: Workflow, graph: Graph, ref: EdgeRef, formulas: Formulas
     plain = PlanEdge(id=ref.id, index=ref.number, source=graph.ids[ref.source], target=target)
     if ref.implied == "timeout":
         return replace(plain, kind="label", label=timeout_label(target))
+    if ref.implied == "handoff":
+        return replace(plain, kind="label", label=target)
     if ref.implied or ref.number >= len(workflow.edges):
         return plain
     return _conditioned(plain, workflow.edges[ref.number], graph, ref, formulas)
