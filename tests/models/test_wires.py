@@ -235,6 +235,31 @@ async def test_a_stream_that_breaks_in_the_middle_of_an_event_is_a_failure(
     assert failure.retryable
 
 
+REFUSING: JsonObject = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+REFUSAL: JsonObject = {"type": "refusal", "refusal": "I cannot help with that."}
+MESSAGE: JsonObject = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": [REFUSAL]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("openai-chat", {**CHAT, "choices": [{**CHOICE, "message": REFUSING}]}),
+        ("openai-responses", {**RESPONSES, "output": [MESSAGE]}),
+        ("anthropic", {**ANTHROPIC, "content": [], "stop_reason": "refusal"}),
+        ("google", {**GOOGLE, "candidates": [{"finishReason": "SAFETY", "index": 0}]}),
+    ],
+)
+async def test_a_refusal_is_told_alike_by_every_wire_and_is_not_tried_again(
+    server: HTTPServer, kind: str, body: JsonObject
+) -> None:
+    answer(server, body)
+    failure = await failed(server, kind)
+    assert (failure.code, failure.retryable) == ("model-refused", False)
+    assert "model-refused" in failure.hint
+    if kind.startswith("openai"):
+        assert "I cannot help with that." in failure.message
+
+
 @pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
 async def test_a_service_that_does_not_answer_in_time_is_left(server: HTTPServer, kind: str) -> None:
     release = Event()

@@ -41,7 +41,7 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
-from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
+from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import JsonObject
 
@@ -83,7 +83,7 @@ _HINTS: Final = {
     "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
     "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
     "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
-    "model-refused": "Change what is asked: the provider's content filter withheld the answer.",
+    "model-refused": REFUSED_HINT,
     "model-answer-unreadable": "Try again; if it stays so, the service does not speak this wire: check `kind`.",
 }
 

@@ -39,6 +39,8 @@ from pointsman.ports import ModelReply, ToolSpec
 from pointsman.ports import ModelRequest as Request
 from pointsman.values import Json, JsonObject
 
+REFUSED_HINT: Final = "Change what is asked, or take it from here with an edge on the error `model-refused`."
+_REFUSAL_CHARS_MAX: Final = 500
 OUTPUT_TOOL: Final = "final_result"
 """Stands in for a schema where a provider cannot be given one."""
 
@@ -156,8 +158,9 @@ def _refuse_nothing(response: ModelResponse) -> None:
             why = "the model reached its limit of tokens before it said anything"
             raise ModelFailed(Failure(code="model-answer-truncated", message=why, hint="Raise maxTokens."))
         case "content_filter":
-            why = "the provider's content filter withheld the answer"
-            raise ModelFailed(Failure(code="model-refused", message=why))
+            said = text_of((response.provider_details or {}).get("refusal"))
+            why = "the model, or the provider's content filter, refused to answer" + (f": {said}" if said else "")
+            raise ModelFailed(Failure(code="model-refused", message=why[:_REFUSAL_CHARS_MAX], hint=REFUSED_HINT))
         case _:
             return
 
