@@ -57,6 +57,8 @@ class Voice:
                 self.speaker = step
                 whole = self.heard[step].lstrip()
                 self._write(self._named(node, whole) if begins or whole == text.lstrip() else text)
+        elif delta.get("kind") == "discarded":
+            self._break_off(step)
         elif delta.get("kind") == "tool_call":
             self._line(f"  · {self._called(node)} calls {harmless(str(delta.get('tool')))}")
 

@@ -1,0 +1,29 @@
+"""Words as they come: what is taken back is seen to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.cli.voice import Voice
+from pointsman.values import JsonObject
+
+
+def delta(**said: str) -> JsonObject:
+    return {"kind": "delta", "execution": "e", "step": "say.1", "node": "say", "delta": {**said}}
+
+
+def test_words_that_do_not_count_are_broken_off_and_the_next_ones_begin_anew(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    voice = Voice({"say": "Bot"}, frozenset())
+    for event in (
+        delta(kind="thought", text="Hm."),
+        delta(kind="text", text="Once"),
+        delta(kind="discarded"),
+        delta(kind="text", text="There"),
+        delta(kind="text", text=" was"),
+        JsonObject({"kind": "step_succeeded", "execution": "e", "step": "say.1", "node": "say"}),
+    ):
+        voice.see(event)
+    assert capsys.readouterr().out == "Bot: Once … (broke off)\nBot: There was\n"
+    assert voice.last == "There was"
