@@ -60,7 +60,7 @@ def test_agents_are_told_in_the_language_of_their_execution_whatever_the_setting
 
 
 NUMBER: JsonObject = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
-FAULTS = [
+FAULTS: list[tuple[str, JsonObject, str]] = [
     ("{fail: 401}", {}, "model-unauthorized"),
     ("{fail: 429}", {}, "model-rate-limited"),
     ("{fail: 503}", {}, "model-unavailable"),
