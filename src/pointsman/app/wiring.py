@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pointsman.app.spending import KeptSpending
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
+from pointsman.models.spending import Spending
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import Clock, Executor
 from pointsman.settings import Settings
@@ -38,7 +40,9 @@ class Hands:
         await self.interpreter.close()
 
 
-def models_for(settings: Settings, *, model: str | None, script: Script | None) -> PydanticModels:
+def models_for(
+    settings: Settings, *, model: str | None, script: Script | None, spending: Spending | None = None
+) -> PydanticModels:
     """Connects nothing yet: providers are opened by the first call."""
     return PydanticModels(
         providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
@@ -47,6 +51,7 @@ def models_for(settings: Settings, *, model: str | None, script: Script | None) 
         fallback=settings.fallback,
         only=model,
         script=script,
+        spending=spending,
     )
 
 
@@ -102,7 +107,7 @@ def wire(
 ) -> Hands:
     """Connect nothing yet."""
     default = settings.model_in_effect
-    models = models_for(settings, model=model, script=script)
+    models = models_for(settings, model=model, script=script, spending=KeptSpending(store))
     played = is_scripted(model or default)
     interpreter = interpreter_of(settings)
     hands = Executors(

@@ -11,6 +11,7 @@ A key that was not tried yet costs no try; all else is tried again at most `retr
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -19,12 +20,13 @@ from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
 from pointsman.models.pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
 from pointsman.models.providers import Line, Providers
+from pointsman.models.spending import BUDGET_SPENT, Spending, SpendingHere, spent_today, today
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-REFUSED_KEYS: Final = frozenset({"model-unauthorized", "model-quota-exceeded"})
+REFUSED_KEYS: Final = frozenset({"model-unauthorized", "model-quota-exceeded", BUDGET_SPENT})
 RATE_LIMITED: Final = "model-rate-limited"
 UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model-unreachable"})
 
@@ -49,8 +51,17 @@ class Ear:
 class Caller:
     """Calls models over their lines."""
 
-    def __init__(self, providers: Providers, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        providers: Providers,
+        clock: Clock | None = None,
+        *,
+        spending: Spending | None = None,
+        today: Callable[[], int] = today,
+    ) -> None:
         self._providers = providers
+        self._spending: Spending = spending or SpendingHere()
+        self._today = today
         self._clock: Clock = clock or LoopClock()
 
     async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
@@ -63,7 +74,7 @@ class Caller:
                 raise ModelFailed(failure or why.failure) from None
             tried.add(key)
             try:
-                reply = await bounded(self._providers.model(line, key), request, ear)
+                reply = await self._paid(line, key, request, ear)
             except ModelFailed as why:
                 failure = why.failure
             else:
@@ -71,7 +82,9 @@ class Caller:
             finally:
                 line.pool.give_back(key)
             self._rest(line, key, failure)
-            if failure.code in REFUSED_KEYS:
+            if failure.code == BUDGET_SPENT:
+                refused.append(failure.message)
+            elif failure.code in REFUSED_KEYS:
                 refused.append(f"key {key} of {line.provider!r} is not accepted ({failure.code})")
             following = line.pool.next_key(request.key_index)
             elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
@@ -81,6 +94,20 @@ class Caller:
                 raise ModelFailed(failure)
             if failure.code in UNANSWERED:
                 await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
+
+    async def _paid(self, line: Line, key: int, request: ModelRequest, ear: Ear) -> ModelReply:
+        """The exchange, where the key may still pay for it today. Raises `ModelFailed`, `ModelUnusable`."""
+        model, limit = self._providers.model(line, key), line.day
+        if limit is None:
+            return await bounded(model, request, ear)
+        if what := limit.reached(await self._spending.spent(line.provider, key, self._today())):
+            raise ModelFailed(spent_today(line.provider, key, what))
+        reply = await bounded(model, request, ear)
+        await self._spending.add(line.provider, key, self._today(), reply.usage)
+        if limit.usd is None or reply.usage.cost_usd is not None:
+            return reply
+        unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
+        return replace(reply, warnings=(*reply.warnings, unpriced))
 
     def _rest(self, line: Line, key: int, failure: Failure) -> None:
         if failure.code == RATE_LIMITED:

@@ -232,7 +232,7 @@ class KeyPool:
             first = resting[0].why
             assert first is not None
             details: JsonObject | None = first.details
-            return Failure(code=first.code, message=message, hint=_REPAIR, details=details)
+            return Failure(code=first.code, message=message, hint=first.hint or _REPAIR, details=details)
         hint = "Raise `calls_max` of the provider in the settings, or add keys."
         return Failure(code="model-key-budget-spent", message=message, hint=hint)
 

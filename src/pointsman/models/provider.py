@@ -14,6 +14,7 @@ from pointsman.definition.quantities import Duration
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.kinds import COMPATIBLE, KINDS
 from pointsman.models.pool import Pacing
+from pointsman.models.spending import DayLimit
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Provider:
     """API keys, or `env:NAME` for what that variable holds. None: the service asks for none."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     pacing: Pacing = field(default_factory=Pacing)
+    day: DayLimit | None = None
+    """What each key may pay for on one day."""
     retries: int = 1
     """Tries again of a call that was rate-limited, or that the service could not answer, before anything was said."""
     api_version: str = ""
@@ -73,6 +76,15 @@ def _key(label: str, key: str, environment: Mapping[str, str]) -> str:
     return value
 
 
+class DaySettings(BaseModel):
+    """What each key may pay for on one day of UTC, in all processes that share the store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+
+
 class ProviderSettings(BaseModel):
     """A provider of models: a known kind, or any service that speaks one of the known wires."""
 
@@ -88,6 +100,7 @@ class ProviderSettings(BaseModel):
     key_interval: Duration = Duration(Seconds(0.0))
     concurrency: int | None = Field(default=None, ge=1)
     calls_max: int | None = Field(default=None, ge=0)
+    day: DaySettings | None = None
     rest_max: Duration = Duration(Seconds(3600.0))
     retries: int = Field(default=1, ge=0, le=10)
     api_version: str = ""
@@ -115,6 +128,7 @@ class ProviderSettings(BaseModel):
             kind=kind,
             base_url=self.base_url,
             keys=self.keys,
+            day=None if self.day is None else DayLimit(**self.day.model_dump()),
             headers=self.headers,
             pacing=pacing,
             retries=self.retries,

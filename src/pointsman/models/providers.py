@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool
 from pointsman.models.provider import Provider
+from pointsman.models.spending import DayLimit
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Line:
     @property
     def retries(self) -> int:
         return 1 if self.settings is None else self.settings.retries
+
+    @property
+    def day(self) -> DayLimit | None:
+        """What each key may pay for on one day; None: nobody limits it."""
+        return None if self.settings is None else self.settings.day
 
     @property
     def key_count(self) -> int:

@@ -25,6 +25,7 @@ from pointsman.models.providers import Providers
 from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
+from pointsman.models.spending import Spending
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.values import JsonObject
 
@@ -51,13 +52,15 @@ class PydanticModels:
         script: Script | None = None,
         sleep: Sleep = asyncio.sleep,
         clock: Clock | None = None,
+        spending: Spending | None = None,
     ) -> None:
         """Requests that name no model are answered by that of their purpose, else by `default`.
 
         `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
+        `spending` remembers what keys paid for; absent: for this process alone.
         """
         self._providers = Providers(providers, clock=clock)
-        self._caller = Caller(self._providers, clock)
+        self._caller = Caller(self._providers, clock, spending=spending)
         self._default = default
         self._purposes = purposes or {}
         self._fallback = fallback

@@ -1,0 +1,52 @@
+"""What keys paid for, kept in the store: all processes that share it count together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from pointsman.engine.reports import Usage
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.records import Entry
+from pointsman.journal.store import Store
+from pointsman.models.spending import Spent
+
+KIND: Final = "key-spending"
+
+
+class KeptSpending:
+    """One entry per key, with its day: yesterday's is replaced, so nothing grows."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def spent(self, provider: str, key: int, day: int) -> Spent:
+        return _of(await self._store.entries.find(KIND, _name(provider, key)), day)
+
+    async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
+        """Again where somebody else added meanwhile."""
+        while True:
+            entry = await self._store.entries.find(KIND, _name(provider, key))
+            total = _of(entry, day).with_(usage)
+            try:
+                await self._store.entries.put(
+                    KIND,
+                    _name(provider, key),
+                    {"day": day, "spent": msgspec.to_builtins(total)},
+                    after=0 if entry is None else entry.version,
+                )
+            except EntryMoved:
+                continue
+            return
+
+
+def _name(provider: str, key: int) -> str:
+    return f"{provider}/{key}"
+
+
+def _of(entry: Entry | None, day: int) -> Spent:
+    value = None if entry is None else entry.value
+    if not isinstance(value, dict) or value.get("day") != day:
+        return Spent()
+    return msgspec.convert(value.get("spent"), Spent)

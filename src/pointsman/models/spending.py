@@ -1,0 +1,86 @@
+"""What each key has paid for today, and how much it may: kept by whoever keeps it, counted here.
+
+    key ─▶ paid for enough today? ─ yes ─▶ it rests; its calls go to the next key
+              └─ no ─▶ the call ─▶ add what it cost
+
+Days are those of UTC. A call that has begun is finished: what is open at once may go a little beyond.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import Usage
+
+DAY_S: Final = 86_400
+BUDGET_SPENT: Final = "model-key-budget-spent"
+
+
+class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one key paid for on one day."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def with_(self, usage: Usage) -> Spent:
+        tokens = usage.input_tokens + usage.output_tokens
+        return Spent(calls=self.calls + 1, tokens=self.tokens + tokens, usd=self.usd + (usage.cost_usd or 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayLimit:
+    """What one key may pay for on one day. None is unlimited."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+    def reached(self, spent: Spent) -> str:
+        """What is used up, in words; empty: nothing is."""
+        if self.calls is not None and spent.calls >= self.calls:
+            return f"{spent.calls} of {self.calls} calls"
+        if self.tokens is not None and spent.tokens >= self.tokens:
+            return f"{spent.tokens} of {self.tokens} tokens"
+        if self.usd is not None and spent.usd >= self.usd:
+            return f"${spent.usd:.4f} of ${self.usd:g}"
+        return ""
+
+
+class Spending(Protocol):
+    """Remembers what keys paid for, for every process of an installation. Keys are known by their numbers alone."""
+
+    async def spent(self, provider: str, key: int, day: int) -> Spent:
+        """`day`: days since 1970, UTC."""
+        ...
+
+    async def add(self, provider: str, key: int, day: int, usage: Usage) -> None: ...
+
+
+class SpendingHere:
+    """Remembers for this process alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int], Spent] = {}
+
+    async def spent(self, provider: str, key: int, day: int) -> Spent:
+        return self._known.get((provider, key, day), Spent())
+
+    async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
+        self._known[provider, key, day] = (await self.spent(provider, key, day)).with_(usage)
+
+
+def today() -> int:
+    return int(time.time()) // DAY_S
+
+
+def spent_today(provider: str, key: int, what: str) -> Failure:
+    """Why a key pays for no more."""
+    message = f"key {key} of {provider!r} has paid for {what} that it may pay for today (UTC)"
+    hint = f"Raise `day` under [providers.{provider}], add keys, or go on tomorrow: `pointsman retry`."
+    return Failure(code=BUDGET_SPENT, message=message, hint=hint)

@@ -1,0 +1,88 @@
+"""What keys may pay for on one day."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.engine.reports import Usage
+from pointsman.models.calling import Caller, Ear
+from pointsman.models.failures import ModelFailed
+from pointsman.models.provider import Provider, ProviderSettings
+from pointsman.models.providers import Providers
+from pointsman.models.spending import DayLimit, Spent
+from pointsman.models.transcript import user_message
+from pointsman.ports import ModelReply, ModelRequest
+from pointsman.testing.clock import run_virtually
+from tests.models.test_calling import Service
+
+
+class Days:
+    """A day that tests turn."""
+
+    def __init__(self) -> None:
+        self.now = 20_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: int = 0) -> list[ModelReply | str]:
+    """The replies, or the codes of failures; before the last `turns` calls a day is over."""
+
+    async def story() -> list[ModelReply | str]:
+        days, providers = (
+            Days(),
+            Providers(
+                {"house": Provider(base_url="http://house.test/v1", keys=("first", "second"), http=service, day=limit)}
+            ),
+        )
+        caller = Caller(providers, today=days)
+        found: list[ModelReply | str] = []
+        for number, index in enumerate(calls):
+            if number == len(calls) - turns:
+                days.now += 1
+                await providers.close()  # a key that rests is tried again after ten minutes, or by a new process
+            request = ModelRequest(model="house:small", messages=[user_message("hello")], key_index=index)
+            try:
+                found.append(await caller.call(providers.line("house", "small"), request, Ear(None)))
+            except ModelFailed as why:
+                found.append(why.failure.code)
+        await providers.close()
+        return found
+
+    return run_virtually(story())
+
+
+@pytest.mark.parametrize("limit", [DayLimit(calls=2), DayLimit(tokens=13)])
+def test_a_key_that_paid_for_enough_today_leaves_its_calls_to_the_next_and_then_they_fail(limit: DayLimit) -> None:
+    service = Service(lambda key, number: None)
+    found = ask(service, limit, [0] * 5)
+    assert service.keys == ["first", "first", "second", "second"]
+    assert found[4] == "model-key-budget-spent"
+    third = found[2]
+    assert isinstance(third, ModelReply)
+    assert "has paid for" in third.warnings[0]
+
+
+def test_the_next_day_it_pays_again() -> None:
+    service = Service(lambda key, number: None)
+    found = ask(service, DayLimit(calls=1), [0, 0, 0, 0], turns=1)
+    assert [one if isinstance(one, str) else "" for one in found] == ["", "", "model-key-budget-spent", ""]
+    assert service.keys == ["first", "second", "first"]
+
+
+def test_dollars_count_where_a_price_is_known_and_people_are_told_where_none_is() -> None:
+    spent = Spent(usd=0.5).with_(Usage(input_tokens=10, output_tokens=5, model_calls=1, cost_usd=0.75))
+    assert spent == Spent(calls=1, tokens=15, usd=1.25)
+    assert DayLimit(usd=1.25).reached(spent) == "$1.2500 of $1.25"
+    assert DayLimit(usd=1.26).reached(spent) == ""
+    (reply,) = ask(Service(lambda key, number: None), DayLimit(usd=1), [0])
+    assert isinstance(reply, ModelReply)
+    assert "no price of 'small-1' is known" in reply.warnings[0]
+
+
+def test_settings_say_it() -> None:
+    said = ProviderSettings.model_validate({"base_url": "http://h.test", "day": {"tokens": 5}})
+    assert said.provider("own").day == DayLimit(tokens=5)
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        ProviderSettings.model_validate({"day": {"usd": -1}})
