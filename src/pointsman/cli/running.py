@@ -49,6 +49,15 @@ Begin: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
 """Starts an execution, or takes one up."""
 
 
+class Wishes(TypedDict):
+    """What a start is asked for beside its input."""
+
+    session: str | None
+    durability: str | None
+    language: str | None
+    key: str | None
+
+
 class Driving(TypedDict):
     """What `driving_options` gives a command."""
 
@@ -133,17 +142,9 @@ def run(
         data = await read(app, workflow)
         if durability is not None:
             await _warn(app, workflow, durability)
+        how = Wishes(session=session, durability=durability, language=language, key=key)
         async with speaking_of(app, workflow):
-            return await app.start(
-                workflow,
-                data,
-                session=session,
-                durability=durability,
-                language=language,
-                lenient=lenient,
-                key=key,
-                by=by,
-            )
+            return await app.start(workflow, data, lenient=lenient, by=by, **how)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
