@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from pointsman.settings import Settings
-from pointsman.values import Json
+from pointsman.values import JsonObject
 
 
-async def artifacts_of(settings: Settings, execution: str) -> list[Json]:
+async def artifacts_of(settings: Settings, execution: str) -> list[JsonObject]:
     """[{"path", "bytes"}], by name; none where no files are kept here."""
     if settings.files is None:
         return []

@@ -371,7 +371,7 @@ class Pointsman:
         """An execution as JSON, without taking it up."""
         rows = await rows_of(self.store, ExecutionId(execution))
         seen = await family_view(self.runtime, folded(execution, rows), rows)
-        return {**seen, "artifacts": await artifacts_of(self.settings, execution)}
+        return {**seen, "artifacts": [*await artifacts_of(self.settings, execution)]}
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""

@@ -120,6 +120,8 @@ async def _export(store: str | None, execution: str, file: BinaryIO) -> None:
     async with installation(store) as app:
         async for line in app.storage.export(execution):
             file.write(line)
+        for one in await app.storage.left_out(execution):
+            click.echo(f"left out: {shown(one['path'])} of {one['executionId']} ({one['bytes']} bytes)", err=True)
 
 
 @click.command("import")

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pointsman.app.artifacts import artifacts_of
 from pointsman.app.identity import new_id
 from pointsman.app.storage import deletion, exporting, importing, retention
 from pointsman.app.storage.retention import Collected
 from pointsman.app.turns import finish_last_turn, open_turn
 from pointsman.journal.records import Conversation
-from pointsman.values import ExecutionId
+from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -52,6 +53,16 @@ class Storage:
     def export(self, execution: str) -> AsyncIterator[bytes]:
         """The lines of a file with which the execution goes on elsewhere. Raises `UnknownExecution` at the first."""
         return exporting.export(self._app, execution)
+
+    async def left_out(self, execution: str) -> list[JsonObject]:
+        """The files of an execution and its sub-workflows, which its export goes without."""
+        top = await deletion.known(self._app, ExecutionId(execution))
+        members = [one.execution async for one in deletion.family(self._app, top)]
+        return [
+            {"executionId": member, **file}
+            for member in members
+            for file in await artifacts_of(self._app.settings, member)
+        ]
 
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
         """Import the file of an export, under the id it had or another one (see `new_id`); the id it has here."""
