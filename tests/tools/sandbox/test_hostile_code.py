@@ -98,9 +98,14 @@ async def test_what_a_failure_tells_is_short(interpreter: Interpreter) -> None:
     assert details["printed"] == "y" * 1_999 + "\n"
 
 
+@pytest.mark.parametrize("handles", [True, False], ids=["by handle", "by number"])
 @pytest.mark.parametrize("box", BOXES)
-async def test_whoever_stops_waiting_ends_the_process(box: BoxName) -> None:
+async def test_whoever_stops_waiting_ends_the_process(
+    box: BoxName, handles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box_or_skip(box)
+    if not handles:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
     before = children()
     interpreter = Interpreter(ROOMY, box=box)
     try:

@@ -74,6 +74,7 @@ class _Call:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: int | None = None
+        self._handle: int | None = None
         self.given_up = False
         self.printed = ""
 
@@ -82,22 +83,25 @@ class _Call:
         with self._lock:
             if self.given_up or pid is None:
                 raise ProcessLookupError
-            self._process = os.pidfd_open(pid)
+            self._process = pid
+            # A number can come to mean another process, a handle cannot; not every build of Python has them.
+            self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
 
     def over(self) -> None:
         """The process may serve others from now on."""
         with self._lock:
-            if self._process is not None:
-                os.close(self._process)
-            self._process = None
+            if self._handle is not None:
+                os.close(self._handle)
+            self._process = self._handle = None
 
     def give_up(self) -> None:
         """End the process, now or as soon as there is one."""
-        with self._lock:
+        with self._lock, suppress(ProcessLookupError):
             self.given_up = True
-            if self._process is not None:
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._process, signal.SIGKILL)
+            if self._handle is not None:
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            elif self._process is not None:
+                os.kill(self._process, signal.SIGKILL)
 
 
 class Interpreter:
