@@ -9,6 +9,7 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.app.scripts import parse_script
+from pointsman.cli.outcomes import story
 from pointsman.engine.answers import ActionNotOffered
 from pointsman.engine.asking import GateClosedAlready
 from pointsman.engine.handed_out import ResultsInvalid
@@ -187,3 +188,11 @@ async def test_cancelling_ends_the_wait(world: World) -> None:
         assert await execution.settled() == "cancelled"
         with pytest.raises(GateClosedAlready):
             await execution.answer("guide", "return", {"3": 1, "4": 2})
+
+
+async def test_people_are_shown_how_results_are_given(world: World) -> None:
+    name = await world.waiting(NODE)
+    async with world.open() as app:
+        told = story(await app.view(name), stopped=False, store="", lasting=True)
+    answer = f'pointsman answer {name} where \'{{"action": "return", "data": {{"1": RESULT}}}}\''
+    assert [line for line in told if answer in line] != []

@@ -81,7 +81,7 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     for gate in gates:
         lines += _gate(gate)
         target, name = address(gate, gates, execution)
-        choice = "|".join(_options(gate)) or "ACTION"
+        choice = _results(gate) if gate["about"] == "client" else "|".join(_options(gate)) or "ACTION"
         if lasting:
             lines.append(f"  → pointsman answer {target} {name} {choice}{there}")
         else:
@@ -163,6 +163,12 @@ def _gate(gate: JsonObject) -> list[str]:
         voted = ", ".join(f"{vote['by']} {vote['action']}" for vote in votes)
         lines.append(f"  voted: {shown(voted)}")
     return lines
+
+
+def _results(gate: JsonObject) -> str:
+    """How the results of calls that the caller carries out are typed."""
+    results = ", ".join(f'"{number}": RESULT' for number in cast("JsonObject", gate["shown"]))
+    return f'\'{{"action": "return", "data": {{{results}}}}}\''
 
 
 def _options(gate: JsonObject) -> list[str]:
