@@ -137,7 +137,9 @@ async def one_round(name: str, seed: str, times: int) -> list[str]:
                 for _ in range(around.random.randint(1, ROWS_MAX)):
                     await around.append(must=True)
                 with contextmanager(FAULTS[name])(disk, Path(directory)):
-                    for _ in range(2):
+                    if name == "full":  # What fits into the files as they are still has a place.
+                        await around.fill()
+                    for _ in range(2 if name != "full" else 0):
                         await around.append(must=False)
                     await around.all_there("while it was wrong")
                 await around.append(must=True)

@@ -86,7 +86,7 @@ async def examined(number: int, seed: int) -> list[str]:
 
 async def finished(owner: Pointsman, execution: str) -> str:
     """Take it up until it stands still. The old owner may be faster as long as the new one has appended nothing."""
-    for _ in range(STEPS):
+    for _ in range(2 * STEPS):
         try:
             return await (await owner.open(execution)).settled()
         except TakenOver:

@@ -19,6 +19,31 @@ class Pattern(Protocol):
         ...
 
 
+class Wholly:
+    """A pattern for texts that may hold half a character, which RE2 cannot read: it is the replacement character."""
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+
+    def search(self, text: str, /) -> object | None:
+        try:
+            return self._pattern.search(text)
+        except UnicodeEncodeError:
+            return self._pattern.search(whole(text))
+
+    def fullmatch(self, text: str, /) -> object | None:
+        try:
+            return self._pattern.fullmatch(text)
+        except UnicodeEncodeError:
+            return self._pattern.fullmatch(whole(text))
+
+
+def whole(text: str) -> str:
+    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+
+
 def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     """Compile `pattern`. Raises `BadPattern`."""
     import re2  # late: most workflows have no pattern
@@ -26,10 +51,15 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     try:
-        return cast("Pattern", re2.compile(pattern, options))  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
-    except re2.error as why:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # re2 has no types
+        found = re2.compile(pattern, options)  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
+        return Wholly(cast("Pattern", found))
+    except re2.error as why:  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
         raise BadPattern(
             f"the pattern is not legal: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."
+        ) from None
+    except UnicodeEncodeError:
+        raise BadPattern(
+            "the pattern holds half a character (a lone surrogate)", spot=spot, hint="Write the whole character."
         ) from None
 
 

@@ -1,0 +1,24 @@
+"""Half a character in a pattern is refused by name; in a text it is some character, and matches as one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.failures import BadPattern
+from pointsman.expressions.formula import compile_expression
+from pointsman.values import Json
+
+
+def value(formula: str, text: str) -> Json:
+    return compile_expression(formula).evaluate(Environment(state={"text": text}, names={}))
+
+
+def test_a_pattern_with_half_a_character_is_refused_by_name() -> None:
+    with pytest.raises(BadPattern, match="half a character"):
+        value("matches(text, '^a\ud800+b')", "ab")
+
+
+@pytest.mark.parametrize(("pattern", "matches"), [("^a.b$", True), ("^a[a-z]b$", False), ("b", True)])
+def test_a_text_with_half_a_character_is_searched_all_the_same(pattern: str, matches: bool) -> None:
+    assert value(f"matches(text, '{pattern}')", "a\ud800b") is matches
