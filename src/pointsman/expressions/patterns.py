@@ -53,7 +53,7 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     try:
         found = re2.compile(pattern, options)  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
         return Wholly(cast("Pattern", found))
-    except re2.error as why:  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
+    except re2.error as why:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # re2 has no types
         raise BadPattern(
             f"the pattern is not legal: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."
         ) from None
