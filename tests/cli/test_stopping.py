@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,18 @@ QUICK = "rules:\n  - {node: [second, third], text: Quick.}\n"
 ONE_AT_A_TIME = flows.CHAIN.replace("id: chain\n", "id: chain\nconcurrency: {max: 1, policy: queue}\n")
 
 
-def running(*arguments: str, script: str, flow: str = flows.CHAIN) -> subprocess.Popen[str]:
-    return started(
+@contextmanager
+def alive(*arguments: str) -> Generator[subprocess.Popen[str], None, None]:
+    """A process that does not outlive its test, whatever becomes of that."""
+    with started(*arguments) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def running(*arguments: str, script: str, flow: str = flows.CHAIN) -> AbstractContextManager[subprocess.Popen[str]]:
+    return alive(
         "run", written("chain.yaml", flow), "--script", written("slow.yaml", script), *STORE, "--json", *arguments
     )
 
@@ -42,7 +53,6 @@ def held() -> Iterator[subprocess.Popen[str]]:
     """A run that has the only place of its workflow, and takes long."""
     with running(script=SLOW_SECOND, flow=ONE_AT_A_TIME) as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.requirement("S1-67")
@@ -54,7 +64,7 @@ def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: sig
         while not Path("store.db").exists() or not prompt("list", *STORE).out:
             assert process.poll() is None
         process.send_signal(told)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=60)
     execution = json.loads(out)["executionId"]
     assert (process.returncode, "Traceback" in err) == (130, False)
     assert f"pointsman resume {execution}" in err or json.loads(out)["status"] == "running"
@@ -68,17 +78,17 @@ def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: sig
 
 def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt, held: subprocess.Popen[str]) -> None:
     first = until_second_runs(prompt, held)
-    with started("run", "chain.yaml", "--script", written("quick.yaml", QUICK), *STORE) as waiting:
+    with alive("run", "chain.yaml", "--script", written("quick.yaml", QUICK), *STORE) as waiting:
         told = line_with(waiting, "take it out")
         second = prompt("list", *STORE, "--json", "--status", "pending").json["executions"][0]["executionId"]
         assert f"waiting for a place: 'chain' runs once at a time, now as {first}\n" in told
         assert f"pointsman resume {second} --store sqlite:///store.db waits again" in told
-        with started("run", "chain.yaml", *STORE) as third:
+        with alive("run", "chain.yaml", *STORE) as third:
             assert f"{first}, and 1 stand in line before it" in line_with(third, "waiting for a place")
             third.send_signal(signal.SIGTERM)
-            assert third.wait(timeout=120) == 130
+            assert third.wait(timeout=60) == 130
         waiting.send_signal(signal.SIGINT)
-        _, err = waiting.communicate(timeout=120)
+        _, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, f"pointsman resume {second}" in err) == (130, True)
     assert prompt("show", second, *STORE, "--json").json["status"] == "pending"
     assert prompt("cancel", first, *STORE).code == 0
@@ -87,23 +97,24 @@ def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt
 
 
 def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Prompt) -> None:
-    with running(script=SLOW_SECOND) as process:
+    files = written("chain.yaml", flows.CHAIN), "--script", written("slow.yaml", SLOW_SECOND)
+    with alive("run", *files, *STORE) as process:
         while not Path("store.db").exists() or not (found := prompt("list", *STORE).out.split()[:1]):
             assert process.poll() is None
         assert prompt("cancel", found[0], *STORE).code == 0
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, json.loads(out)["status"]) == (130, "cancelled")
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"cancelled {found[0]}" in err
     assert "resume" not in err
-    assert err == "" or f"cancelled {found[0]}" in err, "it may have heard of it before it was stopped"
 
 
 def test_a_keeper_that_is_stopped_answers_in_json_where_that_was_asked_for(prompt: Prompt) -> None:
-    with started("keep", "--json", *STORE) as keeper:
+    with alive("keep", "--json", *STORE) as keeper:
         assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
-        second = started("keep", "--json", *STORE)
-        out, _ = second.communicate(timeout=120)
-        assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (2, "store-kept")
+        with alive("keep", "--json", *STORE) as second:
+            out, _ = second.communicate(timeout=60)
+        assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (1, "store-kept")
         keeper.send_signal(signal.SIGHUP)
-        out, _ = keeper.communicate(timeout=120)
+        out, _ = keeper.communicate(timeout=60)
     assert (keeper.returncode, json.loads(out)) == (0, {"store": "sqlite:///store.db", "status": "stopped"})
