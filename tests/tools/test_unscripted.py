@@ -15,16 +15,16 @@ from pointsman.values import JsonObject
 
 FINDER: JsonObject = {
     "id": "finder",
-    "nodes": [{"id": "search", "type": "agent", "config": {"prompt": "Find it.", "tools": ["web_search"]}}],
+    "nodes": [{"id": "search", "type": "agent", "config": {"prompt": "Find it.", "tools": ["find_table"]}}],
     "edges": [],
 }
 
 
 async def test_a_tool_nobody_has_is_offered_and_says_so_when_it_is_called() -> None:
     tools = UnscriptedTools(ToolRegistry([calculator], plugins=False))
-    assert tools.find("web_search") is not None
+    assert tools.find("find_table") is not None
     with pytest.raises(ToolFailed) as caught:
-        await tools.call(ToolCall(id="1", name="web_search", arguments={}), key="k")
+        await tools.call(ToolCall(id="1", name="find_table", arguments={}), key="k")
     assert caught.value.failure.code == "tool-not-scripted"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from urllib.parse import quote
 
 import pytest
@@ -14,9 +15,15 @@ from tests.tools.sql.asking import asked, asking, refusal
 @pytest.fixture(scope="module")
 def cluster() -> postgres.Cluster:
     cluster = postgres.shared_cluster()
+    with (cluster.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a run share the server
+        if cluster.value("SELECT to_regclass('sql_tool_orders') IS NULL") == "t":
+            _make(cluster)
+    return cluster
+
+
+def _make(cluster: postgres.Cluster) -> None:
     cluster.sql(
-        "DROP TABLE IF EXISTS sql_tool_orders",
-        "DROP SEQUENCE IF EXISTS sql_tool_seq",
         "CREATE TABLE sql_tool_orders (id int, who text, total numeric, at timestamptz, photo bytea)",
         "INSERT INTO sql_tool_orders VALUES (1, 'Ada', 12.50, '2026-01-02T03:04:05Z', '\\x00ff'), "
         "(2, 'Bo', 'NaN', NULL, NULL), (3, 'O''Neil', 12345678901234567890.123, NULL, NULL)",
@@ -24,7 +31,6 @@ def cluster() -> postgres.Cluster:
         "GRANT SELECT ON sql_tool_orders TO guarded",
         "GRANT ALL ON sql_tool_seq TO guarded",
     )
-    return cluster
 
 
 def url(cluster: postgres.Cluster, user: str = "guarded") -> str:
