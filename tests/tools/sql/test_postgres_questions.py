@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 
@@ -124,9 +125,10 @@ async def test_a_role_above_the_rules_is_refused(cluster: postgres.Cluster) -> N
 async def test_an_endless_question_ends_with_its_time_and_leaves_nothing_behind(
     cluster: postgres.Cluster, query: str
 ) -> None:
-    failure = await refusal(asking(url(cluster), timeout="0.3s"), query)
+    name = f"asked-{uuid4().hex}"
+    failure = await refusal(asking(f"{url(cluster)}&application_name={name}", timeout="0.3s"), query)
     assert (failure.code, failure.retryable) == ("tool-timeout", True)
-    running = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'guarded' AND state = 'active'"
+    running = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}' AND state = 'active'"
     assert cluster.value(running) == "0"
 
 

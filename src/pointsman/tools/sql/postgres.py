@@ -60,7 +60,9 @@ async def ask_postgres(question: Question) -> JsonObject:
 
 async def _connected(question: Question) -> psycopg.AsyncConnection[TupleRow]:
     connection = await psycopg.AsyncConnection.connect(
-        question.url, connect_timeout=max(2, round(question.bounds.timeout.seconds)), application_name="pointsman"
+        question.url,
+        connect_timeout=max(2, round(question.bounds.timeout.seconds)),
+        fallback_application_name="pointsman",
     )
     await connection.set_read_only(True)
     return connection
