@@ -119,6 +119,7 @@ async def test_a_conversation_goes_on_turn_by_turn(served: Served) -> None:
     assert (await served.act(lone, "messages", {"message": "hm"}, expect=400))["code"] == "no-conversation"
 
 
+@pytest.mark.requirement("S1-108")
 async def test_lists_come_in_pages_and_events_without_a_stream(served: Served) -> None:
     await served.save(CHAIN)
     every = [await served.execute("chain") for _ in range(5)]
