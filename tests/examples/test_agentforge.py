@@ -82,7 +82,7 @@ def test_the_pauses_can_be_left_out() -> None:
 @pytest.mark.requirement("S2-20", "S2-24", "S2-28", "S2-31", "S2-08", "S2-14")
 def test_each_agent_leaves_its_part_of_the_state(repaired: Played) -> None:
     state = cast(JsonObject, repaired.view["state"])
-    assert list(state) == ["goal", "plan", "research", "developer", "writer", "confidence", "reviewer"]
+    assert list(state) == ["goal", "plan", "research", "developer", "writer", "confidence", "actions", "reviewer"]
     assert cast("list[Json]", state["plan"])[0] == {"step": 1, "task": "Analyze current warehouse layout"}
     assert "```mermaid" in str(state["developer"])
     assert cast(JsonObject, state["confidence"])["hallucination_risk"] == "medium"

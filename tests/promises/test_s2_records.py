@@ -49,7 +49,7 @@ async def test_plan_research_document_and_report_are_kept_as_they_are_made_and_f
     assert began["input"] == {"goal": "Write a proposal for optimizing warehouse operations", "email": "a@example.com"}
     made = {str(event["node"]): _paths(event) for event in events if event["kind"] == "step_succeeded"}
     assert made["ceo_research"] == ["plan", "research"]
-    assert (made["writer"], made["validation"]) == (["writer"], ["confidence"])
+    assert (made["writer"], made["validation"]) == (["writer"], ["confidence", "actions"])
     rows = {str(event["node"]): event["seq"] for event in events if event["kind"] == "step_succeeded"}
     assert len(set(map(str, rows.values()))) == len(rows), "each is a row of its own, on disk before the next begins"
     output = cast(JsonObject, view["output"])

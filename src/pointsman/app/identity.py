@@ -20,6 +20,11 @@ def new_id() -> ExecutionId:
     return ExecutionId("exec-" + b32encode(raw).decode().rstrip("=").lower().translate(SORTABLE))
 
 
+def new_session() -> str:
+    """`ses_` and 8 hexadecimal digits: 32 random bits, so that a store may have it already."""
+    return f"ses_{os.urandom(4).hex()}"
+
+
 def id_for_key(workflow: str, key: str) -> ExecutionId:
     """The execution of a workflow that a caller's key stands for: always the same one, in every process."""
     digest = blake2b(f"{workflow}|{key}".encode(), digest_size=16).digest()

@@ -13,6 +13,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "pointsman run flow.yaml -i goal=ships",
         "pointsman run letter --input @order.json --model openai:gpt-5-mini",
         "pointsman run flow.yaml -i goal=ships --answer review=approve --json",
+        """pointsman run agentforge --command "Write a proposal, send to ann@example.org\"""",
     ),
     "chat": ("pointsman chat desk.yaml --session ann",),
     "test": ("pointsman test examples",),
@@ -20,6 +21,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "show": ("pointsman show exec-1", "pointsman show exec-1 --json"),
     "events": ("pointsman events exec-1 --follow", "pointsman events exec-1 --jsonl --after 12"),
     "timeline": ("pointsman timeline exec-1",),
+    "records": ("pointsman records ses_0badcafe", "pointsman records ses_0badcafe --json"),
     "answer": (
         "pointsman answer exec-1 review approve",
         """pointsman answer exec-1 review '{"action": "edit", "data": {"title": "Ships"}}' --as ann""",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, TypedDict, Unpack
@@ -36,7 +37,7 @@ from pointsman.cli.options import (
     who_options,
 )
 from pointsman.cli.outcomes import at_store, print_outcome, queued_lines
-from pointsman.cli.printing import say
+from pointsman.cli.printing import say, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.stopping import stoppable
 from pointsman.errors import CallerError
@@ -90,6 +91,11 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option(
     "-i", "fields", type=Pair(), multiple=True, metavar="NAME=VALUE", help="One field of the input. Repeatable."
 )
+@click.option(
+    "--command",
+    metavar="TEXT",
+    help='The input in words: "Write …, send to ann@example.org". Begins a session of its own.',
+)
 @driving_options
 @var_option
 @click.option("--session", metavar="ID", callback=not_empty, help="The conversation this is a turn of.")
@@ -105,6 +111,7 @@ def run(
     *,
     given: str | None,
     fields: tuple[tuple[str, str], ...],
+    command: str | None,
     answers: tuple[Answer, ...],
     model: str | None,
     store: str | None,
@@ -126,6 +133,7 @@ def run(
     The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
     `pointsman resume` goes on with it.
     """
+    given = given if command is None else _worded(command, given)
     found = named(workflow, dialect=dialect)
     app = installation(store, model=model, script=script, variables=variables)
 
@@ -142,11 +150,27 @@ def run(
         data = await read(app, workflow)
         if durability is not None:
             await _warn(app, workflow, durability)
-        how = Wishes(session=session, durability=durability, language=language, key=key)
+        named_session = session or (None if command is None else await _session(app))
+        how = Wishes(session=named_session, durability=durability, language=language, key=key)
         async with speaking_of(app, workflow):
             return await app.start(workflow, data, lenient=lenient, by=by, **how)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
+
+
+def _worded(command: str, given: str | None) -> str:
+    """The input that a command means, as JSON."""
+    if given is not None:
+        raise click.UsageError("--command is an input: leave out --input")
+    from pointsman.app.commands import parse_command  # Most inputs are data.
+
+    return json.dumps(parse_command(command).input)
+
+
+async def _session(app: Pointsman) -> str:
+    from pointsman.app.records import free_session  # As above.
+
+    return await free_session(app)
 
 
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str) -> None:
@@ -180,6 +204,8 @@ async def follow(
                 stopped = True
                 _carry_on()
         view, lasting = await execution.view(), execution.is_kept
+    if not as_json and not quiet and view["sessionId"] is not None:
+        say(f"session {shown(view['sessionId'])}")
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
     # It may have ended, or been paused, in the very moment in which it was left.

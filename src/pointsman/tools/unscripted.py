@@ -40,10 +40,9 @@ class UnscriptedTools:
         found = self._tools.find(call.name)
         if found is not None and not found.off:
             return await self._tools.call(call, key=key, run=run)
-        raise ToolFailed(
-            Failure(
-                code="tool-not-scripted",
-                message=f"there is no tool {call.name!r} here, and no script of it",
-                hint="Register it with the installation, or give it results under `tools:` in the script.",
-            )
-        )
+        about, hint = f"there is no tool {call.name!r} here", "Register it with the installation"
+        if found is not None:
+            about, hint = f"the tool {call.name!r} is off here", found.off.rstrip(".")
+        message = f"{about}, and no script of it"
+        hint = f"{hint}, or give it results under `tools:` in the script."
+        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint))

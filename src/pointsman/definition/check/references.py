@@ -8,9 +8,9 @@ from typing import Final
 
 from pointsman.definition.check.repairs import meant, nearest, question, remove
 from pointsman.definition.check.subject import Subject, listed
-from pointsman.definition.edges import Never
+from pointsman.definition.edges import Never, OnError
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
-from pointsman.definition.problems import Problem, error, pointer_to, warning
+from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.definition.sites import Site
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow
@@ -137,7 +137,8 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                     error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
                 )
             case "tool" if (facts := (known.tools or {}).get(site.text)) is not None and facts.off:
-                yield error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                told = note if _takes_failure(subject.workflow, site, "tool-off") else error
+                yield told("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
             case "model" if _is_unknown(site, site.text, known.models):
                 yield _unknown(
                     error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models
@@ -148,6 +149,23 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                 )
             case _:
                 pass
+
+
+def _takes_failure(workflow: Workflow, site: Site, code: str) -> bool:
+    """Whether the author said how to go on when the work of the node that the site is in fails with this code."""
+    match site.parts:
+        case ("nodes", int(position), "config", "tool"):
+            node = workflow.nodes[position]
+        case _:
+            return False
+    if node.execution is not None and node.execution.error_handler == "continue":
+        return True
+    return any(
+        edge.source == node.id
+        and isinstance(edge.condition, OnError)
+        and (edge.condition.codes is None or code in edge.condition.codes)
+        for edge in workflow.edges
+    )
 
 
 def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
