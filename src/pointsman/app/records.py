@@ -97,11 +97,8 @@ async def _made(app: Pointsman, one: Summary, rows: list[Row]) -> list[tuple[str
                 field = str(write.path[0])
                 value = event.result if write.whole else write.value
                 collection = field if names is None else names.get(field)
-                if collection is None or value is None:
-                    continue
-                head = _head(one, event.step.node, row.at)
-                for entry in value if write.reduce == "union" and isinstance(value, list) else [value]:
-                    found.append((collection, head | _body(entry)))
+                if collection is not None and value is not None:
+                    found.append((collection, _head(one, event.step.node, row.at) | _body(value)))
     return found
 
 
