@@ -21,7 +21,7 @@ from pointsman.engine.events import StepPassed, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -73,10 +73,14 @@ async def _executions(app: Pointsman, session: str) -> AsyncIterator[Summary]:
         yield one
 
 
+def _beginning(rows: list[Row]) -> ExecutionStarted | None:
+    return next((event for row in rows for event in row.events if isinstance(event, ExecutionStarted)), None)
+
+
 def _session_record(one: Summary, rows: list[Row]) -> JsonObject:
-    given = next((event.input for row in rows for event in row.events if isinstance(event, ExecutionStarted)), {})
+    began = _beginning(rows)
     return {
-        **given,
+        **({} if began is None else began.input),
         "session_id": one.session,
         "execution_id": one.execution,
         "workflow_id": one.workflow,
@@ -102,7 +106,7 @@ async def _made(app: Pointsman, one: Summary, rows: list[Row]) -> list[tuple[str
     return found
 
 
-def _head(one: Summary, node: str, at: Instant) -> JsonObject:
+def _head(one: Summary, node: str, at: float) -> JsonObject:
     return {
         "session_id": one.session,
         "execution_id": one.execution,
@@ -119,7 +123,7 @@ def _body(value: Json) -> JsonObject:
 
 async def _collections(app: Pointsman, rows: list[Row]) -> Mapping[str, str] | None:
     """Field -> collection, as the definition says that it began with; None: each field is its own."""
-    began = next((event for row in rows for event in row.events if isinstance(event, ExecutionStarted)), None)
+    began = _beginning(rows)
     try:
         workflow = await app.library.kept(began.definition if began is not None else "")
     except DefinitionGone:
