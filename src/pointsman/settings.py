@@ -144,6 +144,8 @@ class Settings(BaseModel):
     fallback: tuple[str, ...] = ()
     """Models to ask where one cannot answer whose agent names no others, in order."""
     language: str = "en"
+    pipeline: str = "agentforge"
+    """The saved workflow that `POST /run` runs."""
     delays: bool = True
     """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])

@@ -45,6 +45,9 @@ LEAST: Final[dict[str, Role | None]] = {
     "POST /api/workflows/executions/{eid}/steer": "operator",
     "POST /api/workflows/executions/{eid}/messages": "operator",
     "POST /api/workflows/executions/{eid}/signals": "operator",
+    "POST /run": "operator",
+    "POST /run/legacy": "operator",
+    "GET /session/{id}": "viewer",
 }
 """The least role that an operation takes; None: no key. What is not here must not be there."""
 

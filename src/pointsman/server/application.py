@@ -16,7 +16,7 @@ from pointsman.server import problems
 from pointsman.server.desk import Desk
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes import control, executions, operations, streams, workflows
+from pointsman.server.routes import control, executions, operations, pipeline, streams, workflows
 from pointsman.server.routes.streams import server_sent
 
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
@@ -26,6 +26,7 @@ ROUTERS: Final = (
     control.router,
     control.people,
     workflows.router,
+    pipeline.router,
     operations.router,
 )
 """In this order: `executions` is no workflow's id."""

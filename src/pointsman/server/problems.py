@@ -18,6 +18,7 @@ from pointsman.server.replies import JsonReply
 from pointsman.values import Json, JsonObject
 
 MEDIA_TYPE: Final = "application/problem+json"
+RATE_LIMITED: Final = "model-rate-limited"
 
 _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.UNAUTHORIZED: ("not-signed-in",),
@@ -111,6 +112,28 @@ def refusal(why: PointsmanError) -> JsonReply:
     )
 
 
+def run_reply(view: JsonObject) -> JsonReply:
+    """What came of a run that was waited for: its output; where it has none, why not, and how to go on."""
+    if view["status"] == "completed":
+        return JsonReply(view["output"])
+    errors = cast("list[JsonObject]", view["errors"])
+    why = errors[-1] if errors else {}
+    code = str(why.get("code") or f"execution-{view['status']}")
+    limited = code == RATE_LIMITED
+    status = HTTPStatus.TOO_MANY_REQUESTS if limited else HTTPStatus.BAD_GATEWAY if errors else HTTPStatus.CONFLICT
+    said = str(why.get("message") or f"the execution is {view['status']}")
+    address = f"/api/workflows/executions/{view['executionId']}"
+    hint = f"POST {address}/retry goes on where it failed." if errors else f"GET {address} tells what it waits for."
+    more: JsonObject = {"session_id": view["sessionId"], "execution_id": view["executionId"]}
+    return problem(
+        status,
+        code,
+        said,
+        hint=hint,
+        more=more,
+    )
+
+
 def misread(why: RequestValidationError, media_type: str) -> JsonReply:
     """A request that is not what the operation takes: each field that is wrong, by its place."""
     errors = cast("list[dict[str, object]]", why.errors())
@@ -163,9 +186,11 @@ def problem(
     hint: str = "",
     headers: dict[str, str] | None = None,
     problems: list[Json] | None = None,
+    more: JsonObject | None = None,
 ) -> JsonReply:
-    """A problem document."""
+    """A problem document; `more` are members of its own."""
     said: JsonObject = {
+        **(more or {}),
         "type": f"urn:pointsman:error:{code}",
         "title": status.phrase,
         "status": int(status),

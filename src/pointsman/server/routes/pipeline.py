@@ -1,0 +1,98 @@
+"""The pipeline as its users know it: a command in, the record of the run out; and what was made in a session."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Path, Response
+from pydantic import ConfigDict, Field, model_validator
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import groups_of, sees_workflow
+from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
+from pointsman.app.records import free_session, records_of
+from pointsman.server.desk import Asking, AtDesk, Desk, Must
+from pointsman.server.problems import run_reply
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.shapes import Answer, Body
+
+router = APIRouter(tags=["pipeline"])
+
+Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
+Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
+EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
+
+
+class RunRequest(Body):
+    """What is to be done: in words, or as a goal and an address."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"command": EXAMPLE}]})
+    command: str | None = Field(default=None, min_length=1, max_length=CHARS_MAX, description="In words.")
+    goal: str | None = Field(default=None, max_length=CHARS_MAX)
+    email: str | None = Field(default=None, max_length=320, description="Where the document is sent.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> RunRequest:
+        if (self.command is None) == (self.goal is None):
+            raise ValueError("give either `command` or `goal`")
+        if self.command is not None and self.email is not None:
+            raise ValueError("an address belongs to a `goal`; a `command` names it itself")
+        return self
+
+    def asked(self) -> Command:
+        """Raises `CommandUnclear`."""
+        return command_of(self.goal or "", self.email) if self.command is None else parse_command(self.command)
+
+
+class LegacyRequest(Body):
+    """What is to be done, in parts."""
+
+    goal: str = Field(max_length=CHARS_MAX)
+    email: str | None = Field(default=None, max_length=320)
+
+
+class RunAnswer(Answer):
+    """The output of the pipeline; `error` where it has none."""
+
+
+class SessionRecords(Answer):
+    """What was made, by collection: `sessions`, and those the workflow names."""
+
+    session_id: str = Field(alias="session_id")
+
+
+@router.post("/run", responses=answers(RunAnswer, 404, 409, 429, 502, 503, body=True), summary="Run the pipeline")
+async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
+    """Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
+
+    429: the models would not take more; 502: it failed. Both name the session: `retry` of its execution goes on.
+    """
+    return await _run(desk, caller, body.asked())
+
+
+@router.post(
+    "/run/legacy",
+    responses=answers(RunAnswer, 404, 409, 429, 502, 503, body=True),
+    summary="Run the pipeline, in parts",
+)
+async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Response:
+    """As `/run` with a goal."""
+    return await _run(desk, caller, command_of(body.goal, body.email))
+
+
+async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
+    name = desk.app.settings.pipeline
+    caller.must_be_among(await groups_of(desk.app, name), f"the workflow {name.partition('@')[0]!r}")
+    session = await free_session(desk.app)
+    execution = await desk.app.start(
+        name, asked.input, session=session, trigger={"kind": "api", "by": caller.name}, by=caller.name
+    )
+    await execution.settled()
+    return run_reply(await execution.view())
+
+
+@router.get("/session/{id}", responses=answers(SessionRecords, 404), summary="What was made in a session")
+async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
+    """Its executions and their records, oldest first: those of workflows that the caller may see."""
+    return JsonReply(await records_of(desk.app, id, sees=lambda name: sees_workflow(desk.app, caller, name)))
