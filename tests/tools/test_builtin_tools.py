@@ -14,7 +14,7 @@ from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 OFF: JsonObject = {
     "id": "off",
@@ -68,3 +68,25 @@ async def test_other_tools_of_the_name_go_before_a_built_in_one() -> None:
     async with Pointsman("memory:", settings=Settings(), script=script) as app:
         assert await (await app.start(Workflow.of(OFF))).output() == "scripted"
         assert app.tools.origin("sql") == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("execution", "condition", "severity"),
+    [
+        ({}, None, "error"),
+        ({"errorHandler": "continue"}, None, "note"),
+        ({"errorHandler": "fail"}, None, "error"),
+        ({}, {"type": "error"}, "note"),
+        ({}, {"type": "error", "codes": ["tool-off"]}, "note"),
+        ({}, {"type": "error", "codes": ["mail-refused"]}, "error"),
+        ({}, {"type": "default"}, "error"),
+    ],
+)
+async def test_a_tool_that_is_off_is_a_note_where_the_author_said_how_to_go_on_without_it(
+    execution: JsonObject, condition: Json, severity: str
+) -> None:
+    node: JsonObject = {"id": "a", "type": "tool", "config": {"tool": "send_email"}, "execution": execution}
+    edges: list[Json] = [] if condition is None else [{"source": "a", "target": "b", "condition": condition}]
+    document: JsonObject = {"id": "off", "nodes": [node, {"id": "b", "type": "end"}], "edges": edges}
+    checked = await Pointsman("memory:").check(Workflow.of(document))
+    assert [one.severity for one in checked.problems if one.code == "tool-off"] == [severity]

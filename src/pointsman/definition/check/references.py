@@ -10,7 +10,7 @@ from pointsman.definition.check.repairs import meant, nearest, question, remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.edges import Never, OnError
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
-from pointsman.definition.problems import Problem, error, note, pointer_to, warning
+from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.definition.sites import Site
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow
@@ -137,8 +137,8 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                     error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
                 )
             case "tool" if (facts := (known.tools or {}).get(site.text)) is not None and facts.off:
-                told = note if _takes_failure(subject.workflow, site, "tool-off") else error
-                yield told("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                yield replace(off, severity="note") if _takes_failure(subject.workflow, site, off.code) else off
             case "model" if _is_unknown(site, site.text, known.models):
                 yield _unknown(
                     error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models
