@@ -1,4 +1,4 @@
-"""The agentforge pipeline with a model server on a socket and three keys: who pays for what, in what pace, who stands in."""
+"""The agentforge pipeline with a model server on a socket and three keys: who pays, in what pace, who stands in."""
 
 from __future__ import annotations
 
