@@ -90,16 +90,16 @@ def server() -> Iterator[ModelServer]:
 
 async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject, float]:
     """The view and the timeline of the pipeline, kept in a file, and when it was begun."""
-    provider = {
+    provider: JsonObject = {
         "kind": "openai-compatible",
         "base_url": server.http.url_for("/v1"),
-        "keys": list(KEYS),
+        "keys": [*KEYS],
         "interval": f"{INTERVAL_S}s",
     }
     settings: JsonObject = {
         "store": f"sqlite:///{folder / 'pipeline.db'}",
         "delays": False,
-        "providers": {"groq": provider},  # type: ignore[dict-item]
+        "providers": {"groq": provider},
     }
     async with Pointsman(settings=Settings.model_validate(settings)) as app:
         begun = time.time()

@@ -1,0 +1,66 @@
+"""Commands in words at the prompt: run, found again by their session."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Prompt
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "agentforge"
+FLOW = (str(EXAMPLE / "agentforge.yaml"), "--script", str(EXAMPLE / "script.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def quick(own_place: Path) -> None:
+    (own_place / "pointsman.toml").write_text('store = "sqlite:///desk.db"\ndelays = false\n', encoding="utf-8")
+
+
+@pytest.mark.requirement("S2-03", "S2-06", "S2-33", "S2-63", "S2-67")
+def test_a_command_in_words_is_run_in_a_session_that_is_found_again(prompt: Prompt) -> None:
+    done = prompt("run", *FLOW, "--command", "Write a proposal, send to john@example.com")
+    assert done.code == 0, done.err
+    (session,) = re.findall(r"^session (ses_[0-9a-f]{8})$", done.err, re.MULTILINE)
+    assert "Confidence Score: 75%\nHallucination Risk: medium\n" in done.err
+    assert re.search(r"^\s*1\. AGV cost estimate", done.err, re.MULTILINE)
+    assert "The mail to john@example.com was not sent" in done.err
+    found = prompt("records", session, "--json").json
+    assert (found["sessions"][0]["goal"], found["sessions"][0]["email"]) == ("Write a proposal", "john@example.com")
+    assert [one["type"] for one in found["actions"]] == ["confidence_report"]
+    shown = prompt("records", session).out
+    assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
+        "sessions",
+        "actions",
+        "documents",
+        "plans",
+        "research",
+    ]
+    listed = prompt("list", "--session", session, "--json").json["executions"]
+    assert [one["executionId"] for one in listed] == [found["sessions"][0]["execution_id"]]
+
+
+def test_a_session_that_is_named_is_kept_to(prompt: Prompt) -> None:
+    done = prompt("run", *FLOW, "--command", "Write a memo", "--session", "ses_0badcafe", "--json")
+    assert (done.json["sessionId"], done.json["input"]) == ("ses_0badcafe", {"goal": "Write a memo", "email": None})
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--command", ", send to john@example.com"), "command-unclear"),
+        (("--command", ""), "command-unclear"),
+        (("--command", "Write a memo", "--input", "{}"), "--command is an input"),
+    ],
+)
+def test_a_command_that_cannot_be_meant_starts_nothing(prompt: Prompt, options: tuple[str, ...], says: str) -> None:
+    refused = prompt("run", *FLOW, *options)
+    assert (refused.code, says in refused.err) == (2, True), refused.err
+    assert prompt("list", "--json").json == {"executions": []}
+
+
+def test_records_of_a_session_that_is_none_are_refused(prompt: Prompt) -> None:
+    refused = prompt("records", "ses_0badcafe")
+    assert refused.code == 2
+    assert "unknown-session" in refused.err
