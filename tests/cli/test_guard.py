@@ -55,5 +55,5 @@ def test_the_demo_plays_both_workflows_offline(prompt: Prompt) -> None:
     assert printed.out.count("completed exec-") == 2
     assert "CEO + Research" in printed.out
     assert "--model openai:" in printed.out
-    assert "export GROQ_API_KEY=" in printed.out
+    assert "export OPENAI_API_KEY=" in printed.out
     assert "\x1b" not in printed.out

@@ -142,7 +142,7 @@ def test_a_keeper_says_once_that_its_server_is_away_and_goes_on_when_it_is_back(
 ) -> None:
     store = ["--store", server.url(schema="keeps", patience="0.2")]
     execution = killed_run(prompt, store)
-    with going("keep", "--script", written("slow.yaml", SLOW_SECOND), *store) as keeper:
+    with going("keep", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:
         said(keeper, "keeping")
         server.stop()
         assert "[store-unreachable]" in said(keeper, "is tried again")

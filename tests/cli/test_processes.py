@@ -21,6 +21,11 @@ SLOW_SECOND = "rules:\n  - {node: first, text: One.}\n  - {node: second, delay: 
 QUICK = "rules:\n  - {node: first, text: Again!}\n  - {node: second, text: Two.}\n  - {node: third, text: Three.}\n"
 
 
+def _heeding_hangups() -> None:
+    """What whoever runs the tests ignores (`nohup`), a process would ignore too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def started(*arguments: str, **more: int) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
     return subprocess.Popen(
@@ -29,6 +34,7 @@ def started(*arguments: str, **more: int) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        preexec_fn=_heeding_hangups,
     )
 
 

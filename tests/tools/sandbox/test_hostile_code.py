@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,14 @@ async def interpreter() -> AsyncIterator[Interpreter]:
 
 def children(parent: int | str = "self") -> set[int]:
     """The processes it has started and not buried."""
-    texts = [(task / "children").read_text() for task in Path(f"/proc/{parent}/task").iterdir()]
-    return {int(pid) for pid in chain.from_iterable(text.split() for text in texts)}
+    return {int(pid) for task in Path(f"/proc/{parent}/task").iterdir() for pid in _children_of(task)}
+
+
+def _children_of(thread: Path) -> list[str]:
+    try:
+        return (thread / "children").read_text().split()
+    except FileNotFoundError:
+        return []  # The thread has ended since it was listed.
 
 
 def family(process: int) -> set[int]:
