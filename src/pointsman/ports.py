@@ -164,6 +164,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """How long the caller has for a call of a `client` tool."""
     bytes_max: int | None = None
     """What a result of a `client` tool may have, as JSON."""
+    workflow: str = ""
+    """The saved workflow that carries it out as a sub-workflow; empty: none does."""
     off: str = ""
     """Why it cannot be called here, and what would change that; empty: it can."""
 

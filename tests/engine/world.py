@@ -128,7 +128,7 @@ class World:
         self, name: str, output: Json = None, *, failure: Failure | None = None, usage: Usage | None = None
     ) -> World:
         step, attempt = self.at(name)
-        self.simulation.asked.children.pop(step, None)
+        self.simulation.asked.children.pop((step, 0), None)
         self.tell(ChildEnded(step=step, attempt=attempt, output=output, failure=failure, usage=usage))
         return self
 

@@ -111,7 +111,7 @@ class Peopled(Simulation):
     def _a_hand(self) -> list[Report]:
         """What somebody does of their own accord; where it has no place it is refused."""
         gates = [at for at in self.state.steps.values() if at.gate is not None]
-        children = [at for at in self.state.steps.values() if at.child]
+        children = [(at, call) for at in self.state.steps.values() for call in at.children]
         move = MoveRequested(definition=f"d{self._hands}", by="ada")
         hands: list[list[Report]] = [
             [SteerRequested(edits=(Edit(("noted",), self._hands),), by="ada")],
@@ -120,7 +120,7 @@ class Peopled(Simulation):
             [move],
         ]
         alone: list[Report] = [DelegationRequested(step=at.step, by="ada", to="dora") for at in gates]
-        alone += [ChildSpent(step=at.step, attempt=at.attempt, usage=PRICE) for at in children]
+        alone += [ChildSpent(step=at.step, attempt=at.attempt, usage=PRICE, call=call) for at, call in children]
         return self.random.choice([*hands, *([one] for one in alone)])
 
     def _vote(self, step: Step, gate: Gate) -> GateAnswered | None:

@@ -66,6 +66,7 @@ IN_EVENTS: Final[dict[str, Shows]] = {
     "a right is passed on": lambda e: isinstance(e, wait_events.GateDelegated),
     "others are asked": lambda e: isinstance(e, wait_events.GateEscalated),
     "calls are approved": lambda e: isinstance(e, wait_events.CallsReviewed),
+    "sub-workflows carry out calls": lambda e: isinstance(e, wait_events.CallEnded),
     "an event comes too early": lambda e: isinstance(e, wait_events.EventTaken) and e.kept,
     "an event that came early is used": lambda e: isinstance(e, wait_events.KeptEventUsed),
     "others are told": lambda e: isinstance(e, wait_events.OrdersDelivered),

@@ -181,7 +181,9 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
     for past in pasts_of(rows):
         if name in (past.gate, past.node):
             yield past
-    if any(isinstance(event, wait_events.ChildAsked) for row in rows for event in row.events):
+    if any(
+        isinstance(event, wait_events.ChildAsked | wait_events.ChildrenAsked) for row in rows for event in row.events
+    ):
         below = ExecutionQuery(parent=execution, limit=CHILDREN_MAX)
         for child in await runtime.store.executions.list(below):
             async for past in _pasts(runtime, child.execution, name):

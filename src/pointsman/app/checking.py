@@ -9,6 +9,7 @@ from typing import Final
 
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
+from pointsman.app.workflow_tools import PREFIX
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
@@ -73,6 +74,14 @@ def check_workflow(
 
         found += trigger_problems(workflow)
     return Checked(told(read, found), read.dialect, workflow)
+
+
+def workflow_tools_in(source: Workflow) -> list[str]:
+    """The tools it names that may be saved workflows."""
+    if source.read.workflow is None or PREFIX not in source.document.text:
+        return []
+    named = (site.text for site in sites_of(source.read.workflow) if site.kind == "tool")
+    return [name for name in named if name.startswith(PREFIX)]
 
 
 def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:

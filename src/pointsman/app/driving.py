@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pointsman.app.executions import Execution
-from pointsman.runtime.families import child_id
+from pointsman.runtime.families import children_of
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def outermost(app: Pointsman, execution: Execution) -> Execution:
     """The execution that waits for this sub-workflow, and the one that waits for that; itself where none does."""
     while (parent := execution.state.parent) is not None:
         above = await app.runtime.load(ExecutionId(parent))
-        waits = (child_id(ExecutionId(parent), at.step, at.attempt) for at in above.steps.values() if at.child)
+        waits = (name for at in above.steps.values() for name in children_of(ExecutionId(parent), at))
         if above.ended or execution.id not in waits:
             break
         execution = await app.open(parent)

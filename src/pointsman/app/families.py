@@ -11,7 +11,7 @@ from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.families import child_id, stands_still_for_parent
+from pointsman.runtime.families import children_of, stands_still_for_parent
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -46,7 +46,7 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
         return not driver.busy
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
         return False
-    below = [_child(runtime, driver, at) for at in state.steps.values() if at.child]
+    below = [child for at in state.steps.values() for child in _children(runtime, driver, at)]
     return all(child is not None and not _is_due(child) and is_still(runtime, child) for child in below)
 
 
@@ -65,8 +65,8 @@ def _only_waits(state: ExecutionState) -> bool:
     )
 
 
-def _child(runtime: LocalRuntime, driver: Driver, at: StepState) -> Driver | None:
-    return runtime.drivers.get(child_id(driver.execution, at.step, at.attempt))
+def _children(runtime: LocalRuntime, driver: Driver, at: StepState) -> list[Driver | None]:
+    return [runtime.drivers.get(name) for name in children_of(driver.execution, at)]
 
 
 def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
@@ -76,8 +76,9 @@ def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
         if at.gate is not None:
             yield OpenGate(driver, at)
     for at in steps:
-        if at.child and (child := _child(runtime, driver, at)) is not None:
-            yield from gates_of(runtime, child)
+        for child in _children(runtime, driver, at):
+            if child is not None:
+                yield from gates_of(runtime, child)
 
 
 class Waits(NamedTuple):
@@ -93,16 +94,14 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     """Read from the journals; what is open below says in which execution (`executionId`)."""
     still, gates, awaited = _only_waits(state), waiting_view(state), awaiting_view(state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
-        if not at.child:
-            continue
-        name = child_id(ExecutionId(state.id), at.step, at.attempt)
-        if not await runtime.journal.last(name):
-            still = False
-            continue
-        below = await waits_of(runtime, await runtime.load(name))
-        still = still and below.still
-        gates += [_of(name, gate) for gate in below.gates]
-        awaited += [_of(name, event) for event in below.events]
+        for name in children_of(ExecutionId(state.id), at):
+            if not await runtime.journal.last(name):
+                still = False
+                continue
+            below = await waits_of(runtime, await runtime.load(name))
+            still = still and below.still
+            gates += [_of(name, gate) for gate in below.gates]
+            awaited += [_of(name, event) for event in below.events]
     return Waits(still, gates, awaited)
 
 
@@ -114,7 +113,7 @@ def _of(execution: ExecutionId, open_: Json) -> Json:
 async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
     """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does."""
     view = execution_view(state, rows)
-    if state.ended or not any(at.child for at in state.steps.values()):
+    if state.ended or not any(at.children for at in state.steps.values()):
         return view
     waits = await waits_of(runtime, state)
     status = "waiting" if waits.still and view["status"] == "running" else view["status"]
@@ -139,6 +138,6 @@ async def resume_family(runtime: LocalRuntime, driver: Driver, limits: dict[str,
 
 async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
     """The sub-workflows it waits for, as far as they have begun."""
-    names = [child_id(driver.execution, at.step, at.attempt) for at in driver.state.steps.values() if at.child]
+    names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
     begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
     return [await runtime.open(name, recover=recover) for name in begun]

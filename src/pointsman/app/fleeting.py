@@ -40,7 +40,15 @@ class Fleeting:
         self._app = app
         self.store = MemoryStore()
         self.library = Library(self.store, app.settings, app.store.workflows)
-        self._hands = wire(app.settings, app.tools, self.store, app.clock, model=app.model, script=app.script)
+        self._hands = wire(
+            app.settings,
+            app.tools,
+            self.store,
+            app.clock,
+            model=app.model,
+            script=app.script,
+            workflows=app.store.workflows,
+        )
         self.runtime = LocalRuntime(
             self.store,
             self.library,

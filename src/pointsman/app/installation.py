@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.bulletins import bulletins_of
-from pointsman.app.checking import Checked, check_workflow
+from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
 from pointsman.app.executions import Execution
 from pointsman.app.families import family_view
 from pointsman.app.fleeting import Fleeting, is_fleeting
@@ -204,6 +204,7 @@ class Pointsman:
     async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
         """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved."""
         saved = [] if self._store is None else [entry.id for entry in await self._store.workflows.list()]
+        await self.tools.prepare(workflow_tools_in(workflow))
         return check_workflow(
             workflow, settings=self.settings, tools=self.tools, workflows=saved, lenient=lenient, model=self.model
         )
@@ -332,9 +333,8 @@ class Pointsman:
         return await self.lives.replay(execution, against=against)
 
     async def reach(self, execution: str) -> Execution:
-        """An execution to be told something (cancel, pause) without taking it up: nothing of it runs here but what
-        it does in answer (undoing).
-        """
+        """An execution to be told something (cancel, pause) without taking it up: only what it does in answer (undoing)
+        runs here."""
         await self._take_up_script(ExecutionId(execution))
         return Execution(self.runtime, await self.runtime.open(ExecutionId(execution), recover=False))
 

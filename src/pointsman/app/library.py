@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import ClassVar, Final, cast
 
 import msgspec
 
 from pointsman.app.variables import substituted, variables_in
+from pointsman.app.workflow_tools import PREFIX, workflows_named
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.work import WorkflowCallConfig
+from pointsman.definition.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
@@ -139,7 +140,7 @@ class Library:
     async def pins(self, workflow: Workflow) -> dict[str, Json]:
         """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now."""
         pinned: dict[str, Json] = {}
-        waiting = _called(workflow)
+        waiting = await self._called(workflow)
         while waiting:
             reference = waiting.pop()
             if reference in pinned:
@@ -149,8 +150,14 @@ class Library:
             found, revision = await self.saved(reference)
             found = self.resolved(found)
             pinned[reference] = {"definition": await self.keep(found), "revision": revision}
-            waiting += _called(found)
+            waiting += await self._called(found)
         return pinned
+
+    async def _called(self, workflow: Workflow) -> list[str]:
+        """What its nodes call, and the saved workflows that are tools of its agents."""
+        called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
+        tools = [name for name in tools_in(workflow, self.agents) if name.startswith(PREFIX)]
+        return [*called, *workflows_named(tools, await self._workflows.list())] if tools else called
 
     async def copy_into(self, other: Store) -> None:
         """Save every revision of every workflow in another store too, under the same numbers."""
@@ -203,8 +210,22 @@ def digest_of(workflow: Workflow) -> str:
     return sha256(encoded(workflow)).hexdigest()
 
 
-def _called(workflow: Workflow) -> list[str]:
-    return [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
+def tools_in(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
+    """The tools that its nodes and agents may call; `agents`: those of the settings."""
+    known = {**agents, **(workflow.agents or {})}
+    for config in (*(node.config for node in workflow.nodes), *(workflow.agents or {}).values()):
+        match config:
+            case AgentConfig():
+                named = known.get(config.agent) if config.agent is not None else None
+                yield from config.tools or (named.tools if named is not None else None) or ()
+            case VerifierConfig():
+                yield from config.tools or ()
+            case PlannerConfig() if config.task_template is not None:
+                yield from config.task_template.tools or ()
+            case ToolConfig():
+                yield config.tool
+            case _:
+                pass
 
 
 def _values(settings: Settings) -> dict[str, Json]:

@@ -98,6 +98,11 @@ class Timeline:
                 self._turn(step, "gate")
             case wait_events.ChildAsked(step=step):
                 self._turn(step, "child")
+            case wait_events.ChildrenAsked(step=step):
+                self._end(step, at, "done")
+                self._begin(step, "child", at)
+            case wait_events.CallEnded(step=step, usage=usage) if usage is not None:
+                self._account(step).add(usage)
             case life_events.ExecutionCancelled():
                 for step in [*self._open]:
                     self._end(step, at, "cancelled")

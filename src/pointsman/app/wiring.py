@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pointsman.app.spending import KeptSpending
+from pointsman.app.workflow_tools import WorkflowTools
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
-from pointsman.journal.store import Store
+from pointsman.journal.store import Store, Workflows
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.spending import Spending
@@ -103,9 +104,17 @@ async def _fetched(settings: Settings, url: str) -> Fetched:
 
 
 def wire(
-    settings: Settings, tools: ToolRegistry, store: Store, clock: Clock, *, model: str | None, script: Script | None
+    settings: Settings,
+    tools: ToolRegistry,
+    store: Store,
+    clock: Clock,
+    *,
+    model: str | None,
+    script: Script | None,
+    workflows: Workflows | None = None,
 ) -> Hands:
-    """Connect nothing yet."""
+    """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's."""
+    tools.add_source(WorkflowTools(workflows or store.workflows))
     default = settings.model_in_effect
     models = models_for(settings, model=model, script=script, spending=KeptSpending(store))
     played = is_scripted(model or default)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine import handed_out
+from pointsman.engine import calling, handed_out
 from pointsman.engine.answers import EDIT, REJECT
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import StartChild
@@ -69,6 +69,9 @@ def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
         return
     if calls[0].wants == "result":
         put(desk, handed_out.question(at, calls), handed_out.terms_of_calls(calls))
+        return
+    if calls[0].wants == "workflow":
+        calling.begin(desk, at, calls)
         return
     approval = desk.node(at.step).approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))

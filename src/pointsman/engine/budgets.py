@@ -108,7 +108,7 @@ def note(desk: Desk) -> None:
 
 def spent_below(desk: Desk, at: StepState, report: ChildSpent) -> Tripped | None:
     """A sub-workflow that still runs has spent so much: it counts here. The budget that is spent with it."""
-    desk.emit(SpentBelow(step=at.step, usage=report.usage))
+    desk.emit(SpentBelow(step=at.step, usage=report.usage, call=report.call))
     if desk.plan.limits.budget_policy == "warn":
         return None
     for name, most in _in_force(desk.plan, desk.state):

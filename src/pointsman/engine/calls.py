@@ -1,4 +1,4 @@
-"""Tool calls that wait for a person or for the caller: what is proposed, what was decided, what came of them."""
+"""Tool calls that wait for a person, for the caller, or for sub-workflows: what is proposed, what came of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ class ProposedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     name: str
     arguments: JsonObject
     description: str = ""
-    wants: Literal["approval", "result"] = "approval"
-    """`result`: the caller carries it out, and says what came of it."""
+    wants: Literal["approval", "result", "workflow"] = "approval"
+    """`result`: the caller carries it out, and says what came of it; `workflow`: a sub-workflow does."""
+    workflow: str = ""
+    """Which one."""
     timeout_s: float | None = None
     """How long they have for that."""
     bytes_max: int | None = None
@@ -33,7 +35,7 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     reason: str = ""
     """What whoever wanted the call is told about a rejection."""
     returned: bool = False
-    """The caller carried it out: `result` is what came of it."""
+    """The caller or a sub-workflow carried it out: `result` is what came of it."""
     result: Json = None
     code: str = ""
     """Of the failure that it is where it is not approved; empty: `call-rejected`."""

@@ -32,8 +32,8 @@ def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
     """Ask the world to stop what runs for a step."""
     if at.runs:
         desk.command(Stop(step=at.step))
-    if at.child and children:
-        telling.stop_child(desk, at)
+    if children:
+        telling.stop_children(desk, at)
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
+from pointsman.engine import calling
 from pointsman.engine.events import (
     AttemptStarted,
     BranchSettled,
@@ -62,6 +63,8 @@ from pointsman.engine.reports import (
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.wait_events import (
+    CallEnded,
+    ChildrenAsked,
     ChildStopAsked,
     EventTaken,
     GateClosed,
@@ -173,8 +176,12 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return None  # nobody took it; today that is no row
         case EventTaken(name=name, data=data, by=by, key=key, kept=kept):
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
-        case SpentBelow(step=step, usage=usage):
-            return ChildSpent(step=step, attempt=state.steps[step].attempt, usage=usage)
+        case SpentBelow(step=step, usage=usage, call=call):
+            return ChildSpent(step=step, attempt=state.steps[step].attempt, usage=usage, call=call)
+        case ChildrenAsked(step=step, calls=calls):
+            return ApprovalAsked(step=step, attempt=state.steps[step].attempt, calls=calls)
+        case CallEnded(step=step):
+            return calling.report_of(state.steps[step], first)
         case OrdersDelivered(orders=orders):
             return Delivered(orders=orders)
         case _:

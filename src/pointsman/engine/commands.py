@@ -70,6 +70,8 @@ class StartChild(Struct, frozen=True, kw_only=True):
     input: JsonObject
     wait: bool = True
     """False: the child goes on alone; nobody waits for its end."""
+    call: int = 0
+    """The tool call that it carries out; 0: it is the work of the node."""
 
 
 class HoldChild(Struct, frozen=True, kw_only=True):
@@ -77,6 +79,7 @@ class HoldChild(Struct, frozen=True, kw_only=True):
 
     step: Step
     attempt: int
+    call: int = 0
 
 
 class StopChild(Struct, frozen=True, kw_only=True):
@@ -85,6 +88,7 @@ class StopChild(Struct, frozen=True, kw_only=True):
     order: str
     step: Step
     attempt: int
+    call: int = 0
 
 
 class Publish(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from pointsman.engine import (
     approving,
     asking,
     budgets,
+    calling,
     ending,
     entering,
     failing,
@@ -182,7 +183,9 @@ def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked) -> StepStat
 def _parent(desk: Desk, report: ChildSpent | ChildEnded) -> StepState | None:
     """The step whose child reports, if it still waits for exactly that child."""
     at = desk.state.steps.get(report.step)
-    return at if at is not None and at.child and at.attempt == report.attempt and not desk.state.ended else None
+    if at is None or at.attempt != report.attempt or desk.state.ended:
+        return None
+    return at if report.call in at.children else None
 
 
 def _work_failed(desk: Desk, report: WorkFailed) -> None:
@@ -273,7 +276,7 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
 
 def _child_spent(desk: Desk, report: ChildSpent) -> None:
     at = _parent(desk, report)
-    if at is not None and at.spent != report.usage:
+    if at is not None and calling.counted(at, report.call) != report.usage:
         tripped = budgets.spent_below(desk, at, report)
         if tripped is not None:
             limits.trip(desk, tripped)
@@ -282,6 +285,9 @@ def _child_spent(desk: Desk, report: ChildSpent) -> None:
 def _child_ended(desk: Desk, report: ChildEnded) -> None:
     at = _parent(desk, report)
     if at is None:
+        return
+    if report.call:
+        calling.ended(desk, at, report)
         return
     if report.failure is not None:
         failing.attempt_failed(desk, at, report.failure, report.usage)

@@ -100,6 +100,10 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             del state.kept[event.number]
         case wait_events.ChildAsked():
             settling.child_asked(state, event)
+        case wait_events.ChildrenAsked():
+            settling.children_asked(state, event)
+        case wait_events.CallEnded():
+            settling.call_ended(state, event)
         case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
             orders.owe(state, event)
         case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():

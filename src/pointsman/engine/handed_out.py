@@ -39,7 +39,7 @@ class ResultsInvalid(CallerError):
 def is_open(at: StepState, call: ProposedCall) -> bool:
     """Whether nobody has said yet what is asked about the call: may it be made, or what came of it."""
     verdict = None if at.verdicts is None else at.verdicts.get(call.number)
-    return verdict is None or (call.wants == "result" and verdict.approved and not verdict.returned)
+    return verdict is None or (call.wants != "approval" and verdict.approved and not verdict.returned)
 
 
 def question(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:

@@ -140,7 +140,9 @@ def _asks(node: PlanNode) -> bool:
 
 def held_below(state: ExecutionState) -> list[HoldChild]:
     """What a limit stops here stands still below too."""
-    return [HoldChild(step=at.step, attempt=at.attempt) for at in state.steps.values() if at.child]
+    return [
+        HoldChild(step=at.step, attempt=at.attempt, call=call) for at in state.steps.values() for call in at.children
+    ]
 
 
 def watch(desk: Desk) -> None:

@@ -82,7 +82,7 @@ def check_fits(plan: Plan, state: ExecutionState) -> None:
 def may_move(state: ExecutionState) -> bool:
     """It stands still, has failed, or only waits for people, timers and events."""
     return state.status in ("paused", "interrupted", "failed") or (
-        state.status == "running" and not any(at.runs or at.child for at in state.steps.values())
+        state.status == "running" and not any(at.runs or at.children for at in state.steps.values())
     )
 
 

@@ -32,8 +32,8 @@ def owe(state: ExecutionState, event: Emitted | ChildStopAsked | OrdersDelivered
             name = emitted(event.step)
             state.undelivered[name] = Publish(order=name, name=event.name, data=event.data)
         case ChildStopAsked():
-            name = stopped(event.step, event.attempt)
-            state.undelivered[name] = StopChild(order=name, step=event.step, attempt=event.attempt)
+            name = stopped(event.step, event.attempt, event.call)
+            state.undelivered[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
         case OrdersDelivered():
             for order in event.orders:
                 state.undelivered.pop(order, None)
@@ -63,6 +63,6 @@ def emitted(step: Step) -> str:
     return f"emit:{step}"
 
 
-def stopped(step: Step, attempt: int) -> str:
+def stopped(step: Step, attempt: int, call: int = 0) -> str:
     """The name of the order to cancel a child."""
-    return f"stop:{step}:{attempt}"
+    return f"stop:{step}:{attempt}.{call}" if call else f"stop:{step}:{attempt}"

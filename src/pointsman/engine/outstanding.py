@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pointsman.engine.calls import ProposedCall
 from pointsman.engine.commands import Command, OpenGate, SetTimer, StartChild
 from pointsman.engine.desk import Desk
 from pointsman.engine.entry import execution_of
@@ -16,6 +17,11 @@ def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
     does = plan.nodes[at.step.node].does
     assert isinstance(does, Call)
     return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+
+
+def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
+    """The command for the child that carries out a tool call."""
+    return StartChild(step=at.step, attempt=at.attempt, workflow=call.workflow, input=call.arguments, call=call.number)
 
 
 def _whether_to_go_on(state: ExecutionState) -> list[Command]:
@@ -37,6 +43,8 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
             asked.append(start_child(plan, state, at))
+        elif at.calling:
+            asked += [start_for_call(at, one.call) for one in at.calling.values()]
         elif at.runs and at.step not in state.refused:
             asked.append(execution_of(desk, at.step))
         elif at.gate is not None:

@@ -161,6 +161,8 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
     output: Json = None
     failure: Failure | None = None
     usage: Usage | None = None
+    call: int = 0
+    """The tool call that it carries out; 0: it is the work of the node."""
 
 
 class ChildSpent(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
@@ -169,6 +171,7 @@ class ChildSpent(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defa
     step: Step
     attempt: int
     usage: Usage
+    call: int = 0
 
 
 class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):

@@ -152,7 +152,7 @@ def retry(desk: Desk, report: RetryRequested) -> None:
         merged = tuple(Arrival(was.edge, was.left.thread) for was in _arrived(one))
         desk.go(Arrive(node, scope, None, after, one.left.thread, one.left.caller, again=True, merged=merged))
     for at in beside:
-        if at.child:
+        if at.children:
             attempt_again(desk, at)
         elif at.runs:
             execute(desk, at.step)

@@ -10,7 +10,7 @@ from pointsman.engine.facts import Write
 from pointsman.engine.guards import Said
 from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
-from pointsman.engine.state import Ended, ExecutionState, Left, ScopeState, StepState, Undo, Waiting
+from pointsman.engine.state import Calling, Ended, ExecutionState, Left, ScopeState, StepState, Undo, Waiting
 from pointsman.engine.steps import Step, Thread
 from pointsman.engine.threads import ways
 from pointsman.values import Json, JsonObject
@@ -81,7 +81,7 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
         if not step.scope:
             state.messages += len(event.messages)
     if event.usage is not None:
-        spend(state, event.usage if at.spent is None else _beyond(event.usage, at.spent))
+        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
         at.spent = None
     if event.undone_by is not None:
         state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
@@ -111,11 +111,17 @@ def spend(state: ExecutionState, usage: Usage) -> None:
 def spent_below(state: ExecutionState, event: wait_events.SpentBelow) -> None:
     """Fold: a child that still runs has consumed more."""
     at = state.steps[event.step]
-    spend(state, _beyond(event.usage, at.spent))
-    at.spent = event.usage
+    if event.call:
+        assert at.calling is not None
+        calling = at.calling[event.call]
+        spend(state, beyond(event.usage, calling.spent))
+        calling.spent = event.usage
+    else:
+        spend(state, beyond(event.usage, at.spent))
+        at.spent = event.usage
 
 
-def _beyond(usage: Usage, counted: Usage | None) -> Usage:
+def beyond(usage: Usage, counted: Usage | None) -> Usage:
     """What a usage is more than what was counted of it."""
     if counted is None:
         return usage
@@ -136,12 +142,12 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
     at.failures += 1
     at.failure = event.failure
     if event.usage is not None:
-        spend(state, event.usage if at.spent is None else _beyond(event.usage, at.spent))
+        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
         at.spent = None
     if at.runs:
         tokens.tick(state, -1)
         at.runs = False
-    at.child = False
+    at.child, at.calling = False, None
     if event.final:
         value: Json = failure_value(event)
         _show(at.scope, event.step, at.left.thread, value)
@@ -171,6 +177,7 @@ def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None
     at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
     if event.reason != "approved":
         at.verdicts = None
+    at.calling = None
     if event.phase == "work":
         at.input = event.input if event.input is not None else at.input
         at.advised = None
@@ -189,6 +196,23 @@ def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
     if at.runs:  # nobody here works on it
         tokens.tick(state, -1)
         at.runs = False
+
+
+def children_asked(state: ExecutionState, event: wait_events.ChildrenAsked) -> None:
+    at = state.steps[event.step]
+    at.calling = {call.number: Calling(call) for call in event.calls}
+    if at.runs:  # nobody here works on it
+        tokens.tick(state, -1)
+        at.runs = False
+
+
+def call_ended(state: ExecutionState, event: wait_events.CallEnded) -> None:
+    at = state.steps[event.step]
+    assert at.calling is not None
+    calling = at.calling.pop(event.verdict.number)
+    at.verdicts = {**(at.verdicts or {}), event.verdict.number: event.verdict}
+    if event.usage is not None:
+        spend(state, beyond(event.usage, calling.spent))
 
 
 def leaving_failed(state: ExecutionState, event: events.LeavingFailed) -> None:

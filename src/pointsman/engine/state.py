@@ -96,6 +96,14 @@ class Gate(Struct):
     """Who was given a right, and by whom."""
 
 
+class Calling(Struct):
+    """A tool call of an attempt that a sub-workflow carries out."""
+
+    call: ProposedCall
+    spent: Usage | None = None
+    """What the sub-workflow has consumed so far; it is counted."""
+
+
 class StepState(Struct, eq=False):
     """A step that is not settled."""
 
@@ -120,6 +128,8 @@ class StepState(Struct, eq=False):
     child: bool = False
     spent: Usage | None = None
     """What its child has consumed so far; it is counted."""
+    calling: dict[int, Calling] | None = None
+    """The tool calls of this attempt that sub-workflows carry out, by effect number; while there are, nobody works."""
     unapproved: bool = False
     """It waits, or waited in vain, for the approval that it needs to begin."""
     verdicts: dict[int, CallVerdict] | None = None
@@ -127,6 +137,13 @@ class StepState(Struct, eq=False):
     timers: tuple[str, ...] = ()
     arrived: tuple[Waiting, ...] = ()
     """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """The numbers of the calls that its sub-workflows carry out; 0: the one that is the work of the node."""
+        if self.calling is not None:
+            return tuple(self.calling)
+        return (0,) if self.child else ()
 
 
 class BranchState(Struct, eq=False, gc=False):

@@ -13,6 +13,6 @@ def status_of(state: ExecutionState) -> Status:
     if state.working or not state.steps:
         return status
     for at in state.steps.values():
-        if at.child or at.runs:
+        if at.child or at.calling or at.runs:
             return "running"
     return "waiting"

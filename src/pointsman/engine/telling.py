@@ -17,10 +17,11 @@ def publish(desk: Desk, step: Step, name: str, data: Json) -> None:
     desk.command(desk.state.undelivered[emitted(step)])
 
 
-def stop_child(desk: Desk, at: StepState) -> None:
-    """Have the child of the current attempt cancelled."""
-    desk.emit(ChildStopAsked(step=at.step, attempt=at.attempt))
-    desk.command(desk.state.undelivered[stopped(at.step, at.attempt)])
+def stop_children(desk: Desk, at: StepState) -> None:
+    """Have the children of the current attempt cancelled."""
+    for call in at.children:
+        desk.emit(ChildStopAsked(step=at.step, attempt=at.attempt, call=call))
+        desk.command(desk.state.undelivered[stopped(at.step, at.attempt, call)])
 
 
 def delivered(desk: Desk, report: Delivered) -> None:

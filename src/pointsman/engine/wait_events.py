@@ -150,6 +150,8 @@ class ChildStopAsked(Fact, frozen=True, kw_only=True, tag="child_stop_asked"):
 
     step: Step
     attempt: int = 1
+    call: int = 0
+    """The tool call that it carries out; 0: it is the work of the node."""
 
 
 class OrdersDelivered(Fact, frozen=True, kw_only=True, tag="orders_delivered"):
@@ -163,6 +165,21 @@ class ChildAsked(Fact, frozen=True, kw_only=True, tag="child_asked"):
     workflow: str
 
 
+class ChildrenAsked(Fact, frozen=True, kw_only=True, tag="children_asked"):
+    """Sub-workflows carry out tool calls of an attempt, one each; it is performed again once all have ended."""
+
+    step: Step
+    calls: tuple[ProposedCall, ...]
+
+
+class CallEnded(Fact, frozen=True, kw_only=True, tag="call_ended"):
+    """The sub-workflow of a tool call has ended."""
+
+    step: Step
+    verdict: CallVerdict
+    usage: Usage | None = None
+
+
 class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
     """Something a person should know; nothing stopped."""
 
@@ -174,10 +191,12 @@ class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
 
 
 class SpentBelow(Fact, frozen=True, kw_only=True, tag="spent_below"):
-    """What the sub-workflow of a step has consumed so far, in all."""
+    """What a sub-workflow of a step has consumed so far, in all."""
 
     step: Step
     usage: Usage
+    call: int = 0
+    """The tool call that it carries out; 0: it is the work of the node."""
 
 
 class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
@@ -200,6 +219,8 @@ WaitEvent: TypeAlias = (
     | KeptEventUsed
     | Emitted
     | ChildAsked
+    | ChildrenAsked
+    | CallEnded
     | ChildStopAsked
     | OrdersDelivered
     | Warned

@@ -1,6 +1,6 @@
-"""Approvals: tool calls that people must agree to first, or that the caller carries out, as one attempt sees it.
+"""Approvals: tool calls that people must agree to, or that callers and sub-workflows carry out, as one attempt sees it.
 
-    call ─▶ does its tool need approval, or is it the caller's? ─ no ─▶ make it
+    call ─▶ does its tool need approval, or is it one of others? ─ no ─▶ make it
                    └─ yes ─▶ verdict? ─ none ─▶ stop here: `CallsNeedApproval`, the attempt is performed again later
                                 └─ agreed ─▶ make it, maybe with other arguments ┴ rejected, returned ─▶ told instead
 
@@ -50,7 +50,7 @@ class Approvals:
 
     def must_cover(self, numbered: list[tuple[int, ToolCall]]) -> None:
         """Raises `CallsNeedApproval` with all calls that nobody has decided about; then with all that the caller
-        carries out, as far as nobody has said what came of them."""
+        carries out, then with all that sub-workflows do, as far as nobody has said what came of them."""
         known = [(number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None]
         unapproved = tuple(
             ProposedCall(number=number, name=call.name, arguments=call.arguments, description=tool.description)
@@ -59,13 +59,16 @@ class Approvals:
         )
         if unapproved:
             raise CallsNeedApproval(unapproved)
-        handed_out = tuple(
-            self._handed_out(number, call, tool)
+        elsewhere = [
+            self._elsewhere(number, call, tool)
             for number, call, tool in known
-            if tool.side == "client" and not self._has_result(number) and self._fits(number, call, tool)
-        )
-        if handed_out:
-            raise CallsNeedApproval(handed_out)
+            if (tool.side == "client" or tool.workflow)
+            and not self._has_result(number)
+            and self._fits(number, call, tool)
+        ]
+        for wants in ("result", "workflow"):
+            if asked := tuple(one for one in elsewhere if one.wants == wants):
+                raise CallsNeedApproval(asked)
 
     def _fits(self, number: int, call: ToolCall, tool: ToolSpec) -> bool:
         """Whether the arguments are what the tool takes: the caller need not look."""
@@ -79,7 +82,7 @@ class Approvals:
         verdict = self._verdicts.get(number)
         return verdict is not None and (verdict.returned or not verdict.approved)
 
-    def _handed_out(self, number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
+    def _elsewhere(self, number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
         verdict = self._verdicts.get(number)
         changed = None if verdict is None else verdict.arguments
         return ProposedCall(
@@ -87,7 +90,8 @@ class Approvals:
             name=call.name,
             arguments=call.arguments if changed is None else changed,
             description=tool.description,
-            wants="result",
+            wants="workflow" if tool.workflow else "result",
+            workflow=tool.workflow,
             timeout_s=tool.timeout_s,
             bytes_max=tool.bytes_max,
         )
@@ -102,12 +106,13 @@ class Approvals:
         if verdict.returned:
             return Returned(verdict.result)
         if not verdict.approved:
-            return _failure(call, verdict)
+            return self._failure(call, verdict)
         return call if verdict.arguments is None else replace(call, arguments=verdict.arguments)
 
-
-def _failure(call: ToolCall, verdict: CallVerdict) -> Failure:
-    said = f": {verdict.reason}" if verdict.reason else ""
-    if verdict.code:
-        return Failure(code=verdict.code, message=f"the caller did not carry out {call.name!r}{said}")
-    return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{said}")
+    def _failure(self, call: ToolCall, verdict: CallVerdict) -> Failure:
+        said = f": {verdict.reason}" if verdict.reason else ""
+        if not verdict.code:
+            return Failure(code="call-rejected", message=f"a person rejected this call of {call.name!r}{said}")
+        tool = self._tools.find(call.name)
+        who = "the caller" if tool is None or not tool.workflow else f"the workflow {tool.workflow!r}"
+        return Failure(code=verdict.code, message=f"{who} did not carry out {call.name!r}{said}")

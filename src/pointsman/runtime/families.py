@@ -14,7 +14,7 @@ from base64 import b32encode
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from hashlib import blake2b
-from typing import Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -30,7 +30,7 @@ from pointsman.engine.reports import (
     Start,
     Usage,
 )
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.faults import JournalMoved
@@ -45,10 +45,22 @@ CHILD_DEPTH_MAX: Final = 16
 """Sub-workflows inside sub-workflows: deeper is a recursion without end."""
 
 
-def child_id(parent: ExecutionId, step: Step, attempt: int) -> ExecutionId:
-    """The same step and attempt always have the same child."""
-    digest = blake2b(f"{parent}|{step}|{attempt}".encode(), digest_size=16).digest()
+class NestedTooDeep(CallerError):
+    """Sub-workflows inside sub-workflows without end. This one was not started."""
+
+    code: ClassVar[str] = "nested-too-deep"
+
+
+def child_id(parent: ExecutionId, step: Step, attempt: int, call: int = 0) -> ExecutionId:
+    """The same step and attempt always have the same child; and so has each tool call of it (`call`)."""
+    named = f"{parent}|{step}|{attempt}|{call}" if call else f"{parent}|{step}|{attempt}"
+    digest = blake2b(named.encode(), digest_size=16).digest()
     return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
+
+
+def children_of(parent: ExecutionId, at: StepState) -> list[ExecutionId]:
+    """The sub-workflows that a step waits for; some may not have begun."""
+    return [child_id(parent, at.step, at.attempt, call) for call in at.children]
 
 
 class Awaiting(NamedTuple):
@@ -91,13 +103,14 @@ class Families:
 
     async def start(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step; report its end, if the step waits for it."""
-        name = child_id(parent, command.step, command.attempt)
+        name = child_id(parent, command.step, command.attempt, command.call)
         try:
             async with self._runtime.alone(name):
                 child = await self._child(name, parent, command)
         except PointsmanError as why:
             failure = Failure(code=why.code, message=str(why), hint=why.hint)
-            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, failure=failure))
+            ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
+            await self._report(parent, ended)
             return
         if child is None:
             return
@@ -124,7 +137,8 @@ class Families:
             return
 
         def hears(usage: Usage) -> None:
-            above.spawn(self._report(parent, ChildSpent(step=command.step, attempt=command.attempt, usage=usage)))
+            spent = ChildSpent(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
+            above.spawn(self._report(parent, spent))
 
         child.purse.hears = hears
 
@@ -140,12 +154,12 @@ class Families:
             return await self._runtime.opened(name, recover=True)
         above = self._runtime.drivers.get(parent)
         at = None if above is None else above.state.steps.get(command.step)
-        if above is None or at is None or not at.child or at.attempt != command.attempt:
+        if above is None or at is None or command.call not in at.children or at.attempt != command.attempt:
             return None
         depth = above.state.options.get("depth")
         deeper = (depth if isinstance(depth, int) else 0) + 1
         if deeper > CHILD_DEPTH_MAX:
-            raise CallerError(
+            raise NestedTooDeep(
                 f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
             )
         plan, begin = await self._runtime.plans.child(command.workflow, above.state)
@@ -180,7 +194,7 @@ class Families:
 
     async def _below(self, driver: Driver) -> list[Driver]:
         """The sub-workflows it waits for, as far as they have begun."""
-        names = [child_id(driver.execution, at.step, at.attempt) for at in driver.state.steps.values() if at.child]
+        names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
         found = [await self._begun(name) for name in names]
         return [child for child in found if child is not None]
 
@@ -296,8 +310,8 @@ def _as_parent(child: Driver) -> str:
 
 
 def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
-    usage = usage_of(state)
+    ended = ChildEnded(step=command.step, attempt=command.attempt, usage=usage_of(state), call=command.call)
     if state.status == "completed":
-        return ChildEnded(step=command.step, attempt=command.attempt, output=state.output, usage=usage)
+        return replace(ended, output=state.output)
     failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
-    return ChildEnded(step=command.step, attempt=command.attempt, failure=failure, usage=usage)
+    return replace(ended, failure=failure)

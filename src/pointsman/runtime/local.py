@@ -232,12 +232,12 @@ class LocalRuntime:
 
     async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
         """Pause the child of a step, and what is below it."""
-        await self.families.hold(child_id(parent, command.step, command.attempt))
+        await self.families.hold(child_id(parent, command.step, command.attempt, command.call))
 
     async def tell(self, source: ExecutionId, order: Order) -> None:
         """Cancel a child, or deliver an event to all who wait for it."""
         if isinstance(order, StopChild):
-            await self.families.stop(source, child_id(source, order.step, order.attempt))
+            await self.families.stop(source, child_id(source, order.step, order.attempt, order.call))
         else:
             key = f"{source}|{order.order}"
             await self.broadcast(order.name, order.data, by=source, key=key, but=source)

@@ -61,14 +61,23 @@ def asked_on(document: JsonObject, steps: int) -> JsonObject:
 def perform(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
     """The work of random workflows: the same answer to the same step in every schedule."""
     step, attempt = command.step, command.attempt
-    if step.node.startswith("danger") and not any(verdict.returned for verdict in command.verdicts):
-        # A person agrees first, and then the caller carries it out.
-        wants = "result" if command.verdicts else "approval"
-        call = ProposedCall(number=1, name="look_up", arguments={}, wants=wants)
-        return ApprovalAsked(step=step, attempt=attempt, calls=(call,))
+    if step.node.startswith("danger") and (calls := _calls(command)):
+        return ApprovalAsked(step=step, attempt=attempt, calls=calls)
     if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))
     return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if step.visit % 2 else "right")
+
+
+def _calls(command: Execute) -> tuple[ProposedCall, ...]:
+    """A person agrees first, then the caller carries it out, and then two sub-workflows."""
+    returned = {verdict.number for verdict in command.verdicts if verdict.returned}
+    if 2 in returned:
+        return ()
+    if 1 in returned:
+        calls = [ProposedCall(number=n, name="ask", arguments={}, wants="workflow", workflow="other") for n in (2, 3)]
+        return tuple(calls)
+    wants = "result" if command.verdicts else "approval"
+    return (ProposedCall(number=1, name="look_up", arguments={}, wants=wants),)
 
 
 class _Drawing:

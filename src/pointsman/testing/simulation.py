@@ -114,7 +114,7 @@ class Asked:
 
     work: dict[Step, Execute] = field(default_factory=dict[Step, Execute])
     gates: dict[Step, None] = field(default_factory=dict[Step, None])
-    children: dict[Step, StartChild] = field(default_factory=dict[Step, StartChild])
+    children: dict[tuple[Step, int], StartChild] = field(default_factory=dict[tuple[Step, int], StartChild])
     timers: dict[str, float] = field(default_factory=dict[str, float])
     orders: dict[str, Order] = field(default_factory=dict[str, Order])
 
@@ -127,11 +127,11 @@ class Asked:
             case OpenGate():
                 self.gates[command.step] = None
             case StartChild():
-                self.children[command.step] = command
+                self.children[command.step, command.call] = command
             case HoldChild():
                 pass  # what it has done by now may still come
             case StopChild():
-                self.children.pop(command.step, None)
+                self.children.pop((command.step, command.call), None)
                 self.orders[command.order] = command
             case SetTimer():
                 self.timers[command.timer] = command.at
@@ -155,7 +155,7 @@ def first_option(step: Step, gate: Gate) -> GateAnswered:
 
 def mirror(command: StartChild) -> ChildEnded:
     """A child whose output is its input."""
-    return ChildEnded(step=command.step, attempt=command.attempt, output=command.input)
+    return ChildEnded(step=command.step, attempt=command.attempt, output=command.input, call=command.call)
 
 
 class Simulation:
@@ -283,7 +283,7 @@ class Simulation:
         return self.work(command)
 
     def _child_ended(self, command: StartChild) -> Report:
-        del self.asked.children[command.step]
+        del self.asked.children[command.step, command.call]
         return self.child(command)
 
     def _delivered(self) -> Report | None:
@@ -333,7 +333,8 @@ class Simulation:
             self._must_decide_nothing(self.random.choice(known))
         if self._happens(self.chance_of_zombie):
             steps = [(at.step, at.attempt) for at in self.state.steps.values()]
-            known = [(r.step, r.attempt) for r in self.reports if isinstance(r, WorkDone | WorkFailed | ChildEnded)]
+            over = [r for r in self.reports if isinstance(r, WorkDone | WorkFailed | ChildEnded)]
+            known = [(r.step, r.attempt) for r in over if not (isinstance(r, ChildEnded) and r.call)]
             if steps or known:
                 step, attempt = self.random.choice([(step, attempt - 1) for step, attempt in steps] + known)
                 self._must_decide_nothing(WorkDone(step=step, attempt=attempt, result=GHOST))

@@ -56,8 +56,9 @@ class ToolRegistry:
         self._builtin[tool.name] = tool
 
     def add_source(self, source: ToolSource) -> None:
-        """Tools of others: asked for when the first of them is needed (`prepare`, `call`)."""
-        self._sources.append(source)
+        """Tools of others: asked for when the first of them is needed (`prepare`, `call`). One of the same prefix is
+        replaced."""
+        self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
 
     @property
     def has_sources(self) -> bool:
@@ -69,7 +70,7 @@ class ToolRegistry:
         and stood in for till then."""
         wanted = tuple(names)
         unlisted = [one for one in self._sources if any(name.startswith(one.prefix) for name in wanted)]
-        await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed))
+        await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed or not one.lasts))
 
     async def prepare_all(self) -> None:
         """Have all tools listed."""
@@ -80,10 +81,19 @@ class ToolRegistry:
             tools = await source.listed()
         except ToolFailed:
             return  # Whoever calls one of them is told why.
-        if source.prefix not in self._listed:
-            self._listed.add(source.prefix)
-            for tool in tools:
-                self.add(tool, origin="mcp")
+        if not source.lasts:
+            self._drop(source)
+            tools = [tool for tool in tools if tool.name not in self._tools]  # what was given goes before
+        elif source.prefix in self._listed:
+            return
+        self._listed.add(source.prefix)
+        for tool in tools:
+            self.add(tool, origin=source.origin)
+
+    def _drop(self, source: ToolSource) -> None:
+        for name in [name for name, origin in self._origins.items() if origin == source.origin]:
+            del self._tools[name], self._origins[name]
+            self._checkers.pop(name, None)
 
     async def close(self) -> None:
         """Let go of what others hold for us. The tools stay, and begin again when they are called."""

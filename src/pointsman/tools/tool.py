@@ -16,7 +16,7 @@ OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
 RESERVED: Final = frozenset({"router", "end", "final_result"})
 """Names of the tools that the engine itself offers to models."""
 
-Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp", "client"]
+Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp", "client", "workflow"]
 """Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
 
 
@@ -40,6 +40,14 @@ class ToolSource(Protocol):
 
     @property
     def prefix(self) -> str: ...
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its tools stay what they are once they were listed; else they are listed each time."""
+        ...
 
     async def listed(self) -> Sequence[Tool]:
         """All of them. Raises `ToolFailed` where nobody answers."""

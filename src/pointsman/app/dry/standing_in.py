@@ -122,7 +122,7 @@ class QuietTools:
     def find(self, name: str) -> ToolSpec | None:
         found = self._canned.find(name) or self._known.find(name)
         # Nobody is asked what came of a call that the caller would carry out.
-        return found if found is None or found.side == "server" else replace(found, side="server")
+        return None if found is None else replace(found, side="server", workflow="")
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         self._notes.add("tool", call.name)

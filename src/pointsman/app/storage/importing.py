@@ -32,7 +32,7 @@ from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import ChildAsked
+from pointsman.engine.wait_events import ChildAsked, ChildrenAsked
 from pointsman.errors import CallerError
 from pointsman.journal.codec import Codec
 from pointsman.journal.lifts import LIFTS
@@ -66,7 +66,7 @@ class Family:
     """The execution, then its sub-workflows."""
     states: dict[str, ExecutionState] = field(default_factory=dict[str, ExecutionState])
     started: dict[str, ExecutionStarted] = field(default_factory=dict[str, ExecutionStarted])
-    asked: defaultdict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    asked: defaultdict[str, list[tuple[Step, int]]] = field(default_factory=lambda: defaultdict(list))
     """The steps of each that called a sub-workflow."""
     contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     named: set[bytes] = field(default_factory=set[bytes])
@@ -127,7 +127,11 @@ def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
         # Rows with good hashes can still be somebody's invention: no state comes of them.
         raise ImportRefused(f"row {line.seq} of {line.execution!r} makes no sense: {why!r}", hint=DAMAGED) from why
     found.named.update(blobs_named(events))
-    found.asked[line.execution] += [event.step for event in events if isinstance(event, ChildAsked)]
+    for event in events:
+        if isinstance(event, ChildAsked):
+            found.asked[line.execution].append((event.step, 0))
+        elif isinstance(event, ChildrenAsked):
+            found.asked[line.execution] += [(event.step, call.number) for call in event.calls]
 
 
 def _rename(found: Family, name: ExecutionId | None) -> None:
@@ -139,15 +143,15 @@ def _rename(found: Family, name: ExecutionId | None) -> None:
         if parent not in found.new:
             raise ImportRefused(f"the parent of {child!r} is not exported before it", hint=DAMAGED)
         above = ExecutionId(parent)
-        step, attempt = _caller(found, above, child)
-        found.new[child] = child_id(found.new[parent], step, attempt)
+        step, attempt, call = _caller(found, above, child)
+        found.new[child] = child_id(found.new[parent], step, attempt, call)
 
 
-def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int]:
-    for step in found.asked[parent]:
+def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
+    for step, call in found.asked[parent]:
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            if child_id(parent, step, attempt) == child:
-                return step, attempt
+            if child_id(parent, step, attempt, call) == child:
+                return step, attempt, call
     raise ImportRefused(f"no step of {parent!r} called {child!r}", hint=DAMAGED)
 
 

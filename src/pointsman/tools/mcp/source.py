@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pointsman.ports import ToolSpec
 from pointsman.tools.mcp.server import McpServer
-from pointsman.tools.tool import Limits, Tool, ToolContext
+from pointsman.tools.tool import Limits, Origin, Tool, ToolContext
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class McpTools:
     def __init__(self, server: McpServer) -> None:
         self._server = server
         self.prefix = server.name + SEPARATOR
+        self.origin: Origin = "mcp"
+        self.lasts = True
 
     async def listed(self) -> list[Tool]:
         """The tools that may be called. Raises `ToolFailed`."""

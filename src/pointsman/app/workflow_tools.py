@@ -1,0 +1,102 @@
+"""Saved workflows as tools of agents: `workflow__<id>`.
+
+What a model is shown is what the workflow says of itself: its description, and the schema of its input. A call is
+carried out by a sub-workflow with a journal of its own (see `engine/calling`); nothing is ever run here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.failures import Failure
+from pointsman.journal.records import WorkflowEntry
+from pointsman.journal.store import Workflows
+from pointsman.ports import ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, Limits, Origin, Tool, ToolContext
+from pointsman.values import Json, JsonObject, WorkflowId
+
+PREFIX: Final = "workflow__"
+NAME_CHARS_MAX: Final = 64
+"""Providers of models take no longer names, and none with other signs than these."""
+ANYTHING: Final[JsonObject] = {"type": "object"}
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def tool_name(workflow: str) -> str:
+    """The name of a workflow as a tool."""
+    return (PREFIX + _OTHER.sub("_", workflow))[:NAME_CHARS_MAX]
+
+
+def workflows_named(tools: Iterable[str], entries: Iterable[WorkflowEntry]) -> list[WorkflowId]:
+    """The saved workflows that tools of these names are; other tools, and those that nobody has saved, are none."""
+    ids = by_tool_name(entries)
+    return [ids[name] for name in tools if name in ids]
+
+
+def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
+    """Of two workflows that come to one name the first by id is the tool."""
+    found: dict[str, WorkflowId] = {}
+    for one in sorted(entry.id for entry in entries):
+        found.setdefault(tool_name(one), one)
+    return found
+
+
+class WorkflowTools:
+    """What the registry asks of the saved workflows. Those that are disabled, or cannot be read, are no tools."""
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+        self._known: dict[tuple[str, int], Tool | None] = {}
+        self.prefix = PREFIX
+        self.origin: Origin = "workflow"
+        self.lasts = False
+
+    async def listed(self) -> list[Tool]:
+        """The latest revision of each."""
+        entries = await self._workflows.list()
+        revisions = {entry.id: entry.revision for entry in entries}
+        known: dict[tuple[str, int], Tool | None] = {}
+        for name, workflow in by_tool_name(entries).items():
+            at = (workflow, revisions[workflow])
+            known[at] = self._known[at] if at in self._known else await self._tool(name, workflow)
+        self._known = known
+        return [tool for tool in known.values() if tool is not None]
+
+    async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
+        found = await self._workflows.find(workflow)
+        read = None if found is None else Workflow.from_document(found.draft.native)[0]
+        return None if read is None or read.enabled is False else WorkflowTool(name, read)
+
+    def stand_in(self, name: str) -> Tool | None:
+        """Nobody knows without looking."""
+        return None
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class WorkflowTool:
+    """What models are shown of a workflow."""
+
+    def __init__(self, name: str, workflow: Workflow) -> None:
+        self.name = name
+        self.limits = Limits()
+        called = workflow.name or workflow.id
+        self.spec = ToolSpec(
+            name=name,
+            description=str(workflow.description or f"Run the workflow {called!r}."),
+            parameters=workflow.input_schema or ANYTHING,
+            idempotent=True,
+            workflow=workflow.id,
+            bytes_max=OUTPUT_BYTES_MAX,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raises `ToolFailed`: only an execution can."""
+        message = f"{self.name!r} is a workflow, and nobody was asked to run it"
+        raise ToolFailed(Failure(code="tool-failed", message=message))

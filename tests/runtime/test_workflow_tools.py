@@ -1,0 +1,250 @@
+"""Saved workflows as tools of agents: each call is an execution below the one that calls, and outlives restarts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pointsman import Pointsman, Workflow
+from pointsman.app.families import pause_family, resume_family
+from pointsman.app.lists import list_tools
+from pointsman.app.scripts import parse_script
+from pointsman.app.sources import WorkflowInvalid
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.values import ExecutionId, JsonObject
+
+GREET = """\
+pointsman: 1
+id: greet
+description: Greets somebody.
+input: {type: object, required: [name], properties: {name: {type: string}}}
+output: {said: said}
+nodes:
+  - {id: greeter, type: agent, config: {prompt: "Greet {{name}}"}, outputs: {said: result}}
+edges: []
+"""
+ASKING = """\
+pointsman: 1
+id: greet
+input: {type: object, required: [name], properties: {name: {type: string}}}
+output: {said: said}
+nodes:
+  - {id: may, type: human, config: {message: "Greet {{name}}?"}, outputs: {said: name}}
+edges: []
+"""
+FAILING = """\
+pointsman: 1
+id: greet
+nodes:
+  - {id: bad, type: transform, config: {set: {x: "1 / 0"}}}
+edges: []
+"""
+HOST = """\
+pointsman: 1
+id: host
+output: {said: said}
+nodes:
+  - {id: host, type: agent, config: {prompt: "Greet all", tools: [workflow__greet]}, outputs: {said: result}}
+edges: []
+"""
+NODE = """\
+pointsman: 1
+id: node
+output: {said: said}
+nodes:
+  - {id: greet, type: tool, config: {tool: workflow__greet, parameters: {name: Ada}}, outputs: {said: result.said}}
+edges: []
+"""
+SCRIPT = """\
+rules:
+  - {node: host, call: 1, toolCalls: [{name: workflow__greet, arguments: {name: Ada}},
+     {name: workflow__greet, arguments: {name: Ben}}]}
+  - {node: host, contains: Ben!, text: Both were greeted.}
+  - {node: host, contains: nested-too-deep, text: Too deep.}
+  - {node: host, contains: tool-arguments, text: Wrong arguments.}
+  - {node: host, contains: error, text: It did not work.}
+  - {node: host, text: Done.}
+  - {node: greeter, contains: Ada, text: Ada!}
+  - {node: greeter, contains: Ben, text: Ben!}
+"""
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder}/store.db"
+
+    def open(self, script: str = SCRIPT) -> Pointsman:
+        return Pointsman(self.url, script=parse_script(script))
+
+    async def save(self, flow: str) -> None:
+        async with self.open() as app:
+            await app.save(parsed(flow))
+
+
+def parsed(flow: str) -> Workflow:
+    return Workflow.parse(flow, name="flow")
+
+
+async def below(app: Pointsman, parent: str) -> list[Summary]:
+    return await app.executions(ExecutionQuery(parent=ExecutionId(parent)))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+async def test_each_call_is_an_execution_of_its_own_below_the_one_that_calls(world: World) -> None:
+    await world.save(GREET)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        assert await execution.output() == {"said": "Both were greeted."}
+        children = await below(app, execution.id)
+        assert [(child.workflow, child.status) for child in children] == [("greet", "completed")] * 2
+        assert sorted([str((await app.view(child.execution))["output"]) for child in children]) == [
+            "{'said': 'Ada!'}",
+            "{'said': 'Ben!'}",
+        ]
+        assert (await app.replay(execution.id)).differences == []
+
+
+async def test_what_the_executions_below_consume_counts_above(world: World) -> None:
+    await world.save(GREET)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.output()
+        assert (execution.state.usage.model_calls, execution.state.usage.tool_calls) == (4, 2)
+
+
+async def test_models_are_shown_what_the_workflow_says_of_itself(world: World) -> None:
+    await world.save(GREET)
+    async with world.open() as app:
+        (shown,) = [one for one in await list_tools(app) if one["origin"] == "workflow"]
+        assert (shown["name"], shown["description"]) == ("workflow__greet", "Greets somebody.")
+        assert cast("JsonObject", shown["parameters"])["required"] == ["name"]
+
+
+async def test_a_workflow_that_is_saved_later_is_a_tool_in_the_same_process(world: World) -> None:
+    async with world.open() as app:
+        assert not any(one["origin"] == "workflow" for one in await list_tools(app))
+        await app.save(parsed(GREET))
+        await app.save(parsed(GREET.replace("Greets somebody.", "Welcomes somebody.")))
+        (shown,) = [one for one in await list_tools(app) if one["origin"] == "workflow"]
+        assert shown["description"] == "Welcomes somebody."
+
+
+async def test_a_tool_node_may_call_one(world: World) -> None:
+    await world.save(GREET)
+    async with world.open() as app:
+        execution = await app.start(parsed(NODE), {})
+        assert await execution.output() == {"said": "Ada!"}
+
+
+async def test_a_tool_node_whose_workflow_nobody_has_saved_is_refused(world: World) -> None:
+    async with world.open() as app:
+        with pytest.raises(WorkflowInvalid, match="workflow__greet"):
+            await app.start(parsed(NODE), {})
+
+
+async def test_calls_wait_as_long_as_their_workflows_do_and_over_restarts(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        assert await execution.settled() == "waiting"
+        children = {child.execution for child in await below(app, execution.id)}
+        assert len(children) == 2
+    async with world.open() as app:
+        shown = await app.view(execution.id)
+        assert (shown["status"], len(cast("list[object]", shown["waiting"]))) == ("waiting", 2)
+        again = await app.open(execution.id)
+        for child in children:
+            await (await app.open(child)).answer("may", "approve")
+        assert await again.output() == {"said": "Done."}
+        assert {child.execution for child in await below(app, execution.id)} == children
+        assert again.state.usage.model_calls == 2
+        assert (await app.replay(execution.id)).differences == []
+
+
+async def test_a_restart_between_two_answers_loses_none(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.settled()
+        first, second = [child.execution for child in await below(app, execution.id)]
+        await (await app.open(first)).answer("may", "approve")
+        assert await execution.settled() == "waiting"
+    async with world.open() as app:
+        again = await app.open(execution.id)
+        await again.settled()
+        await (await app.open(second)).answer("may", "approve")
+        assert await again.output() == {"said": "Done."}
+
+
+async def test_who_is_cancelled_cancels_what_it_called(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.settled()
+    async with world.open() as app:
+        again = await app.open(execution.id)
+        await again.cancel()
+        await again.settled()
+        assert [child.status for child in await below(app, execution.id)] == ["cancelled"] * 2
+
+
+async def test_what_it_called_stands_still_and_goes_on_with_it(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.settled()
+        driver = app.runtime.drivers[ExecutionId(execution.id)]
+        await pause_family(app.runtime, driver, "ada")
+        assert [child.status for child in await below(app, execution.id)] == ["paused"] * 2
+        await resume_family(app.runtime, driver, {}, "ada")
+        assert [child.status for child in await below(app, execution.id)] == ["waiting"] * 2
+
+
+async def test_a_workflow_that_fails_is_a_failure_that_the_model_is_told(world: World) -> None:
+    await world.save(FAILING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        assert await execution.output() == {"said": "It did not work."}
+        assert [child.status for child in await below(app, execution.id)] == ["failed"] * 2
+        assert (await app.replay(execution.id)).differences == []
+
+
+async def test_arguments_that_do_not_fit_start_nothing(world: World) -> None:
+    await world.save(GREET)
+    async with world.open(SCRIPT.replace("name: Ada}", "name: 1}").replace("name: Ben}", "name: 2}")) as app:
+        execution = await app.start(parsed(HOST), {})
+        assert await execution.output() == {"said": "Wrong arguments."}
+        assert await below(app, execution.id) == []
+
+
+async def test_a_workflow_that_calls_itself_comes_to_an_end(world: World) -> None:
+    await world.save(HOST.replace("id: host\noutput", "id: greet\noutput"))
+    script = SCRIPT.replace(
+        """}},
+     {name: workflow__greet, arguments: {name: Ben}}]""",
+        "}}]",
+    )
+    async with world.open(script) as app:
+        execution = await app.start("greet", {})
+        assert await execution.output() == {"said": "Done."}
+        told = [one.status for one in await app.executions(ExecutionQuery(workflow=None, limit=50))]
+        assert told == ["completed"] * 17
+
+
+async def test_an_execution_calls_the_revision_that_was_saved_when_it_began(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        flow = HOST.replace("nodes:\n", "nodes:\n  - {id: first, type: human, config: {message: Now?}}\n")
+        flow = flow.replace("edges: []", "edges: [{from: first, to: host}]")
+        execution = await app.start(parsed(flow), {})
+        await execution.settled()
+        await app.save(parsed(GREET))
+        await execution.answer("first", "approve")
+        assert await execution.settled() == "waiting"
+        assert [child.revision for child in await below(app, execution.id)] == [1, 1]
