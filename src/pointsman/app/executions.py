@@ -112,7 +112,8 @@ class Execution:
             driver = self._driver
             if driver.failure is None and not self.is_still:
                 driver = await self._alive()
-            if any(isinstance(node.does, Call) for node in driver.plan.nodes.values()):
+            calls = any(isinstance(node.does, Call) for node in driver.plan.nodes.values())
+            if calls or "pins" in driver.state.options:  # agents call sub-workflows too
                 await self._family_still()
             else:
                 await driver.until(lambda: self.is_still)
