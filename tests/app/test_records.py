@@ -12,6 +12,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.commands import parse_command
+from pointsman.app.inputs import InputInvalid
 from pointsman.app.records import free_session, records_of
 from pointsman.app.scripts import load_script
 from pointsman.app.storage.deletion import UnknownSession
@@ -112,6 +113,9 @@ async def test_a_field_is_a_collection_of_its_own_where_the_workflow_names_none(
         assert [(one["node"], one["value"]) for one in listed(found, "draft")] == [("a", 2), ("b", 3)]
         with pytest.raises(UnknownSession):
             await records_of(app, "bob")
+        for name in ("", "a\x00b", "x" * 1000):
+            with pytest.raises(InputInvalid):
+                await records_of(app, name)
 
 
 async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pointsman.app.identity import new_session
+from pointsman.app.inputs import check_session
 from pointsman.app.library import DefinitionGone
 from pointsman.app.storage.deletion import UnknownSession
 from pointsman.engine.events import StepPassed, StepSucceeded
@@ -37,8 +38,9 @@ async def records_of(
 ) -> JsonObject:
     """Everything that was made under a session, oldest first. `sees`: whether somebody sees what a workflow makes.
 
-    Raises `UnknownSession`.
+    Raises `UnknownSession`, and `InputInvalid` for what cannot be the name of one.
     """
+    check_session(session)
     kept: dict[str, list[Json]] = {SESSIONS: []}
     async for one in _executions(app, session):
         if sees is None or await sees(one.workflow):
