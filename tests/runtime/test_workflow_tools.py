@@ -251,3 +251,50 @@ async def test_an_execution_calls_the_revision_that_was_saved_when_it_began(worl
         await execution.settled()
         assert (await app.view(execution.id))["status"] == "waiting"
         assert [child.revision for child in await below(app, execution.id)] == [1, 1]
+
+
+async def test_a_copy_begins_its_own_calls_and_takes_none_for_another_s(world: World) -> None:
+    await world.save(ASKING)
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.settled()
+    async with world.open() as app:
+        copy = await app.fork(execution.id)
+        await copy.settled()
+        mine = {child.execution for child in await below(app, execution.id)}
+        its = {child.execution for child in await below(app, copy.id)}
+        assert (len(mine), len(its), mine & its) == (2, 2, set())
+        for child in its:
+            await (await app.open(child)).answer("may", "approve")
+        assert await copy.output() == {"said": "Done."}
+        assert (await app.view(execution.id))["status"] == "waiting"
+
+
+async def test_an_exported_family_goes_on_in_another_store_under_other_names(world: World, tmp_path: Path) -> None:
+    await world.save(ASKING)
+    file = tmp_path / "family.jsonl"
+    async with world.open() as app:
+        execution = await app.start(parsed(HOST), {})
+        await execution.settled()
+        file.write_bytes(b"".join([line async for line in app.storage.export(execution.id)]))
+    (tmp_path / "other").mkdir()
+    async with World(tmp_path / "other").open() as app:
+        name = await app.storage.bring_in(file, name=app.storage.new_id())
+        children = [child.execution for child in await below(app, name)]
+        assert (name != execution.id, len(children)) == (True, 2)
+        again = await app.open(name)
+        for child in children:
+            await (await app.open(child)).answer("may", "approve")
+        assert await again.output() == {"said": "Done."}
+        assert len(await below(app, name)) == 2
+
+
+async def test_a_budget_counts_what_is_spent_below(world: World) -> None:
+    await world.save(GREET)
+    async with world.open() as app:
+        flow = HOST.replace("output:", "config: {limits: {modelCalls: 2}}\noutput:")
+        execution = await app.start(parsed(flow), {})
+        assert await execution.settled() == "interrupted"
+        assert (execution.state.interruption, execution.state.usage.model_calls) == ("modelCalls", 2)
+        await execution.resume(limits={"modelCalls": 10})
+        assert await execution.output() == {"said": "Both were greeted."}
