@@ -111,7 +111,7 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
         "id": "net",
         "entry": ids[0],
         "state": {"log": {"reduce": "append"}},
-        "config": {"limits": {"steps": 60}},
+        "config": {"limits": {"steps": 60, "stateSize": "200KB"}},
         "nodes": made,
         "edges": edges,
     }

@@ -224,6 +224,17 @@ def test_data_nodes_gates_and_loops_are_held_to_the_size_too(kind: str) -> None:
     assert world.failure.code == "state-too-large"
 
 
+def test_what_passes_in_no_time_does_not_make_a_row_without_end() -> None:
+    """Every value fits, and the state stays small; but all of them together are one row."""
+    names = [f"set{number}" for number in range(1, 9)]
+    drawing = "; ".join(f"{one} -> {other}" for one, other in zip(["start", *names], names, strict=False))
+    nodes = {name: {"config": {"jsonpath": "$.big"}} for name in names}
+    few = started(drawing, nodes=nodes, input={"big": "x" * 400}, config=limits(stateSize="1KB"))
+    assert few.status == "completed"
+    many = started(drawing, nodes=nodes, input={"big": "x" * 700}, config=limits(stateSize="1KB"))
+    assert many.failure.code == "state-too-large"
+
+
 def test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from() -> None:
     drawing = "start -> tool1; tool1 -> set1; set1 -> tool2"
     nodes = {**writes("log", "tool1", "tool2"), "set1": {"config": {"set": {"copy": "log"}}}}

@@ -99,4 +99,4 @@ class WorkflowTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Raises `ToolFailed`: only an execution can."""
         message = f"{self.name!r} is a workflow, and nobody was asked to run it"
-        raise ToolFailed(Failure(code="tool-failed", message=message))
+        raise ToolFailed(Failure(code=ToolFailed.code, message=message))

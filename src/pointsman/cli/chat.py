@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal, TypeAlias, cast
@@ -140,6 +141,9 @@ class Talk:
         except KeyboardInterrupt:
             if not is_terminal():
                 raise
+            with suppress(RuntimeError):
+                # Pressed as a part of the turn ends, Ctrl-C leaves its word to stop with the loop, for whoever is next.
+                self.runner.run(asyncio.sleep(0))
             return self._cancel()
         except PointsmanError as why:
             if not is_terminal():

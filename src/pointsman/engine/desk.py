@@ -83,7 +83,7 @@ class Decision(Struct, frozen=True, gc=False):
 
 
 class Desk:
-    __slots__ = ("_counted", "before", "commands", "events", "fatal", "plan", "queue", "state", "touched")
+    __slots__ = ("_counted", "before", "commands", "events", "fatal", "gathered", "plan", "queue", "state", "touched")
 
     def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
         self.plan = plan
@@ -97,6 +97,8 @@ class Desk:
         """Moves in the queue, per scope; from when first somebody asks."""
         self.fatal: list[Fall] = []
         """Failures that nobody caught: once control stands still, the execution fails."""
+        self.gathered = 0
+        """Bytes of values that joins made and steps brought, in this decision."""
         self.touched: dict[Scope, None] = {}
         """Scopes in which a token came or went."""
 

@@ -28,6 +28,8 @@ SIZED: Final = (str, *CONTAINERS)
 NOT_STORABLE: Final = "Texts must be valid Unicode, and nesting below a few hundred levels."
 FIELDS_SHOWN: Final = 5
 """How many of the largest fields a size failure names."""
+ROW_SHARE_MAX: Final = 4
+"""How much one decision may gather, in states as large as they may be."""
 
 
 class StepRefused(PointsmanError):
@@ -197,6 +199,9 @@ def check_values(desk: Desk, values: Iterable[Json]) -> None:
     for value in values:
         total += size_of(value)
         _must_fit(total, limit)
+    # What passes in no time is one row: it must not be large without end either.
+    desk.gathered += total
+    _must_fit(desk.gathered, ROW_SHARE_MAX * limit)
 
 
 def _must_fit(size: int, limit: int | None) -> None:
