@@ -16,6 +16,7 @@ from pointsman.app.inputs import InputInvalid
 from pointsman.app.records import free_session, records_of
 from pointsman.app.scripts import load_script
 from pointsman.app.storage.deletion import UnknownSession
+from pointsman.journal.records import Summary
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.tools.mail.server import MailServer, mail_server
@@ -119,8 +120,8 @@ async def test_a_field_is_a_collection_of_its_own_where_the_workflow_names_none(
 
 
 async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
-    async def nobody(workflow: str) -> bool:
-        return workflow != "agentforge"
+    async def nobody(execution: Summary) -> bool:
+        return execution.workflow != "agentforge"
 
     async with pipeline("memory:") as app:
         session, _ = await ran(app)

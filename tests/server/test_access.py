@@ -13,7 +13,7 @@ from pointsman.server.application import make_api
 from pointsman.settings import Settings
 from pointsman.values import Instant
 from tests.server.conftest import Served, serving
-from tests.server.flows import CHAIN, secret_of
+from tests.server.flows import CHAIN, LETTER, secret_of
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
@@ -127,6 +127,27 @@ async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
         }
         unknown = await served.client.get("/api/workflows/nope", headers=outside)
         assert "secret" not in unknown.text
+
+
+async def test_what_ran_for_a_group_stays_with_it_when_its_workflow_is_opened_or_deleted() -> None:
+    async with serving(is_local=False) as served:
+        inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
+        gate = LETTER.replace("id: letter", "id: letter\nallowedGroups: [desk]")
+        assert (await served.client.post("/api/workflows", content=gate, headers=inside)).status_code == 201
+        body = {"input": {"goal": "tides"}, "wait": True, "sessionId": "s1"}
+        address = "/api/workflows/letter/execute"
+        assert (await served.client.post(address, json=body, headers=inside)).json()["status"] == "waiting"
+
+        async def seen(header: dict[str, str]) -> tuple[int, int]:
+            listed = (await served.client.get("/api/workflows/executions", headers=header)).json()["executions"]
+            gates = (await served.client.get("/api/inbox", headers=header)).json()["gates"]
+            return len(listed), len(gates)
+
+        assert (await seen(inside), await seen(outside)) == ((1, 1), (0, 0))
+        assert (await served.client.post("/api/workflows", content=LETTER, headers=inside)).status_code == 201
+        assert (await seen(inside), await seen(outside)) == ((1, 1), (0, 0))
+        assert (await served.client.delete("/api/workflows/letter", headers=inside)).status_code == 204
+        assert (await seen(inside), await seen(outside)) == ((1, 1), (0, 0))
 
 
 async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None:

@@ -89,9 +89,7 @@ async def test_those_who_listen_hear_what_happens_as_it_happens(served: Served) 
     assert served.desk.channels.listeners(execution) == 0
 
 
-async def test_live_text_is_heard_and_has_no_id(served: Served) -> None:
-    await served.save(WAITS)
-    waits = await served.execute("waits")
+async def test_live_text_is_heard_and_has_no_id() -> None:
     async with serving(script=read_script("rules: [{node: write, text: 'Dear Ada, how are you'}]")) as spoken:
         await spoken.save(
             LETTER.replace("entry: write", "entry: hold")
@@ -110,7 +108,6 @@ async def test_live_text_is_heard_and_has_no_id(served: Served) -> None:
                 if event.event == "workflow.human.required":
                     break
     assert "".join(texts) == "Dear Ada, how are you"
-    assert waits
 
 
 async def test_one_who_falls_behind_the_ring_goes_on_in_the_journal(

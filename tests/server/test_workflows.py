@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,19 @@ async def test_who_replaces_what_somebody_else_changed_is_told(served: Served) -
         "/api/workflows/chain", content=CHAIN.replace("two", "due"), headers={"if-match": first.headers["etag"]}
     )
     assert again.status_code == 200
+
+
+async def test_of_many_who_replace_what_they_read_one_does(served: Served) -> None:
+    await served.save(CHAIN)
+    read = {"if-match": (await served.client.get("/api/workflows/chain")).headers["etag"]}
+    replies = await asyncio.gather(
+        *(
+            served.client.put("/api/workflows/chain", content=CHAIN.replace("two", f"text {n}"), headers=read)
+            for n in range(8)
+        )
+    )
+    assert sorted(reply.status_code for reply in replies) == [200] + [409] * 7
+    assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 2
 
 
 @pytest.mark.parametrize("text", [path.read_text(encoding="utf-8") for path in DOCUMENTS], ids=map(str, DOCUMENTS))

@@ -63,7 +63,8 @@ class Channel:
         self.listeners = 0
         self.seq = seq
         """The last row whose frames are in the ring or before it."""
-        self.ended = ended
+        self._ended = ended
+        self._let_go = False
         self._app = app
         self._encode = encode
         self._level: Observability = level
@@ -73,6 +74,11 @@ class Channel:
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self.leave: Callable[[], None] = lambda: None
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more is told."""
+        return self._ended or self._let_go
 
     @property
     def position(self) -> int:
@@ -96,7 +102,7 @@ class Channel:
         if seen.row.seq == self.seq + 1:
             self._put_frames(self.frames_of(seen.row))
             self.seq = seen.row.seq
-            self.ended = seen.state.status in ENDED
+            self._ended = seen.state.status in ENDED
             self._tell()
 
     def live(self, seen: Delta) -> None:
@@ -119,7 +125,7 @@ class Channel:
                     self._put_frames(self.frames_of(row))
                     self.seq = row.seq
             state = await self._app.runtime.load(self.execution)
-            self.ended = state.status in ENDED and state.seq <= self.seq
+            self._ended = state.status in ENDED and state.seq <= self.seq
             self._tell()
 
     def frames_of(self, row: Row) -> list[Frame]:
@@ -132,8 +138,8 @@ class Channel:
         return Frame((int(seq), int(number)), self._encode(str(told["event"]), told, place))
 
     def close(self) -> None:
-        """Everybody goes."""
-        self.ended = True
+        """Everybody goes, whatever still happens."""
+        self._let_go = True
         self._tell()
 
     def _put_frames(self, frames: list[Frame]) -> None:
@@ -212,8 +218,10 @@ class Channels:
                     self._encode,
                     observability_of(state.options),
                     seq=state.seq,
-                    ended=state.status in ENDED or self._closed,
+                    ended=state.status in ENDED,
                 )
+                if self._closed:
+                    channel.close()
                 channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
                 self._open[execution] = channel
             channel.listeners += 1

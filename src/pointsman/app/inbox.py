@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from pointsman.errors import CallerError
-from pointsman.journal.records import GateEntry, InboxQuery
+from pointsman.journal.records import GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ async def inbox(
     workflow: str | None = None,
     after: str | None = None,
     limit: int = 50,
+    sees: Callable[[Summary], Awaitable[bool]] | None = None,
 ) -> list[JsonObject]:
     """One page of the open gates that wait for a person, oldest first; without a person of all that are open.
 
-    `after`: the `cursor` of the last one of the page before. Raises `CursorInvalid`.
+    `after`: the `cursor` of the last one of the page before. `sees`: whether somebody sees the execution that people
+    started. Raises `CursorInvalid`.
     """
     query = InboxQuery(
         user=user,
@@ -41,15 +44,24 @@ async def inbox(
         after=None if after is None else _place(after),
         limit=limit,
     )
-    return [entry_view(entry, await _outermost(app, entry)) for entry in await app.store.executions.inbox(query)]
+    found: list[JsonObject] = []
+    while page := await app.store.executions.inbox(query):
+        for entry in page:
+            name, summary = await _outermost(app, entry)
+            if sees is None or (summary is not None and await sees(summary)):
+                found.append(entry_view(entry, name))
+        if len(page) < query.limit or len(found) >= limit:
+            break
+        query = replace(query, after=(page[-1].opened, page[-1].execution, page[-1].gate))
+    return found[:limit]
 
 
-async def _outermost(app: Pointsman, entry: GateEntry) -> ExecutionId:
-    """The execution that people started: gates of its sub-workflows are its gates."""
+async def _outermost(app: Pointsman, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
+    """The execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
     name = entry.execution
     while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
         name = summary.parent
-    return name
+    return name, summary
 
 
 def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:

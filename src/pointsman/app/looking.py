@@ -10,7 +10,7 @@ import msgspec
 from pointsman.app.lists import summary_view
 from pointsman.app.views import event_view, execution_view
 from pointsman.errors import CallerError
-from pointsman.journal.records import ExecutionQuery
+from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
@@ -36,14 +36,14 @@ class ExecutionPage(NamedTuple):
 async def executions_page(
     app: Pointsman,
     *,
-    sees: Callable[[WorkflowId], Awaitable[bool]],
+    sees: Callable[[Summary], Awaitable[bool]],
     statuses: Collection[str] = (),
     workflow: str | None = None,
     session: str | None = None,
     before: str | None = None,
     limit: int = 50,
 ) -> ExecutionPage:
-    """One page of those of the workflows that somebody sees: it may hold fewer than `limit`. Raises `PlaceInvalid`."""
+    """One page of those that somebody sees: it may hold fewer than `limit`. Raises `PlaceInvalid`."""
     query = ExecutionQuery(
         statuses=frozenset(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
@@ -52,10 +52,9 @@ async def executions_page(
         limit=limit,
     )
     found = await app.executions(query)
-    seen = {name: await sees(name) for name in {one.workflow for one in found}}
     last = found[-1] if len(found) == limit else None
     following = None if last is None else msgspec.json.encode((last.started, last.execution)).decode()
-    return ExecutionPage([summary_view(one) for one in found if seen[one.workflow]], following)
+    return ExecutionPage([summary_view(one) for one in found if await sees(one)], following)
 
 
 async def events_page(app: Pointsman, execution: str, *, after: str | None = None, limit: int = 200) -> JsonObject:

@@ -22,7 +22,7 @@ from pointsman.engine.events import StepPassed, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -34,7 +34,7 @@ PAGE: Final = 200
 
 
 async def records_of(
-    app: Pointsman, session: str, *, sees: Callable[[WorkflowId], Awaitable[bool]] | None = None
+    app: Pointsman, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
 ) -> JsonObject:
     """Everything that was made under a session, oldest first. `sees`: whether somebody sees what a workflow makes.
 
@@ -43,7 +43,7 @@ async def records_of(
     check_session(session)
     kept: dict[str, list[Json]] = {SESSIONS: []}
     async for one in _executions(app, session):
-        if sees is None or await sees(one.workflow):
+        if sees is None or await sees(one):
             rows = [row async for row in app.store.journal.read(one.execution)]
             kept[SESSIONS].append(_session_record(one, rows))
             for collection, record in await _made(app, one, rows):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, cast
 
 from fastapi import Depends, Request, Security
@@ -35,6 +36,8 @@ class Desk:
     channels: Channels
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whoever replaces what they have read: nobody else of this server does meanwhile."""
 
 
 def desk_of(request: Request) -> Desk:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.library import DefinitionGone, UnknownWorkflow
 from pointsman.errors import AuthorError
-from pointsman.values import ExecutionId, WorkflowId
+from pointsman.journal.records import Summary
+from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 
+UNKNOWN: Final = ("\0",)
+"""The group of what cannot be read any more, so that nobody knows whose it is: no key has it, admins need none."""
+
+
 async def groups_of(app: Pointsman, reference: str) -> tuple[str, ...]:
-    """For whom a saved workflow is there; empty: for everybody. A draft that cannot be read is for everybody who may
-    see drafts. Raises `UnknownWorkflow`."""
+    """For whom a saved workflow is there; empty: for everybody. Raises `UnknownWorkflow`."""
     try:
         workflow, _ = await app.library.saved(reference)
     except AuthorError:
-        return ()
+        return UNKNOWN
     except UnknownWorkflow as why:
         # Its hint lists all there are, and the caller may not see all.
         raise UnknownWorkflow(str(why), hint="GET /api/workflows lists those you may see.") from None
@@ -40,10 +44,15 @@ async def _groups(app: Pointsman, definition: str) -> tuple[str, ...]:
     try:
         return tuple((await app.library.kept(definition)).allowed_groups or ())
     except DefinitionGone:
-        return ()
+        return UNKNOWN
 
 
-async def sees_workflow(app: Pointsman, caller: Caller, workflow: WorkflowId) -> bool:
-    """Whether executions of a workflow are listed. Those of documents that were never saved are."""
-    saved = await app.store.workflows.find(workflow)
-    return saved is None or await visible(app, caller, workflow)
+async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
+    """Whether an execution is listed: by the groups of the definition it runs on, as it was when it began; so also
+    after its workflow was changed or deleted."""
+    if caller.role == "admin":
+        return True
+    if summary.revision:
+        return await visible(app, caller, f"{summary.workflow}@{summary.revision}")
+    state = await app.runtime.load(summary.execution)
+    return caller.is_among(await _groups(app, state.definition))

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see
+from pointsman.app.access.seeing import must_see, sees
 from pointsman.app.inbox import inbox
 from pointsman.app.lives import ForkOptions
 from pointsman.app.looking import conversation_of
@@ -29,6 +29,7 @@ from pointsman.server.shapes import (
     Started,
     SteerBody,
 )
+from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = APIRouter(tags=["people"])
@@ -115,7 +116,8 @@ async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Re
     workflow, session = await conversation_of(desk.app, eid)
     if session is None:
         raise NoConversation(f"{eid!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
-    turn = await desk.app.start(workflow, body.message, session=session, trigger={"kind": "api", "by": caller.name})
+    trigger: JsonObject = {"kind": "api", "by": caller.name}
+    turn = await desk.app.start(workflow, body.message, session=session, trigger=trigger, by=caller.name)
     return await started(turn, wait=body.wait)
 
 
@@ -142,7 +144,16 @@ async def open_gates(
         caller.must_have("admin", "see the inboxes of others")
     who = None if everyone else caller.name
     groups = () if everyone else caller.groups
-    return JsonReply({"gates": [*await inbox(desk.app, who, groups, workflow=workflow, after=after, limit=limit)]})
+    found = await inbox(
+        desk.app,
+        who,
+        groups,
+        workflow=workflow,
+        after=after,
+        limit=limit,
+        sees=lambda one: sees(desk.app, caller, one),
+    )
+    return JsonReply({"gates": [*found]})
 
 
 async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import groups_of, must_see, sees_workflow
+from pointsman.app.access.seeing import groups_of, must_see, sees
 from pointsman.app.looking import events_page, executions_page, state_at
 from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.replies import JsonReply
@@ -47,6 +47,7 @@ async def execute(
         durability=body.durability,
         key=None if key is None else f"{caller.name}|{key}",
         trigger={"kind": "api", "by": caller.name},
+        by=caller.name,
     )
     return await started(execution, wait=body.wait)
 
@@ -73,7 +74,7 @@ async def list_(
     """Newest first: those of workflows that the caller may see."""
     page = await executions_page(
         desk.app,
-        sees=lambda name: sees_workflow(desk.app, caller, name),
+        sees=lambda one: sees(desk.app, caller, one),
         statuses=status or (),
         workflow=workflow,
         session=session,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import groups_of, sees_workflow
+from pointsman.app.access.seeing import groups_of, sees
 from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.app.records import free_session, records_of
 from pointsman.server.desk import Asking, AtDesk, Desk, Must
@@ -95,4 +95,4 @@ async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
 @router.get("/session/{id}", responses=answers(SessionRecords, 404), summary="What was made in a session")
 async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
     """Its executions and their records, oldest first: those of workflows that the caller may see."""
-    return JsonReply(await records_of(desk.app, id, sees=lambda name: sees_workflow(desk.app, caller, name)))
+    return JsonReply(await records_of(desk.app, id, sees=lambda one: sees(desk.app, caller, one)))

@@ -60,7 +60,8 @@ async def create(
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
     source = Workflow.parse(await request.body(), dialect=dialect)
-    return await _save(desk, caller, source, draft=draft, status=201)
+    async with desk.writing:
+        return await _save(desk, caller, source, draft=draft, status=201)
 
 
 @router.post("/check", responses=answers(CheckAnswer, body=True), summary="Check a document")
@@ -111,13 +112,14 @@ async def replace(
     source = Workflow.parse(await request.body(), name=id, dialect=dialect)
     if source.definition.id != id:
         raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
-    if if_match is not None:
-        known = await _entry(desk, id)
-        if if_match.strip() not in (_etag(known), "*"):
-            raise RevisionMoved(
-                f"{id!r} is at revision {known['revision']} now", hint="Read it again, and change that."
-            )
-    return await _save(desk, caller, source, draft=draft, status=200)
+    async with desk.writing:
+        if if_match is not None:
+            known = await _entry(desk, id)
+            if if_match.strip() not in (_etag(known), "*"):
+                raise RevisionMoved(
+                    f"{id!r} is at revision {known['revision']} now", hint="Read it again, and change that."
+                )
+        return await _save(desk, caller, source, draft=draft, status=200)
 
 
 @router.delete("/{id}", status_code=204, responses=refusals(404), summary="Delete a workflow")
