@@ -37,6 +37,13 @@ class OperatorError(PointsmanError):
     code: ClassVar[str] = "operator"
 
 
+class Outage(OperatorError):
+    """The store cannot be used for a while. No step fails by it: what was under way is performed again by whoever takes
+    the execution up once the store is back."""
+
+    code: ClassVar[str] = "outage"
+
+
 class EngineBug(PointsmanError):
     """An impossible thing happened. Nobody outside can repair it; please report it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.executors.owners import key_in, names_of, prefix_of
+from pointsman.journal.faults import StoreUnreachable
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, work
 
@@ -33,6 +34,17 @@ async def test_a_change_is_made_once_for_each_step_however_often_it_is_tried() -
     assert await remember(stage, "append", step=2, key="log", value=1) == [1, 1], "another visit is another step"
     assert await remember(stage, "append", key="log", value="mended") == [1, 1, "mended"], "something else is meant"
     assert await remember(stage, "append", key="log", value=1) == [1], "the answer of then"
+
+
+async def test_a_store_that_is_away_is_no_failure_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    async def away(*_: object, **__: object) -> Json:
+        raise StoreUnreachable("the server is away")
+
+    monkeypatch.setattr(stage.memory, "get", away)
+    with pytest.raises(StoreUnreachable):
+        await remember(stage, "get", key="topic")
 
 
 @pytest.mark.requirement("S1-73", "S1-44")

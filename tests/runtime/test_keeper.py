@@ -12,13 +12,21 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.journal.faults import StoreFailed, StoreMissing
+from pointsman.journal.faults import (
+    StoreCrowded,
+    StoreFailed,
+    StoreFull,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+    StoreUnreachable,
+)
 from pointsman.journal.memory import MemoryStore
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import Store
 from pointsman.runtime.families import child_id
-from pointsman.runtime.keeper import ABANDONED_S, PASSES, Keeper
+from pointsman.runtime.keeper import ABANDONED_S, Keeper
 from pointsman.runtime.local import LocalRuntime
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -280,7 +288,7 @@ def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -
     run_virtually(story())
 
 
-@pytest.mark.parametrize("fault", PASSES)
+@pytest.mark.parametrize("fault", [StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable])
 def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again(
     fault: type[StoreFailed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +311,32 @@ def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again
         await runtime.clock.sleep_until(began + 7210)
         assert (await runtime.load(execution)).status == "completed"
         assert not keeps.done()
+        keeps.cancel()
+
+    run_virtually(story())
+
+
+def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_again_when_the_store_is_back() -> None:
+    async def story() -> None:
+        away = True
+
+        async def unless_away(command: Execute) -> Json:
+            if away and command.step.node == "b":
+                raise StoreUnreachable("away")
+            return command.step.node
+
+        runtime, doing, keeper = await here(MemoryStore(), unless_away)
+        keeps = asyncio.create_task(keeper.run())
+        execution = await begun(runtime, "chain")
+        await runtime.clock.sleep_until(runtime.clock.now() + 1)
+        assert ((await runtime.load(execution)).status, [one.step.node for one in doing.asked]) == (
+            "running",
+            ["a", "b"],
+        )
+        away = False
+        await runtime.clock.sleep_until(runtime.clock.now() + 300)
+        assert (await runtime.load(execution)).status == "completed"
+        assert [(one.step.node, one.attempt) for one in doing.asked] == [("a", 1), ("b", 1), ("b", 1), ("c", 1)]
         keeps.cancel()
 
     run_virtually(story())

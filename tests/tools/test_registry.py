@@ -14,6 +14,7 @@ from pydantic import Field
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
+from pointsman.journal.faults import StoreUnreachable
 from pointsman.tools import registry as registry_module
 from pointsman.tools.calculator import calculator
 from pointsman.tools.canned import canned_tools
@@ -253,3 +254,13 @@ async def test_tools_of_installed_packages_are_loaded_when_first_asked_for(monke
 def test_functions_are_tools() -> None:
     tools: list[Tool] = [web_search, calculator]
     assert [each.name for each in tools] == ["web_search", "calculator"]
+
+
+async def test_a_store_that_is_away_is_no_failure_of_the_tool_that_asked_it() -> None:
+    @tool
+    async def reads() -> None:
+        """Reads the store."""
+        raise StoreUnreachable("the server is away")
+
+    with pytest.raises(StoreUnreachable):
+        await call("reads", registry=ToolRegistry([reads], plugins=False))

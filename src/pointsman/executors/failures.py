@@ -7,7 +7,7 @@ from typing import ClassVar
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage, WorkFailed
-from pointsman.errors import EngineBug, OperatorError, PointsmanError
+from pointsman.errors import EngineBug, OperatorError, Outage, PointsmanError
 from pointsman.models.failures import ModelFailed
 from pointsman.tools.failures import ToolFailed
 
@@ -23,11 +23,11 @@ class WorkRefused(OperatorError):
 
 
 def failure_of(why: PointsmanError) -> Failure:
-    """What an exception means as data. An impossible thing stays an exception."""
+    """What an exception means as data. An impossible thing, or a store that is away, stays an exception."""
     match why:
         case WorkRefused() | ModelFailed() | ToolFailed():
             return why.failure
-        case EngineBug():
+        case EngineBug() | Outage():
             raise why
         case _:
             return Failure(code=why.code, message=str(why), hint=why.hint)

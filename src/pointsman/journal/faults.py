@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pointsman.errors import CallerError, OperatorError
+from pointsman.errors import CallerError, OperatorError, Outage
 
 
 class JournalMoved(CallerError):
@@ -85,19 +85,19 @@ class StoreMissing(StoreFailed):
     code: ClassVar[str] = "store-missing"
 
 
-class StoreLocked(StoreFailed):
+class StoreLocked(StoreFailed, Outage):
     """Another process holds the store for too long."""
 
     code: ClassVar[str] = "store-locked"
 
 
-class StoreUnreachable(StoreFailed):
+class StoreUnreachable(StoreFailed, Outage):
     """The server of the store does not answer, or does not let us in. Writing goes on as soon as it does."""
 
     code: ClassVar[str] = "store-unreachable"
 
 
-class StoreCrowded(StoreFailed):
+class StoreCrowded(StoreFailed, Outage):
     """The server of the store has no connection or memory left for us."""
 
     code: ClassVar[str] = "store-crowded"
@@ -115,13 +115,13 @@ class KeeperSuperseded(OperatorError):
     code: ClassVar[str] = "keeper-superseded"
 
 
-class StoreFull(StoreFailed):
+class StoreFull(StoreFailed, Outage):
     """There is no room left. Reading goes on; writing goes on as soon as there is room."""
 
     code: ClassVar[str] = "store-full"
 
 
-class StoreReadOnly(StoreFailed):
+class StoreReadOnly(StoreFailed, Outage):
     """The file or its directory cannot be written."""
 
     code: ClassVar[str] = "store-read-only"

@@ -37,7 +37,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.errors import PointsmanError
+from pointsman.errors import Outage, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime import cache
@@ -312,6 +312,9 @@ class Driver:
             return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
         except asyncio.CancelledError:
             return self._cancelled(command, task)
+        except Outage as why:
+            self._lost(why)
+            raise
         except PointsmanError as why:
             failure = Failure(code=why.code, message=str(why), hint=why.hint)
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
@@ -390,8 +393,7 @@ class Driver:
     async def close(self) -> None:
         """Let go: as if the process had ended here, except that what is decided becomes durable."""
         self.timers.stop()
-        tasks = list(self.tasks)
-        for task in tasks:
+        for task in (tasks := list(self.tasks)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self.failure is None:

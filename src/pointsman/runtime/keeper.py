@@ -20,15 +20,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
-from pointsman.errors import PointsmanError
-from pointsman.journal.faults import (
-    JournalMoved,
-    StoreCrowded,
-    StoreFull,
-    StoreLocked,
-    StoreReadOnly,
-    StoreUnreachable,
-)
+from pointsman.errors import Outage, PointsmanError
+from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
@@ -44,8 +37,6 @@ AGAIN_S: Final = Seconds(60.0)
 SWEEPS_S: Final = Seconds(60.0)
 ABANDONED_S: Final = Seconds(900.0)
 """What runs in no process that we know, and got no row for this long, is taken up."""
-PASSES: Final = (StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable)
-"""What is wrong with a store for a while: nothing needs to be restarted when it is over."""
 STORE_AGAIN_S: Final = Seconds(5.0)
 AT_ONCE: Final = 8
 """Executions that are read and taken up side by side."""
@@ -101,7 +92,7 @@ class Keeper:
                         await self.recover()
                         recovered = True
                     again, wrong = await self.look(), ""
-                except PASSES as why:
+                except Outage as why:
                     if why.code != wrong:
                         self._tell(None, why)
                     again, wrong = self._runtime.clock.now() + STORE_AGAIN_S, why.code

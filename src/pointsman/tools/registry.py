@@ -13,7 +13,7 @@ import msgspec
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.errors import PointsmanError
+from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Run, ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.schemas import Checker
@@ -131,6 +131,8 @@ class ToolRegistry:
                 raise _raised(call.name, why) from why
             message = f"the tool {call.name!r} did not answer within {timeout_s:g} s"
             raise _failed("tool-timeout", message, retryable=True) from why
+        except Outage:
+            raise
         except PointsmanError as why:
             raise why if isinstance(why, ToolFailed) else _failed(why.code, str(why), hint=why.hint) from why
         except Exception as why:
