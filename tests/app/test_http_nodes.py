@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.settings import HttpSettings, Settings
+from pointsman.settings import Settings
+from pointsman.settings.sections import HttpSettings
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 

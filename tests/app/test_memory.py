@@ -15,7 +15,8 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.app.memories import MemoryKeyInvalid
 from pointsman.journal.faults import MemoryFull
 from pointsman.ports import Change, Once
-from pointsman.settings import MemorySettings, Settings
+from pointsman.settings import Settings
+from pointsman.settings.sections import MemorySettings
 from pointsman.values import Json, JsonObject
 
 

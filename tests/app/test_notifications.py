@@ -16,7 +16,8 @@ from pointsman.app.notifications.notifier import ATTEMPTS_MAX, Notifier
 from pointsman.app.notifications.outbox import NoSuchNotice
 from pointsman.app.notifications.outgoing import post
 from pointsman.app.triggers.signatures import key_of, verify
-from pointsman.settings import NotificationSettings, Settings
+from pointsman.settings import Settings
+from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, asking, noting, opened

@@ -20,7 +20,9 @@ from typing import Final
 from pointsman import Pointsman, Workflow
 from pointsman.app.storage.exporting import export
 from pointsman.errors import PointsmanError
-from pointsman.settings import Loaded, NotificationSettings, ProviderSettings, Settings, shown
+from pointsman.settings import Loaded, ProviderSettings, Settings
+from pointsman.settings.sections import NotificationSettings
+from pointsman.settings.showing import shown
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
 

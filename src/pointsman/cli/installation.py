@@ -13,8 +13,8 @@ from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, shown
-from pointsman.settings import shown as settings_view
-from pointsman.settings import store_shown
+from pointsman.settings.showing import shown as settings_view
+from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
 
 

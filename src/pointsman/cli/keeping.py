@@ -16,7 +16,7 @@ from pointsman.cli.options import json_option, model_option, script_option, stor
 from pointsman.cli.printing import print_json, say
 from pointsman.cli.stopping import ENDS, heeding
 from pointsman.errors import PointsmanError
-from pointsman.settings import store_shown
+from pointsman.settings.showing import store_shown
 from pointsman.values import ExecutionId
 
 STOPS: Final = (*ENDS, signal.SIGINT)

@@ -11,7 +11,7 @@ import click
 from pointsman.app.places import Standing
 from pointsman.cli.guard import CANCELLED, FAILED
 from pointsman.cli.printing import harmless, print_json, shown
-from pointsman.settings import store_shown
+from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
 
 WAITING: Final = 3

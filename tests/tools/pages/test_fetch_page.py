@@ -10,7 +10,8 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import HttpSettings, Settings
+from pointsman.settings import Settings
+from pointsman.settings.sections import HttpSettings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.pages import reading
 from pointsman.values import Json, JsonObject

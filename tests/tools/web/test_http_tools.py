@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.web_tools import http_tools, import_openapi, tool_file
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import HttpSettings, Settings, SettingsInvalid
+from pointsman.settings import Settings, SettingsInvalid
+from pointsman.settings.sections import HttpSettings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.web.openapi import OpenApiUnreadable

@@ -16,7 +16,7 @@ from pointsman.engine.life_events import (
     ExecutionInterrupted,
 )
 from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
-from pointsman.settings import NotificationSettings
+from pointsman.settings.sections import NotificationSettings
 from pointsman.values import ExecutionId, Instant, JsonObject
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pointsman.app.notifications.outgoing import post
 from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.errors import OperatorError
 from pointsman.journal.faults import EntryMoved
-from pointsman.settings import NotificationSettings
+from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
 
 if TYPE_CHECKING:

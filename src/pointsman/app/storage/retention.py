@@ -14,7 +14,8 @@ from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.engine.state import ENDED
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.settings import Keep, Settings
+from pointsman.settings import Settings
+from pointsman.settings.sections import Keep
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:

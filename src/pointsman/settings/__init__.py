@@ -11,21 +11,18 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
+from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.policies import Limits
 from pointsman.definition.problems import did_you_mean
-from pointsman.definition.quantities import Duration
 from pointsman.errors import OperatorError
-from pointsman.journal.addresses import masked
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
-from pointsman.ports import Quota
+from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
@@ -39,7 +36,6 @@ from pointsman.tools.search.described import SearchSettings
 from pointsman.tools.sql.described import NAME as SQL_NAME
 from pointsman.tools.sql.described import DatabaseDescription
 from pointsman.tools.web.described import NAME, HttpToolDescription
-from pointsman.values import Json, Seconds
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
@@ -50,80 +46,6 @@ class SettingsInvalid(OperatorError):
     """The settings file or an environment variable cannot be used."""
 
     code: ClassVar[str] = "settings-invalid"
-
-
-class Keep(BaseModel):
-    """How long executions that ended are kept. `"30d"` is an age, a number alone a count."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    age: Duration | None = None
-    """Since they ended."""
-    count: int | None = Field(default=None, ge=0)
-    """The newest of each workflow."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: object) -> object:
-        if isinstance(value, bool):
-            return value
-        return {"count": value} if isinstance(value, int) else {"age": value} if isinstance(value, str) else value
-
-
-class StatusRetention(BaseModel):
-    """By how they ended. What is absent is kept for ever."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    completed: Keep | None = None
-    failed: Keep | None = None
-    cancelled: Keep | None = None
-
-
-class Retention(StatusRetention):
-    """For all workflows, and for single ones by their ids."""
-
-    workflows: dict[str, StatusRetention] = Field(default_factory=dict[str, StatusRetention])
-
-
-class NotificationSettings(BaseModel):
-    """Where to post what happens, and what of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    url: str
-    secret: str = Field(default="", repr=False)
-    """Signs what is posted; best a handle: `secret.NAME`."""
-    events: tuple[Literal["gate", "completed", "failed", "cancelled", "interrupted"], ...] = ("gate", "failed")
-    workflows: tuple[str, ...] = ("*",)
-    """Patterns of ids."""
-    private: bool = False
-    """Addresses inside this network, and plain http, are meant."""
-
-
-class HttpSettings(BaseModel):
-    """Where calls may go whose address is data, and how much may come of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    """Inside networks that are meant."""
-    ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = ()
-    """Beside 80 and 443."""
-    plain: bool = True
-    """Whether http is allowed beside https."""
-    timeout: Duration = Duration(Seconds(30.0))
-    """Of a whole call."""
-    body_bytes_max: int = Field(default=10_000_000, ge=1)
-
-
-class MemorySettings(BaseModel):
-    """How much is remembered, for each owner: an execution, a conversation, a person, a workflow, a shared name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    keys_max: int = Field(default=10_000, ge=1, le=1_000_000)
-    value_bytes_max: int = Field(default=1_000_000, ge=1, le=50_000_000)
-    """Of one value, as JSON."""
-
-    @property
-    def quota(self) -> Quota:
-        return Quota(self.keys_max, self.value_bytes_max)
 
 
 HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescription]
@@ -322,49 +244,3 @@ def _file(path: Path) -> dict[str, object]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as why:
         raise SettingsInvalid(f"{path} cannot be read: {why}", hint="Repair it, or move it away.") from None
-
-
-def store_shown(url: str) -> str:
-    """The address of a store as people may see it: without its password."""
-    return masked(url)
-
-
-def _masked(described: dict[str, object]) -> dict[str, object]:
-    """Without what headers and the environment hold: it may be a key."""
-    hidden = {
-        key: dict.fromkeys(cast("dict[str, str]", described[key]), "***")
-        for key in ("headers", "env")
-        if key in described
-    }
-    return {**described, **hidden}
-
-
-def shown(loaded: Loaded) -> dict[str, Json]:
-    """The settings with their sources, secrets masked, for people."""
-    found: dict[str, Json] = {}
-    for key, value in loaded.settings.model_dump(mode="json").items():
-        if key == "providers":
-            value = {
-                name: {**p.model_dump(mode="json", exclude={"keys", "headers"}), "keys": len(p.keys)}
-                for name, p in loaded.settings.providers.items()
-            }
-        elif key == "notifications":
-            value = {
-                name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
-                for name, one in loaded.settings.notifications.items()
-            }
-        elif key in ("tools", "mcp"):
-            value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
-        elif key in ("search", "mail") and value is not None:
-            value = {name: "***" if one and name in ("key", "password") else one for name, one in value.items()}
-        elif key == "sql":
-            value = {
-                name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}
-                for name, one in loaded.settings.sql.items()
-            }
-        elif key == "store":
-            value = store_shown(loaded.settings.store_url)
-        elif key == "secrets":
-            value = dict.fromkeys(loaded.settings.secrets, "***")
-        found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
-    return found

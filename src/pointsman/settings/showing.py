@@ -1,0 +1,55 @@
+"""Settings as people may see them: with their sources, and without what is secret."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pointsman.journal.addresses import masked
+from pointsman.settings import Loaded
+from pointsman.values import Json
+
+
+def store_shown(url: str) -> str:
+    """The address of a store as people may see it: without its password."""
+    return masked(url)
+
+
+def _masked(described: dict[str, object]) -> dict[str, object]:
+    """Without what headers and the environment hold: it may be a key."""
+    hidden = {
+        key: dict.fromkeys(cast("dict[str, str]", described[key]), "***")
+        for key in ("headers", "env")
+        if key in described
+    }
+    return {**described, **hidden}
+
+
+def shown(loaded: Loaded) -> dict[str, Json]:
+    """The settings with their sources, secrets masked, for people."""
+    found: dict[str, Json] = {}
+    for key, value in loaded.settings.model_dump(mode="json").items():
+        if key == "providers":
+            value = {
+                name: {**p.model_dump(mode="json", exclude={"keys", "headers"}), "keys": len(p.keys)}
+                for name, p in loaded.settings.providers.items()
+            }
+        elif key == "notifications":
+            value = {
+                name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
+                for name, one in loaded.settings.notifications.items()
+            }
+        elif key in ("tools", "mcp"):
+            value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
+        elif key in ("search", "mail") and value is not None:
+            value = {name: "***" if one and name in ("key", "password") else one for name, one in value.items()}
+        elif key == "sql":
+            value = {
+                name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}
+                for name, one in loaded.settings.sql.items()
+            }
+        elif key == "store":
+            value = store_shown(loaded.settings.store_url)
+        elif key == "secrets":
+            value = dict.fromkeys(loaded.settings.secrets, "***")
+        found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
+    return found
