@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
-from pointsman.app import channels
-from pointsman.app.channels import START
+from pointsman.app import ring
+from pointsman.app.channels import Channels
+from pointsman.app.looking import place_of
+from pointsman.app.ring import START
 from pointsman.models.script_reader import read_script
-from pointsman.server.routes.streams import BEAT, with_heartbeat
-from tests.server.conftest import Served, serving
+from pointsman.server.sse import BEAT, CLOSING, WIRE
+from tests.server.conftest import Served, events_in, serving
 from tests.server.flows import CHAIN, LETTER, WAITS
 
 COUNT = """\
@@ -32,6 +34,11 @@ async def until(holds: Callable[[], bool]) -> None:
     """Sockets tell nobody when they were heard."""
     while not holds():  # noqa: ASYNC110 - as it says
         await asyncio.sleep(0.001)
+
+
+def ids_in(chunk: bytes) -> list[str]:
+    lines = chunk.decode().splitlines()
+    return [line.removeprefix("id: ") for line in lines if line.startswith("id: ")]
 
 
 async def told(served: Served, execution: str) -> list[tuple[str, str]]:
@@ -113,16 +120,14 @@ async def test_live_text_is_heard_and_has_no_id() -> None:
 async def test_one_who_falls_behind_the_ring_goes_on_in_the_journal(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channels, "RING", 8)
+    monkeypatch.setattr(ring, "FRAMES", 8)
     await served.save(COUNT)
     started = await served.client.post("/api/workflows/count/execute", json={"input": {}})
     execution = started.json()["executionId"]
     heard: list[str] = []
-    async for frame in served.desk.channels.frames(execution, after=START):
-        if frame.startswith(b"id: "):
-            heard.append(frame.partition(b"\n")[0].decode().removeprefix("id: "))
-        if len(heard) % 50 == 0:
-            await asyncio.sleep(0.01)  # Falls behind now and then.
+    async for chunk in served.desk.channels.frames(execution, after=START):
+        heard += ids_in(chunk)
+        await asyncio.sleep(0.002)  # Falls behind.
     assert heard == [id for id, _ in await told(served, execution)]
     assert len(heard) > 400
 
@@ -148,20 +153,23 @@ async def test_a_server_that_stops_lets_its_streams_go_and_the_next_one_goes_on(
         async with first.stream(execution) as events:
             heard.append((await anext(events)).id)
             first.server.should_exit = True
-            heard += [event.id async for event in events]
+            rest = [event async for event in events]
+        assert rest[-1].event == CLOSING, "it is told that there may be more"
+        heard += [event.id for event in rest if event.id]
     async with serving(file_store) as second:
         await second.act(execution, "respond", {"gateId": "review", "action": "approve"})
         heard += [one.id for one in await second.story(execution, after=heard[-1])]
         assert heard == [id for id, _ in await told(second, execution)]
 
 
-async def test_a_silent_stream_says_that_it_lives() -> None:
-    async def frames() -> AsyncIterator[bytes]:
-        yield b"one"
-        await asyncio.Event().wait()
-
-    beating = with_heartbeat(frames(), every_s=0.001)
-    assert [await anext(beating) for _ in range(3)] == [b"one", BEAT, BEAT]
+async def test_a_silent_stream_says_that_it_lives(served: Served) -> None:
+    await served.save(WAITS)
+    execution = await served.execute("waits")
+    channels = Channels(served.app, WIRE, heartbeat_s=0.001)
+    heard = channels.frames(execution)
+    assert ids_in(await anext(heard))[0] == "1.0"
+    assert [await anext(heard) for _ in range(2)] == [BEAT, BEAT]
+    await channels.close()
 
 
 async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
@@ -171,3 +179,61 @@ async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
         async with served.stream(execution) as events:
             assert (await anext(events)).id == "1.0"
     await until(lambda: served.desk.channels.listeners(execution) == 0)
+
+
+async def test_who_comes_late_may_ask_for_the_execution_as_it_is_and_hear_the_rest(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    story = await told(served, execution)
+    address = f"/api/workflows/executions/{execution}/stream?from=snapshot"
+    async with served.client.stream("GET", address) as reply:
+        events = events_in(reply)
+        first = await anext(events)
+        assert (first.event, first.id) == ("workflow.snapshot", story[-1][0])
+        assert first.data == await served.read(execution)
+        await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+        heard = [(one.id, one.event) async for one in events if one.id]
+    assert heard == (await told(served, execution))[len(story) :]
+    async with served.client.stream("GET", address) as reply:
+        (only,) = [one async for one in events_in(reply)]
+    assert only.data["status"] == "completed", "of one that has ended the snapshot is all there is to tell"
+    again = await served.client.get(address, headers={"last-event-id": only.id})
+    assert again.status_code == 204, "whoever comes back goes on behind the snapshot"
+
+
+async def test_who_asks_only_for_what_comes_hears_nothing_of_before(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    before = len(await told(served, execution))
+    address = f"/api/workflows/executions/{execution}/stream?from=now"
+    async with served.client.stream("GET", address) as reply:
+        await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+        heard = [(one.id, one.event) async for one in events_in(reply) if one.id]
+    assert heard == (await told(served, execution))[before:]
+    assert (await served.client.get(address)).status_code == 204, "nothing more will come"
+
+
+@pytest.mark.parametrize("place", ["1.99", "999", "999.0", "9000000000000000000000.1"])
+async def test_the_id_of_another_execution_or_of_what_is_yet_to_come_is_refused(served: Served, place: str) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    address = f"/api/workflows/executions/{execution}/stream"
+    reply = await served.client.get(address, headers={"last-event-id": place})
+    assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid"), "else events were left out silently"
+
+
+async def test_a_crowd_that_comes_back_at_once_reads_the_journal_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    channels = served.desk.channels
+    story = await told(served, execution)
+    crowd = [channels.frames(execution, after=(1, number % 2)) for number in range(50)]
+    first = ids_in(await anext(crowd[0]))
+    monkeypatch.setattr(served.app.store.journal, "read", None)
+    rest = [ids_in(await anext(one)) for one in crowd[1:]]
+    expected = {number: [id for id, _ in story if place_of(id) > (1, number)] for number in range(2)}
+    assert [first, *rest] == [expected[number % 2] for number in range(50)]
+    for one in crowd:
+        await one.aclose()

@@ -2,20 +2,23 @@
 
     journal ──▶ frames with an id, as rows are committed ─┐
     steps ────▶ live frames without one                   ├─▶ a ring that all subscribers read at their own pace
+    silence ──▶ a sign of life                            ┘
 
-A subscriber begins in the journal, behind the last frame it has seen, and goes on in the ring; one that falls behind
-the ring goes back to the journal. So nothing is lost or told twice, and a slow reader costs a position in a list.
+A subscriber begins in the ring, where that reaches back to the last frame it has seen, else in the journal; one that
+falls behind the ring goes back to the journal. So nothing is lost or told twice, a slow reader costs a position in a
+list, and of a crowd that comes back at once one reads the journal.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable
-from itertools import islice
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pointsman.app.bulletins import Observability, bulletins, observability_of
+from pointsman.app.ring import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
+from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
+from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
@@ -23,14 +26,11 @@ from pointsman.values import ExecutionId, JsonObject
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
-RING: Final = 512
-"""Frames at hand for each execution that anyone listens to."""
-ENDED: Final = frozenset({"completed", "failed", "cancelled"})
-
-
+ROWS_AT_HAND: Final = 64
+"""So many of the latest rows are in the ring for the first subscriber."""
+HEARTBEAT_S: Final = 15.0
+"""So often a silent stream says that it lives: proxies close those that do not."""
 LIVE: Final = "workflow.node.delta"
-START: Final = (0, -1)
-"""Before everything."""
 
 
 class Encode(Protocol):
@@ -39,70 +39,49 @@ class Encode(Protocol):
     def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
 
 
-class Frame(NamedTuple):
-    """What is sent at once. `place` is (seq, n), or None for what is live only."""
+class Wire(NamedTuple):
+    """How a channel is heard."""
 
-    place: tuple[int, int] | None
-    data: bytes
+    encode: Encode
+    sign: bytes
+    """That a silent stream lives."""
+    farewell: Callable[[], bytes]
+    """What is said last to those who are let go although there may be more to tell."""
 
 
 class Channel:
     """One execution that somebody listens to."""
 
-    def __init__(
-        self,
-        app: Pointsman,
-        execution: ExecutionId,
-        encode: Encode,
-        level: Observability,
-        *,
-        seq: int,
-        ended: bool,
-    ) -> None:
+    def __init__(self, app: Pointsman, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
+        """`seq`: its last row. The ring begins some rows before it."""
         self.execution = execution
         self.listeners = 0
-        self.seq = seq
+        self.seq = max(0, seq - ROWS_AT_HAND)
         """The last row whose frames are in the ring or before it."""
-        self._ended = ended
-        self._let_go = False
+        self.ring = Ring((self.seq, ROW_END) if self.seq else START)
+        self.ended = False
+        """Nothing more is told: it has ended, and its end is in the ring."""
+        self.let_go = False
+        """Everybody goes, whatever still happens."""
         self._app = app
-        self._encode = encode
+        self._wire = wire
         self._level: Observability = level
-        self._ring: deque[Frame] = deque(maxlen=RING)
-        self._put = 0
-        """Frames ever put into the ring."""
+        self._heard = -1
+        """Where the ring ended when it was last asked for a sign of life."""
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self.leave: Callable[[], None] = lambda: None
 
-    @property
-    def ended(self) -> bool:
-        """Nothing more is told."""
-        return self._ended or self._let_go
-
-    @property
-    def position(self) -> int:
-        """Behind the newest frame."""
-        return self._put
-
-    def since(self, position: int) -> list[Frame] | None:
-        """The frames from a position on; None: some of them are gone."""
-        missing = self._put - position
-        if missing > len(self._ring):
-            return None
-        return [*islice(self._ring, len(self._ring) - missing, None)]
-
     async def news(self, position: int) -> None:
-        """Until there is a frame behind the position, or the execution has ended."""
-        while self._put == position and not self.ended:
+        """Until there is a frame behind the position, or everybody goes."""
+        while self.ring.end == position and not self.ended and not self.let_go:
             await self._news.wait()
 
     def committed(self, seen: Committed) -> None:
         """A row of this process. One that does not follow is left to `catch_up`."""
         if seen.row.seq == self.seq + 1:
-            self._put_frames(self.frames_of(seen.row))
-            self.seq = seen.row.seq
-            self._ended = seen.state.status in ENDED
+            self._put_row(seen.row)
+            self.ended = seen.state.status in ENDED
             self._tell()
 
     def live(self, seen: Delta) -> None:
@@ -112,20 +91,30 @@ class Channel:
             "step": str(seen.step),
             "delta": seen.delta,
         }
-        self._put_frames([Frame(None, self._encode(LIVE, told, ""))])
+        self.ring.put([Frame(None, self._wire.encode(LIVE, told, ""))])
         self._tell()
 
-    async def catch_up(self) -> None:
-        """Take in the rows that other processes wrote."""
+    def beat(self) -> None:
+        """A sign of life, if nothing was told since the last time."""
+        if self._heard == self.ring.end:
+            self.ring.put([Frame(None, self._wire.sign)])
+            self._tell()
+        self._heard = self.ring.end
+
+    async def catch_up(self, known: ExecutionState | None = None) -> None:
+        """Take in the rows that other processes wrote. `known`: its state, as of now or a moment ago."""
         async with self._reading:
-            if await self._app.store.journal.last(self.execution) <= self.seq:
+            if known is None and await self._app.store.journal.last(self.execution) <= self.seq:
                 return
+            turned = known is not None
             async for row in self._app.store.journal.read(self.execution, after=self.seq):
                 if row.seq == self.seq + 1:
-                    self._put_frames(self.frames_of(row))
-                    self.seq = row.seq
-            state = await self._app.runtime.load(self.execution)
-            self._ended = state.status in ENDED and state.seq <= self.seq
+                    self._put_row(row)
+                    turned = turned or _turns(row)
+            if turned:
+                if known is None or known.seq < self.seq:
+                    known = await self._app.runtime.load(self.execution)
+                self.ended = known.status in ENDED and known.seq <= self.seq
             self._tell()
 
     def frames_of(self, row: Row) -> list[Frame]:
@@ -135,16 +124,15 @@ class Channel:
     def _frame(self, told: JsonObject) -> Frame:
         place = str(told["id"])
         seq, _, number = place.partition(".")
-        return Frame((int(seq), int(number)), self._encode(str(told["event"]), told, place))
+        return Frame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
 
     def close(self) -> None:
-        """Everybody goes, whatever still happens."""
-        self._let_go = True
+        self.let_go = True
         self._tell()
 
-    def _put_frames(self, frames: list[Frame]) -> None:
-        self._ring.extend(frames)
-        self._put += len(frames)
+    def _put_row(self, row: Row) -> None:
+        self.ring.put(self.frames_of(row))
+        self.seq = row.seq
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -154,85 +142,122 @@ class Channel:
 class Channels:
     """The channels of one server."""
 
-    def __init__(self, app: Pointsman, encode: Encode) -> None:
+    def __init__(self, app: Pointsman, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         self._app = app
-        self._encode = encode
+        self._wire = wire
+        self._heartbeat_s = heartbeat_s
+        self._beating: asyncio.Task[None] | None = None
         self._open: dict[ExecutionId, Channel] = {}
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave = app.feed.watch(self._see)
         self._closed = False
 
-    async def frames(self, execution: str, *, after: tuple[int, int] = START) -> AsyncIterator[bytes]:
-        """Its frames behind a place, then those that come, until it ends. Raises `UnknownExecution` at once."""
-        channel = await self._join(ExecutionId(execution))
+    async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
+        """Its frames behind a place, then those that come, until it ends: as many at once as there are. Raises
+        `UnknownExecution` at once."""
+        channel = await self._join(ExecutionId(execution), after)
         try:
-            while True:
-                position = channel.position
-                async for frame in self._kept(channel, after):
-                    after = frame.place or after
-                    yield frame.data
-                while (frames := channel.since(position)) is not None:
-                    position += len(frames)
-                    for frame in frames:
-                        if frame.place is None:
-                            yield frame.data
-                        elif frame.place > after:
-                            after = frame.place
-                            yield frame.data
-                    if channel.ended and channel.position == position:
-                        return
+            ring = channel.ring
+            live = ring.end
+            """From here on what is live is heard too."""
+            position = ring.begin if after >= ring.behind else -1
+            while not channel.let_go:
+                if position < ring.begin:  # It begins before the ring, or fell behind it.
+                    live = position = ring.end
+                    async for frames in self._kept(channel, after):
+                        after = frames[-1].place or after
+                        yield b"".join(frame.data for frame in frames)
+                    continue
+                frames = ring.since(position)
+                if not frames and channel.ended:
+                    return
+                told: list[bytes] = []
+                for number, (place, data) in enumerate(frames, position):
+                    if (number >= live) if place is None else place > after:
+                        told.append(data)
+                        after = place or after
+                position += len(frames)
+                if told:
+                    yield b"".join(told)
+                else:
                     await channel.news(position)
+            yield self._wire.farewell()
         finally:
             self._part(channel)
 
-    async def is_over(self, execution: str, place: tuple[int, int]) -> bool:
+    async def is_over(self, execution: str, place: Place) -> bool:
         """Whether it has ended, and all was told up to a place. Raises `UnknownExecution`."""
         name = ExecutionId(execution)
         state = await self._app.runtime.load(name)
         if state.status not in ENDED or place[0] < state.seq:
             return False
-        channel = Channel(self._app, name, self._encode, observability_of(state.options), seq=state.seq, ended=True)
-        return not [frame async for frame in self._kept(channel, place)]
+        channel = Channel(self._app, self._wire, name, observability_of(state.options), seq=state.seq)
+        return not [frames async for frames in self._kept(channel, place)]
 
     def listeners(self, execution: str) -> int:
         """How many listen to it now."""
         channel = self._open.get(ExecutionId(execution))
         return 0 if channel is None else channel.listeners
 
-    async def _kept(self, channel: Channel, after: tuple[int, int]) -> AsyncIterator[Frame]:
+    @property
+    def subscribers(self) -> int:
+        """How many listen to anything now."""
+        return sum(channel.listeners for channel in self._open.values())
+
+    async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[Frame]]:
         """What the journal has behind a place. The rest of the row it is in comes too."""
+        found: list[Frame] = []
+        size = 0
         async for row in self._app.store.journal.read(channel.execution, after=max(after[0] - 1, 0)):
             for frame in channel.frames_of(row):
                 if frame.place is not None and frame.place > after:
-                    yield frame
+                    found.append(frame)
+                    size += len(frame.data)
+            if channel.let_go:
+                return
+            if size > CHUNK_BYTES:
+                yield found
+                found, size = [], 0
+        if found:
+            yield found
 
-    async def _join(self, execution: ExecutionId) -> Channel:
+    async def _join(self, execution: ExecutionId, after: Place) -> Channel:
         async with self._opening:
-            channel = self._open.get(execution)
-            if channel is None:
-                state = await self._app.runtime.load(execution)
-                channel = Channel(
-                    self._app,
-                    execution,
-                    self._encode,
-                    observability_of(state.options),
-                    seq=state.seq,
-                    ended=state.status in ENDED,
-                )
-                if self._closed:
-                    channel.close()
-                channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
-                self._open[execution] = channel
+            channel = self._open.get(execution) or await self._opened(execution)
             channel.listeners += 1
-        await channel.catch_up()
+        try:
+            if channel.seq < after[0]:  # Another server told more of it.
+                await channel.catch_up()
+        except BaseException:
+            self._part(channel)
+            raise
+        return channel
+
+    async def _opened(self, execution: ExecutionId) -> Channel:
+        state = await self._app.runtime.load(execution)
+        channel = Channel(self._app, self._wire, execution, observability_of(state.options), seq=state.seq)
+        if self._closed:
+            channel.close()
+        channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
+        self._open[execution] = channel  # What is committed from here on is heard.
+        try:
+            await channel.catch_up(state)
+        except BaseException:
+            self._forget(channel)
+            raise
+        if self._beating is None and not self._closed:
+            self._beating = asyncio.create_task(self._beat())
         return channel
 
     def _part(self, channel: Channel) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._open.get(channel.execution) is channel:
-            channel.leave()
-            del self._open[channel.execution]
+            self._forget(channel)
+
+    def _forget(self, channel: Channel) -> None:
+        channel.leave()
+        del self._open[channel.execution]
 
     def _see(self, seen: Committed | Delta) -> None:
         channel = self._open.get(seen.execution)
@@ -250,6 +275,13 @@ class Channels:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    async def _beat(self) -> None:
+        """One clock for all: a sign of life costs nothing but its bytes."""
+        while True:
+            await asyncio.sleep(self._heartbeat_s)
+            for channel in [*self._open.values()]:
+                channel.beat()
+
     def let_go(self) -> None:
         """Let all subscribers go: they come back with the id of their last frame."""
         self._closed = True
@@ -262,4 +294,13 @@ class Channels:
         self._leave()
         for channel in self._open.values():
             channel.leave()
+        if self._beating is not None:
+            self._beating.cancel()
+            self._tasks.add(self._beating)
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _turns(row: Row) -> bool:
+    """Whether it may have ended by this row, or gone on."""
+    kinds = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionRetried
+    return any(isinstance(event, kinds) for event in row.events)

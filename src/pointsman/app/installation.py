@@ -7,11 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from pointsman.app.artifacts import artifacts_of
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
 from pointsman.app.executions import Execution
-from pointsman.app.families import family_view
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
 from pointsman.app.library import Library
@@ -19,6 +17,7 @@ from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
+from pointsman.app.seen import seen
 from pointsman.app.sources import Workflow, draft_of, invalid
 from pointsman.app.starting import Starts, Wish
 from pointsman.app.tooling import registry_for
@@ -364,14 +363,12 @@ class Pointsman:
     async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
         """The state of an execution and its events, without taking it up."""
         rows = await rows_of(self.store, ExecutionId(execution))
-        seen = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
-        return folded(execution, rows), seen
+        told = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
+        return folded(execution, rows), told
 
     async def view(self, execution: str) -> JsonObject:
         """An execution as JSON, without taking it up."""
-        rows = await rows_of(self.store, ExecutionId(execution))
-        seen = await family_view(self.runtime, folded(execution, rows), rows)
-        return {**seen, "artifacts": [*await artifacts_of(self.settings, execution)]}
+        return (await seen(self.runtime, self.settings, execution))[1]
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""

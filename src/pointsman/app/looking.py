@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 PLACE_CHARS_MAX = 40
+DIGITS_MAX = 15
+"""Stores count in 64 bits, and browsers in 53."""
 
 
 class PlaceInvalid(CallerError):
@@ -101,7 +103,7 @@ def place_of(place: str | None) -> tuple[int, int]:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
 def _place(before: str) -> tuple[float, ExecutionId]:

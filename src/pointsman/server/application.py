@@ -17,12 +17,12 @@ from pointsman.server.desk import Desk
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes import control, executions, operations, pipeline, streams, workflows
-from pointsman.server.routes.streams import server_sent
+from pointsman.server.sse import WIRE
 
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
-    executions.router,
     streams.router,
+    executions.router,
     control.router,
     control.people,
     workflows.router,
@@ -36,7 +36,7 @@ SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refu
 def make_desk(app: Pointsman, *, is_local: bool) -> Desk:
     """What the operations have at hand, for an installation that is open."""
     keys = Keys(app.store.entries, app.clock)
-    return Desk(app=app, keys=keys, channels=Channels(app, server_sent), is_local=is_local)
+    return Desk(app=app, keys=keys, channels=Channels(app, WIRE), is_local=is_local)
 
 
 def make_application(desk: Desk, *, body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:

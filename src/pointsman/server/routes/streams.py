@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
-import msgspec
 from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import StreamingResponse
 
 from pointsman.app.access.seeing import must_see
-from pointsman.app.channels import START
-from pointsman.app.looking import place_of
+from pointsman.app.joining import Beginning, join
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.executions import Eid
-from pointsman.values import JsonObject
+from pointsman.server.sse import MEDIA_TYPE, EventStream, begun, server_sent
 
-router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
 
-HEARTBEAT_S: Final = 15.0
-"""So often a silent stream says that it lives: proxies close those that do not."""
-BEAT: Final = b": still here\n\n"
-HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+SNAPSHOT: Final = "workflow.snapshot"
 STREAM: Final[Described] = {
     200: {
         "description": "Server-sent events. `id` is `<row>.<n>`; live deltas have none.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
     },
     204: {"description": "It has ended, and everything was told: do not connect again."},
 }
 
 
-@router.get("/stream", responses=STREAM | refusals(400, 404), response_class=Response, summary="Stream an execution")
+@router.get(
+    "/{eid}/stream", responses=STREAM | refusals(400, 404), response_class=Response, summary="Stream an execution"
+)
 async def stream(
+    *,
     desk: AtDesk,
     caller: Asking,
     eid: Eid,
-    after: Annotated[str | None, Query(description="Begin behind this event; absent: with the first.")] = None,
-    last_event_id: Annotated[str | None, Header(description="As browsers send it when they come back.")] = None,
+    begin: Annotated[
+        Beginning,
+        Query(
+            alias="from",
+            description="`start`: everything from the first event on. `now`: what comes. `snapshot`: the execution as "
+            "it is, as the event `workflow.snapshot`, then what comes. Whoever comes back with an id goes on there.",
+        ),
+    ] = "start",
+    after: Annotated[str | None, Query(max_length=100, description="Begin behind the event of this id.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+    ] = None,
 ) -> Response:
     """What is in its journal and then what comes, without loss or repeat, until it ends."""
     await must_see(desk.app, caller, eid)
-    given = last_event_id or after
-    place = place_of(given)
-    if given and await desk.channels.is_over(eid, place):
+    joined = await join(desk.app, desk.channels, eid, begin=begin, last=last_event_id or after)
+    if joined is None:
         return Response(status_code=204)
-    frames = desk.channels.frames(eid, after=place if given else START)
-    return StreamingResponse(with_heartbeat(frames), media_type="text/event-stream", headers=HEADERS)
-
-
-async def with_heartbeat(frames: AsyncIterator[bytes], *, every_s: float = HEARTBEAT_S) -> AsyncIterator[bytes]:
-    """The frames, and a sign of life where none comes for a while."""
-    coming = asyncio.ensure_future(anext(frames, None))
-    try:
-        while True:
-            done, _ = await asyncio.wait({coming}, timeout=every_s)
-            if not done:
-                yield BEAT
-                continue
-            frame = coming.result()
-            if frame is None:
-                return
-            yield frame
-            coming = asyncio.ensure_future(anext(frames, None))
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
-
-
-def server_sent(event: str, told: JsonObject, place: str, /) -> bytes:
-    """One event as it is sent."""
-    head = f"id: {place}\n" if place else ""
-    return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(told) + b"\n\n"
+    first = b"" if joined.snapshot is None else server_sent(SNAPSHOT, joined.snapshot, joined.id)
+    return EventStream(begun(first, desk.channels.frames(eid, after=joined.after)))

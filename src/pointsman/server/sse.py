@@ -1,0 +1,89 @@
+"""Server-sent events: how they are written, and the answer that carries them.
+
+A connection that takes nothing holds one chunk: what comes meanwhile waits in the ring or the journal, and the
+connection is given up after a while (`serving.Connection`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+
+import msgspec
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
+from pointsman.app.channels import Wire
+from pointsman.values import JsonObject
+
+MEDIA_TYPE: Final = "text/event-stream"
+HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""Proxies pass on what they get at once."""
+BEAT: Final = b": still here\n\n"
+CLOSING: Final = "stream.closing"
+COME_BACK_MS: Final = (500, 3000)
+"""Between these, each at another moment: a server that begins again is not met by everybody at once."""
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def server_sent(event: str, told: JsonObject, place: str, /) -> bytes:
+    """One event as it is sent."""
+    head = f"id: {place}\n" if place else ""
+    return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(told) + b"\n\n"
+
+
+def farewell() -> bytes:
+    """The server goes, and the client is to come back with the id of its last event."""
+    wait = random.randint(*COME_BACK_MS)
+    return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server stops", "retryMs": wait}, "")
+
+
+WIRE: Final = Wire(server_sent, BEAT, farewell)
+
+
+class _Gone(Exception):
+    """The client has closed the connection."""
+
+
+class EventStream(Response):
+    """Sends chunks as they come, until there are no more or nobody listens."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._chunks = chunks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                listening = group.create_task(_until_gone(receive))
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                async for chunk in self._chunks:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                listening.cancel()
+        except* _Gone:
+            pass
+        finally:
+            await self._chunks.aclose()
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    raise _Gone
+
+
+async def begun(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The chunks behind another one."""
+    if first:
+        yield first
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield chunk
