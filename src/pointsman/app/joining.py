@@ -1,8 +1,9 @@
 """Joining: where a subscriber of an execution begins, and what it is told first.
 
-    came back with the id of an event ─▶ behind that event
-    start     ─▶ everything            snapshot ─▶ the execution as it is, then what comes
-    now       ─▶ what comes
+who came back with an id ─▶ behind that event
+start                    ─▶ everything
+snapshot                 ─▶ the execution as it is, then what comes
+now                      ─▶ what comes
 """
 
 from __future__ import annotations
