@@ -7,6 +7,7 @@ from typing import Final
 from tests.reliability import (
     canaries,
     cancelling,
+    crowd,
     disk_faults,
     flipped_bits,
     fuzzing,
@@ -150,6 +151,14 @@ ROWS: Final = (
         {"pr": 1, "long": 1},
         "run",
         canaries.examine,
+    ),
+    Row(
+        "crowd",
+        "a fan-out of agents over three paced keys, some calls limited; in virtual time, and over a socket",
+        "every agent answered; no call before its time; who asks a key first is served first",
+        {"pr": 200, "long": 2_000},
+        "agents",
+        crowd.examine,
     ),
     Row(
         "fuzz",

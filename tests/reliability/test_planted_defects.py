@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from pointsman.journal.sqlite import SqliteStore, connection, damage, writer
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.store import Ledger
 from pointsman.models import transport
+from pointsman.models.pool import KeyPool
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
@@ -42,6 +44,7 @@ from tests.postgres import Cluster
 from tests.reliability import (
     canaries,
     cancelling,
+    crowd,
     disk_faults,
     flipped_bits,
     fuzzing,
@@ -250,6 +253,29 @@ def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.Monk
 def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "redacted", as_it_is)
     assert any("the store" in line for line in canaries.examine(1, 1).violations)
+
+
+def at_once(self: KeyPool, key: int) -> float:
+    return -math.inf
+
+
+def whichever(self: KeyPool, index: int | None) -> int | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("part", "defect", "told"),
+    [
+        ("_ready_at", at_once, "too early"),
+        ("_ready_at", at_once, "before their time"),
+        ("_wanted", whichever, "served"),
+    ],
+)
+def test_a_crowd_shows_calls_without_pace_and_with_any_key(
+    part: str, defect: object, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KeyPool, part, defect)
+    assert any(told in line for line in crowd.examine(30, 1).violations)
 
 
 def test_a_stop_shows_a_process_that_ends_badly() -> None:
