@@ -52,7 +52,7 @@ def document() -> Workflow:
     ]
     each: JsonObject = {"id": "each", "type": "parallel", "config": {"items": "items", "as": "one"}}
     pick: JsonObject = {"id": "pick", "type": "decision", "config": {"expression": "one % 3 == 0"}}
-    nodes: list[Json] = [each, pick, *agents, {"id": "all", "type": "join", "config": {}}]
+    nodes: list[Json] = [each, pick, {"id": "all", "type": "join", "config": {}}]
     edges: list[Json] = [{"source": "each", "target": "pick"}]
     for number in range(len(KEYS)):
         chosen: JsonObject = {"type": "expression", "expression": f"one % 3 == {number}"}
@@ -60,7 +60,7 @@ def document() -> Workflow:
             {"source": "pick", "target": f"agent{number}", "condition": chosen},
             {"source": f"agent{number}", "target": "all"},
         ]
-    return Workflow.of({"id": "crowd", "nodes": nodes, "edges": edges})
+    return Workflow.of({"id": "crowd", "nodes": nodes + agents, "edges": edges})
 
 
 @dataclass(slots=True)
