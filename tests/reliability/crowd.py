@@ -42,7 +42,7 @@ TYPE: Final = b"text/event-stream"
 
 
 def document() -> Workflow:
-    agents: list[Json] = [
+    nodes: list[Json] = [
         {
             "id": f"agent{number}",
             "type": "agent",
@@ -52,7 +52,8 @@ def document() -> Workflow:
     ]
     each: JsonObject = {"id": "each", "type": "parallel", "config": {"items": "items", "as": "one"}}
     pick: JsonObject = {"id": "pick", "type": "decision", "config": {"expression": "one % 3 == 0"}}
-    nodes: list[Json] = [each, pick, {"id": "all", "type": "join", "config": {}}]
+    join: JsonObject = {"id": "all", "type": "join"}
+    nodes += [each, pick, join]
     edges: list[Json] = [{"source": "each", "target": "pick"}]
     for number in range(len(KEYS)):
         chosen: JsonObject = {"type": "expression", "expression": f"one % 3 == {number}"}
@@ -60,7 +61,7 @@ def document() -> Workflow:
             {"source": "pick", "target": f"agent{number}", "condition": chosen},
             {"source": f"agent{number}", "target": "all"},
         ]
-    return Workflow.of({"id": "crowd", "nodes": nodes + agents, "edges": edges})
+    return Workflow.of({"id": "crowd", "nodes": nodes, "edges": edges})
 
 
 @dataclass(slots=True)
