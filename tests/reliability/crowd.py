@@ -57,10 +57,9 @@ def document() -> Workflow:
     edges: list[Json] = [{"source": "each", "target": "pick"}]
     for number in range(len(KEYS)):
         chosen: JsonObject = {"type": "expression", "expression": f"one % 3 == {number}"}
-        edges += [
-            {"source": "pick", "target": f"agent{number}", "condition": chosen},
-            {"source": f"agent{number}", "target": "all"},
-        ]
+        there: JsonObject = {"source": "pick", "target": f"agent{number}", "condition": chosen}
+        back: JsonObject = {"source": f"agent{number}", "target": "all"}
+        edges += [there, back]
     return Workflow.of({"id": "crowd", "nodes": nodes, "edges": edges})
 
 
