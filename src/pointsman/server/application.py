@@ -11,12 +11,13 @@ from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.app.access.keys import Keys
+from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
 from pointsman.server import problems
 from pointsman.server.desk import Desk
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes import control, executions, operations, pipeline, streams, workflows
+from pointsman.server.routes import access, control, executions, operations, pipeline, streams, workflows
 from pointsman.server.sse import WIRE
 
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
@@ -27,6 +28,7 @@ ROUTERS: Final = (
     control.people,
     workflows.router,
     pipeline.router,
+    access.router,
     operations.router,
 )
 """In this order: `executions` is no workflow's id."""
@@ -36,7 +38,8 @@ SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refu
 def make_desk(app: Pointsman, *, is_local: bool) -> Desk:
     """What the operations have at hand, for an installation that is open."""
     keys = Keys(app.store.entries, app.clock)
-    return Desk(app=app, keys=keys, channels=Channels(app, WIRE), is_local=is_local)
+    logins = Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
+    return Desk(app=app, keys=keys, logins=logins, channels=Channels(app, WIRE), is_local=is_local)
 
 
 def make_application(desk: Desk, *, body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Annotated, ClassVar, Final, cast
 
 from fastapi import Depends, Request, Security
-from fastapi.security import HTTPBearer
+from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
 from pointsman.app import Pointsman
 from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
+from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
 from pointsman.errors import CallerError
+from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(
     auto_error=False, description="An API key: `pointsman keys add NAME` makes one.", scheme_name="key"
+)
+COOKIE: Final = "__Host-pointsman"
+LOGIN: Final = APIKeyCookie(
+    name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
 )
 
 
@@ -33,6 +40,7 @@ class Desk:
 
     app: Pointsman
     keys: Keys
+    logins: Logins
     channels: Channels
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
@@ -45,11 +53,17 @@ def desk_of(request: Request) -> Desk:
 
 
 async def caller_of(
+    request: Request,
     desk: Annotated[Desk, Depends(desk_of)],
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+    cookie: Annotated[str | None, Security(LOGIN)],
 ) -> Caller:
-    """Raises `NotSignedIn`."""
+    """By the key where one is shown, else by the cookie. Raises `NotSignedIn`."""
     if shown is None:
+        caller = None if cookie is None else await desk.logins.caller(cookie)
+        if caller is not None:
+            _must_be_own_page(request)
+            return caller
         if desk.is_local and not await desk.keys.are_made():
             return LOCAL
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
@@ -57,6 +71,18 @@ async def caller_of(
     if caller is None:
         raise NotSignedIn("this key opens nothing here", hint="It was revoked, has expired, or is of another store.")
     return caller
+
+
+def _must_be_own_page(request: Request) -> None:
+    """Browsers send cookies by themselves, so what changes anything must say that a page of ours asked for it: the gate
+    has seen that what is said is true. Raises `Refused`."""
+    if request.method not in READING and not {"origin", "sec-fetch-site"} & set(request.headers):
+        raise Refused(
+            HTTPStatus.FORBIDDEN,
+            "origin-refused",
+            "nothing says which page asks",
+            "Browsers say so; programs show a key: `Authorization: Bearer KEY`.",
+        )
 
 
 AtDesk = Annotated[Desk, Depends(desk_of)]

@@ -25,6 +25,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.FORBIDDEN: ("not-allowed", "not-an-approver", "not-delegable", "origin-refused"),
     HTTPStatus.NOT_FOUND: (
         "no-such-key",
+        "no-such-login",
         "no-such-notice",
         "no-such-page",
         "no-such-revision",
@@ -48,6 +49,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "journal-moved",
         "key-exists",
         "key-reused",
+        "last-admin",
         "move-refused",
         "no-way-back",
         "not-steerable",
@@ -73,6 +75,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "field-not-editable",
         "input-invalid",
         "memory-not-a-list",
+        "name-invalid",
         "request-invalid",
         "schedule-invalid",
         "unstorable-value",

@@ -22,6 +22,7 @@ from pointsman.definition.problems import did_you_mean
 from pointsman.errors import OperatorError
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
+from pointsman.settings.access import AccessSettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
@@ -123,6 +124,9 @@ class Settings(BaseModel):
     """Agents of this installation, by id."""
     retention: Retention = Retention()
     """How long executions that ended are kept, for `pointsman gc`."""
+
+    access: AccessSettings = AccessSettings()
+    """Who is let in by the server."""
 
     @property
     def store_url(self) -> str:

@@ -8,14 +8,18 @@ A workflow that names `allowedGroups` is there for them alone: others neither se
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from pointsman.errors import CallerError
+from pointsman.values import Instant, JsonObject
 
 Role: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """From the one that may least to the one that may most."""
+Entrance: TypeAlias = Literal["local", "key", "login", "token", "shell"]
+"""How a caller was let in: nobody was asked; by an API key; by a login in a browser; by a token of an identity
+provider; at this machine's prompt."""
 
 
 class NotAllowed(CallerError):
@@ -31,6 +35,9 @@ class Caller:
     name: str
     role: Role
     groups: tuple[str, ...] = ()
+    entrance: Entrance = "key"
+    until: Instant | None = field(default=None, compare=False)
+    """When it will not be let in this way any more; None: nobody knows."""
 
     def has(self, role: Role) -> bool:
         """Whether it may do what `role` may."""
@@ -54,9 +61,20 @@ class Caller:
             raise NotAllowed(f"{what} is there for members of {named}", hint="Ask an admin to add you to one of them.")
 
 
-LOCAL: Final = Caller(name="local", role="admin")
+LOCAL: Final = Caller(name="local", role="admin", entrance="local")
 """Whoever can reach a server that asks nobody for a key: it listens on this machine only."""
 
 
 def a(role: str) -> str:
     return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
+
+
+def caller_view(caller: Caller) -> JsonObject:
+    """What callers may know of themselves."""
+    return {
+        "name": caller.name,
+        "role": caller.role,
+        "groups": [*caller.groups],
+        "entrance": caller.entrance,
+        "expiresAt": caller.until,
+    }

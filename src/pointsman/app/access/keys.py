@@ -24,6 +24,7 @@ from pointsman.values import Instant, JsonObject
 KIND: Final = "api-key"
 PREFIX: Final = "pm_"
 RANDOM_BYTES: Final = 32
+NAME_CHARS_MAX: Final = 100
 USED_EVERY_S: Final = 60.0
 """How exactly the last use is known: a write for each request would be a write too many."""
 KNOWN_FOR_S: Final = 1.0
@@ -42,6 +43,18 @@ class KeyExists(CallerError):
     code: ClassVar[str] = "key-exists"
 
 
+class NameInvalid(CallerError):
+    """What cannot be the name of a key or a secret."""
+
+    code: ClassVar[str] = "name-invalid"
+
+
+class LastAdmin(CallerError):
+    """Without this key nobody could administer the server any more, or everybody."""
+
+    code: ClassVar[str] = "last-admin"
+
+
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of a key."""
 
@@ -52,6 +65,9 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     groups: tuple[str, ...] = ()
     expires: Instant | None = None
     used: Instant | None = None
+
+    def is_good_at(self, now: float) -> bool:
+        return self.expires is None or now < self.expires
 
 
 class Keys:
@@ -64,7 +80,8 @@ class Keys:
         self._read_at = -math.inf
 
     async def make(self, name: str, role: Role, *, groups: tuple[str, ...] = (), expires: Instant | None = None) -> str:
-        """A new key: this is the only time it is told. Raises `KeyExists`."""
+        """A new key: this is the only time it is told. Raises `KeyExists`, `NameInvalid`."""
+        check_name(name)
         token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         key = ApiKey(
             name=name,
@@ -89,21 +106,33 @@ class Keys:
         """By name."""
         return [msgspec.convert(entry.value, ApiKey, strict=False) for entry in await self._entries.list(KIND)]
 
-    async def revoke(self, name: str) -> None:
-        """From now on it opens nothing. Raises `NoSuchKey`."""
+    async def revoke(self, name: str, *, but_last_admin: bool = False) -> None:
+        """From now on it opens nothing. Raises `NoSuchKey`; with `but_last_admin`, `LastAdmin` for the only key that
+        opens everything: who has no other way in would shut themselves out."""
         self._read_at = -math.inf
+        if but_last_admin:
+            admins = [key.name for key in await self.all() if key.role == "admin" and key.is_good_at(self._clock.now())]
+            if admins == [name]:
+                raise LastAdmin(
+                    f"{name!r} is the only key of an admin",
+                    hint="Make another one first, or use `pointsman keys revoke`.",
+                )
         if not await self._entries.delete(KIND, name):
             known = ", ".join(repr(key.name) for key in await self.all()) or "none"
             raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
 
     async def caller(self, token: str) -> Caller | None:
         """Whose key it is; None: nobody's, or it has expired."""
+        return await self.caller_of(digest_of(token))
+
+    async def caller_of(self, digest: str) -> Caller | None:
+        """As `caller`, by the hash of a key."""
         now = self._clock.now()
-        found = (await self._by_digest()).get(digest_of(token))
-        if found is None or (found.expires is not None and found.expires <= now):
+        found = (await self._by_digest()).get(digest)
+        if found is None or not found.is_good_at(now):
             return None
         await self._note_use(found, Instant(now))
-        return Caller(name=found.name, role=found.role, groups=found.groups)
+        return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires)
 
     async def _by_digest(self) -> dict[str, ApiKey]:
         now = self._clock.now()
@@ -123,6 +152,15 @@ class Keys:
             await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
         except EntryMoved:
             return  # Another process noted it, or it was revoked meanwhile.
+
+
+def check_name(name: str) -> None:
+    """Raises `NameInvalid`."""
+    if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or "/" in name or name in (".", ".."):
+        raise NameInvalid(
+            f"{name[:60]!r} cannot be a name here",
+            hint=f"It has 1 to {NAME_CHARS_MAX} printable characters, and no slash: it is part of addresses.",
+        )
 
 
 def digest_of(token: str) -> str:
