@@ -118,3 +118,9 @@ def test_a_conversion_can_go_to_a_file(prompt: Prompt) -> None:
 def test_the_schema_is_a_json_schema(prompt: Prompt) -> None:
     schema = prompt("schema").json
     assert schema["$schema"].startswith("https://json-schema.org/")
+
+
+def test_the_document_of_the_api_is_written_without_a_server(prompt: Prompt) -> None:
+    document = prompt("schema", "--openapi").json
+    assert document["openapi"].startswith("3.1")
+    assert document["paths"]["/api/workflows/{id}/execute"]["post"]["operationId"] == "executions_execute"

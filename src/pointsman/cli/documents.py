@@ -129,8 +129,14 @@ def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
 
 
 @click.command()
-def schema() -> int:
-    """The JSON Schema of the native format, for editors and generators."""
+@click.option("--openapi", is_flag=True, help="The document of the server's API instead (OpenAPI 3.1).")
+def schema(*, openapi: bool) -> int:
+    """The JSON Schema of the native format, for editors and generators; or what a client of the server is made of."""
+    if openapi:
+        from pointsman.server.application import openapi_document  # Loads a web framework.
+
+        print_json(openapi_document())
+        return CLEAN
     from pointsman.definition.schema import native_schema
 
     print_json(native_schema())

@@ -79,7 +79,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "workflows delete": ("pointsman workflows delete letter",),
     "workflows diff": ("pointsman workflows diff letter 1 2",),
     "workflows versions": ("pointsman workflows versions letter",),
-    "schema": ("pointsman schema > workflow.schema.json",),
+    "schema": ("pointsman schema > workflow.schema.json", "pointsman schema --openapi > openapi.json"),
     "tools": ("pointsman tools --script script.yaml",),
     "tools import": ("pointsman tools import https://api.example.org/openapi.json --out shop.toml",),
     "models": ("pointsman models --ping --model openai:gpt-5-mini",),

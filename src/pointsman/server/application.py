@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Final, cast
 
 from fastapi import FastAPI, Request
@@ -15,10 +16,12 @@ from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
 from pointsman.server import problems
 from pointsman.server.desk import Desk
+from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes import access, control, executions, operations, pipeline, streams, workflows
 from pointsman.server.sse import WIRE
+from pointsman.values import JsonObject
 
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
@@ -49,6 +52,13 @@ def make_application(desk: Desk, *, body_bytes_max: int = BODY_BYTES_MAX) -> ASG
 
 def make_api(desk: Desk) -> FastAPI:
     """The operations and their document (`/api/openapi.json`)."""
+    api = described_api()
+    api.state.desk = desk
+    return api
+
+
+def described_api() -> FastAPI:
+    """The operations without a desk: enough to describe them."""
     api = FastAPI(
         title="Pointsman",
         version=__version__,
@@ -58,15 +68,22 @@ def make_api(desk: Desk) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        generate_unique_id_function=operation_id,
     )
-    api.state.desk = desk
     for router in ROUTERS:
         api.include_router(router)
     api.add_exception_handler(PointsmanError, _refused)
     api.add_exception_handler(RequestValidationError, _misread)
     api.add_exception_handler(HTTPException, _http)
     api.add_exception_handler(Exception, _unexpected)
+    document = cache(partial(document_of, api))
+    api.openapi = document
     return api
+
+
+def openapi_document() -> JsonObject:
+    """What `/api/openapi.json` answers, without a server."""
+    return described_api().openapi()
 
 
 async def _refused(_: Request, why: Exception) -> JsonReply:

@@ -1,13 +1,21 @@
-"""How operations describe their answers: the usual one, and the errors that callers should expect."""
+"""How operations describe their answers: the usual one, and the errors that callers should expect.
+
+    responses=answers(ExecutionAnswer, "unknown-execution", "wrong-status", body=True)
+
+An error is named by its code, which says its status; or by a status alone. What every operation may answer (no key, not
+the role, parameters that are none; with `body`: no JSON, too large, of another type) is there by itself.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from pointsman.server.problems import MEDIA_TYPE
+from pointsman.server.samples import SAMPLES, USUAL, sample_of
 from pointsman.server.shapes import ProblemDocument
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
@@ -17,19 +25,52 @@ _EVERYWHERE: Final = (401, 403, 422)
 _BAD_BODY: Final = (400, 413, 415)
 
 
-def answers(shape: type[BaseModel], *errors: int, status: int = 200, body: bool = False) -> Described:
+def answers(shape: type[BaseModel], *errors: int | str, status: int = 200, body: bool = False) -> Described:
     """The answers of an operation. `body`: it reads one."""
     found: Described = {status: {"model": shape, "description": HTTPStatus(status).phrase}}
     return found | refusals(*errors, body=body)
 
 
-def refusals(*errors: int, body: bool = False) -> Described:
+def refusals(*errors: int | str, body: bool = False) -> Described:
     """The errors of an operation."""
-    every = sorted({*_EVERYWHERE, *errors, *(_BAD_BODY if body else ())})
+    codes: defaultdict[int, list[str]] = defaultdict(list)
+    for one in errors:
+        if isinstance(one, str):
+            codes[SAMPLES[one][0]].append(one)
+    numbers = {one for one in errors if isinstance(one, int)}
+    for status in {*_EVERYWHERE, *numbers, *(_BAD_BODY if body else ())}:
+        if USUAL[status] not in codes[status] and (status in _EVERYWHERE or not codes[status]):
+            codes[status].append(USUAL[status])
+    return {status: _refusal(status, codes[status]) for status in sorted(codes)}
+
+
+def text_answer(media_type: str, example: str, *, status: int = 200) -> Described:
+    """An answer that is no JSON."""
+    content = {media_type: {"schema": {"type": "string"}, "example": example}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content}}
+
+
+def bytes_answer(media_type: str = "application/octet-stream", *, status: int = 200) -> Described:
+    """An answer that is a file."""
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}, "example": "(the file)"}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content}}
+
+
+def bytes_body(example: str, *media_types: str, kind: str = "string", required: bool = True) -> dict[str, Any]:
+    """`openapi_extra` of an operation that reads its body as it comes."""
+    schema = {"type": kind} if kind != "binary" else {"type": "string", "format": "binary"}
+    content = {media: {"schema": schema, "example": example} for media in media_types}
+    return {"requestBody": {"required": required, "content": content}}
+
+
+def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
+    named = ", ".join(f"`{code}`" for code in sorted(codes))
     return {
-        status: {
-            "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}}},
-        }
-        for status in every
+        "description": f"{HTTPStatus(status).phrase}: {named}",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"},
+                "examples": {code: {"value": sample_of(code)} for code in sorted(codes)},
+            }
+        },
     }

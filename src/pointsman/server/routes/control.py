@@ -15,27 +15,28 @@ from pointsman.app.looking import conversation_of
 from pointsman.errors import CallerError
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
-from pointsman.server.routes.executions import Eid, Operator, started
+from pointsman.server.routes.answers import Described, answers
+from pointsman.server.routes.executions import started
+from pointsman.server.routes.parameters import Eid, Limit, Of, Operator
 from pointsman.server.shapes import (
     CancelBody,
-    ExecutionAnswer,
     ForkBody,
-    InboxPage,
     LimitsBody,
     MessageBody,
     RespondBody,
     SignalBody,
-    Started,
     SteerBody,
 )
+from pointsman.server.shown import ExecutionAnswer, InboxPage, SignalledAnswer, Started
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = APIRouter(tags=["people"])
 
-CHANGED = answers(ExecutionAnswer, 404, 409, 503, body=True)
-COPIED = answers(Started, 404, 409, 503, status=202, body=True)
+
+def changed(*errors: str, shape: type[ExecutionAnswer] = ExecutionAnswer) -> Described:
+    """The answers of whatever changes an execution."""
+    return answers(shape, "unknown-execution", "wrong-status", 503, *errors, body=True)
 
 
 class NoConversation(CallerError):
@@ -44,7 +45,13 @@ class NoConversation(CallerError):
     code: ClassVar[str] = "no-conversation"
 
 
-@router.post("/respond", responses=CHANGED, summary="Answer a gate")
+@router.post(
+    "/respond",
+    responses=changed(
+        "no-such-step", "gate-closed", "gate-unclear", "answer-differs", "action-not-offered", "not-an-approver"
+    ),
+    summary="Answer a gate",
+)
 async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody) -> Response:
     """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
     execution = await _open(desk, caller, eid)
@@ -60,7 +67,7 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody) -
     return JsonReply(await execution.view())
 
 
-@router.post("/pause", responses=CHANGED, summary="Pause")
+@router.post("/pause", responses=changed(), summary="Pause")
 async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     """No further step starts, here and in its sub-workflows."""
     execution = await _open(desk, caller, eid)
@@ -68,7 +75,7 @@ async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     return JsonReply(await execution.view())
 
 
-@router.post("/resume", responses=CHANGED, summary="Resume")
+@router.post("/resume", responses=changed(), summary="Resume")
 async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
     """Go on after a pause, or after a limit that is raised."""
     execution = await _open(desk, caller, eid)
@@ -76,7 +83,7 @@ async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | No
     return JsonReply(await execution.view())
 
 
-@router.post("/cancel", responses=CHANGED, summary="Cancel")
+@router.post("/cancel", responses=changed(), summary="Cancel")
 async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | None = None) -> Response:
     """Stop it for good. What its workflow knows to undo is undone first, unless `now`."""
     said = body or CancelBody()
@@ -85,7 +92,7 @@ async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | No
     return JsonReply(await execution.view())
 
 
-@router.post("/retry", responses=CHANGED, summary="Retry")
+@router.post("/retry", responses=changed(), summary="Retry")
 async def retry(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
     """Try the step again that failed it."""
     execution = await _open(desk, caller, eid)
@@ -93,7 +100,12 @@ async def retry(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | Non
     return JsonReply(await execution.view())
 
 
-@router.post("/fork", responses=COPIED, status_code=202, summary="Fork")
+@router.post(
+    "/fork",
+    responses=answers(Started, "unknown-execution", "no-such-row", "edit-refused", 503, 409, status=202, body=True),
+    status_code=202,
+    summary="Fork",
+)
 async def fork(desk: AtDesk, caller: Operator, eid: Eid, body: ForkBody) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
     await must_see(desk.app, caller, eid)
@@ -101,7 +113,7 @@ async def fork(desk: AtDesk, caller: Operator, eid: Eid, body: ForkBody) -> Resp
     return await started(await desk.app.fork(eid, **how), wait=False)
 
 
-@router.post("/steer", responses=CHANGED, summary="Steer")
+@router.post("/steer", responses=changed("not-steerable", "edit-refused"), summary="Steer")
 async def steer(desk: AtDesk, caller: Operator, eid: Eid, body: SteerBody) -> Response:
     """Between two steps: say something, change data, send control elsewhere."""
     execution = await _open(desk, caller, eid)
@@ -109,7 +121,13 @@ async def steer(desk: AtDesk, caller: Operator, eid: Eid, body: SteerBody) -> Re
     return JsonReply(await execution.view())
 
 
-@router.post("/messages", responses=COPIED, status_code=202, summary="Say something")
+@router.post(
+    "/messages",
+    responses=answers(ExecutionAnswer)
+    | answers(Started, "unknown-execution", "no-conversation", "wrong-status", 503, status=202, body=True),
+    status_code=202,
+    summary="Say something",
+)
 async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Response:
     """The next turn of the conversation that this execution is a turn of: an execution of its own."""
     await must_see(desk.app, caller, eid)
@@ -121,7 +139,7 @@ async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Re
     return await started(turn, wait=body.wait)
 
 
-@router.post("/signals", responses=CHANGED, summary="Signal")
+@router.post("/signals", responses=changed("input-invalid", shape=SignalledAnswer), summary="Signal")
 async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody) -> Response:
     """Send it an event: to the steps that wait for it, else to the first that will."""
     execution = await _open(desk, caller, eid)
@@ -129,15 +147,15 @@ async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody) -> 
     return JsonReply({"became": became, **await execution.view()})
 
 
-@people.get("/api/inbox", responses=answers(InboxPage, 400), summary="What waits for the caller")
+@people.get("/api/inbox", responses=answers(InboxPage, "cursor-invalid"), summary="What waits for the caller")
 async def open_gates(
     *,
     desk: AtDesk,
     caller: Asking,
     everyone: Annotated[bool, Query(description="All open gates, not only the caller's. For admins.")] = False,
-    workflow: Annotated[str | None, Query(max_length=300)] = None,
-    after: Annotated[str | None, Query(description="`cursor` of the last one of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    workflow: Of = None,
+    after: Annotated[str | None, Query(max_length=500, description="`cursor` of the last one before.")] = None,
+    limit: Limit = 50,
 ) -> Response:
     """Open gates that the caller may answer, oldest first."""
     if everyone:

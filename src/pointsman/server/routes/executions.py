@@ -4,39 +4,42 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from pointsman.app import Execution
-from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import groups_of, must_see, sees
 from pointsman.app.looking import events_page, executions_page, state_at
-from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.shapes import EventPage, ExecuteBody, ExecutionAnswer, ExecutionPage, Started
+from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
+from pointsman.server.shapes import ExecuteBody
+from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["executions"])
 
-Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
-Admin = Annotated[Caller, Depends(Must("admin", "delete data"))]
-Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
-Key = Annotated[
-    str | None,
-    Header(alias="Idempotency-Key", max_length=200, description="The same request with the same key is made once."),
-]
 EVENTS_MAX: Final = 1000
 
 
 @router.post(
     "/{id}/execute",
-    responses=answers(Started, 404, 409, 503, status=202, body=True) | answers(ExecutionAnswer),
+    responses=answers(ExecutionAnswer)
+    | answers(
+        Started,
+        "unknown-workflow",
+        "input-invalid",
+        "workflow-invalid",
+        "workflow-disabled",
+        "key-reused",
+        503,
+        status=202,
+        body=True,
+    ),
     status_code=202,
     summary="Start an execution",
 )
-async def execute(
-    desk: AtDesk, caller: Operator, id: Annotated[str, Path(max_length=300)], body: ExecuteBody, key: Key = None
-) -> Response:
+async def execute(desk: AtDesk, caller: Operator, id: Id, body: ExecuteBody, key: Key = None) -> Response:
     """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
     caller.must_be_among(await groups_of(desk.app, id), f"the workflow {id.partition('@')[0]!r}")
     execution = await desk.app.start(
@@ -61,15 +64,15 @@ async def started(execution: Execution, *, wait: bool) -> Response:
     return JsonReply(said, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
 
 
-@router.get("/executions", responses=answers(ExecutionPage, 400), summary="List executions")
+@router.get("/executions", responses=answers(ExecutionPage, "place-invalid"), summary="List executions")
 async def list_(
     desk: AtDesk,
     caller: Asking,
-    status: Annotated[list[str] | None, Query(description="Only those of these statuses.")] = None,
-    workflow: Annotated[str | None, Query(max_length=300)] = None,
-    session: Annotated[str | None, Query(max_length=200)] = None,
-    before: Annotated[str | None, Query(description="`next` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
+    workflow: Of = None,
+    session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
+    limit: Limit = 50,
 ) -> Response:
     """Newest first: those of workflows that the caller may see."""
     page = await executions_page(
@@ -84,14 +87,19 @@ async def list_(
     return JsonReply({"executions": [*page.executions], "next": page.next})
 
 
-@router.get("/executions/{eid}", responses=answers(ExecutionAnswer, 404), summary="Read an execution")
+@router.get("/executions/{eid}", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Read an execution")
 async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """Its state, as its journal tells."""
     await must_see(desk.app, caller, eid)
     return JsonReply(await desk.app.view(eid))
 
 
-@router.delete("/executions/{eid}", status_code=204, responses=refusals(404, 409), summary="Delete an execution")
+@router.delete(
+    "/executions/{eid}",
+    status_code=204,
+    responses=refusals("unknown-execution", "execution-unfinished"),
+    summary="Delete an execution",
+)
 async def delete(desk: AtDesk, caller: Admin, eid: Eid) -> Response:
     """For good, with everything that only it used. It must have ended."""
     await must_see(desk.app, caller, eid)
@@ -99,25 +107,31 @@ async def delete(desk: AtDesk, caller: Admin, eid: Eid) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/executions/{eid}/events", responses=answers(EventPage, 400, 404), summary="Read events")
+@router.get(
+    "/executions/{eid}/events",
+    responses=answers(EventPage, "place-invalid", "unknown-execution"),
+    summary="Read events",
+)
 async def events(
     desk: AtDesk,
     caller: Asking,
     eid: Eid,
-    after: Annotated[str | None, Query(description="`last` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=EVENTS_MAX)] = 200,
+    after: Annotated[str | None, Query(max_length=100, description="`last` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="At most so many.")] = 200,
 ) -> Response:
     """For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended."""
     await must_see(desk.app, caller, eid)
     return JsonReply(await events_page(desk.app, eid, after=after, limit=limit))
 
 
-@router.get("/executions/{eid}/state", responses=answers(ExecutionAnswer, 404), summary="Travel in time")
+@router.get(
+    "/executions/{eid}/state", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Travel in time"
+)
 async def state(
     desk: AtDesk,
     caller: Asking,
     eid: Eid,
-    at: Annotated[int | None, Query(ge=1, description="A row of its journal; absent: the last one.")] = None,
+    at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of its journal; absent: the last one.")] = None,
 ) -> Response:
     """The execution as it was after a row of its journal."""
     await must_see(desk.app, caller, eid)

@@ -9,7 +9,7 @@ from pointsman.app.health import store_answers
 from pointsman.server.desk import AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described
-from pointsman.server.shapes import Health
+from pointsman.server.shown import Health
 
 router = APIRouter(tags=["operations"])
 
@@ -19,7 +19,7 @@ READY: Described = {
 }
 
 
-@router.get("/health", responses={200: {"model": Health}}, summary="Does it live?")
+@router.get("/health", responses={200: {"model": Health, "description": "The process lives."}}, summary="Does it live?")
 async def health() -> Response:
     """It answers: the process lives. Needs no key."""
     return JsonReply({"status": "ok", "version": __version__})

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Response
-from pydantic import ConfigDict, Field, model_validator
+from fastapi import APIRouter, Path, Response
+from pydantic import Field, model_validator
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import groups_of, sees
 from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.app.records import free_session, records_of
-from pointsman.server.desk import Asking, AtDesk, Desk, Must
+from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.problems import run_reply
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.shapes import Answer, Body
+from pointsman.server.routes.parameters import Operator
+from pointsman.server.shapes import Answer, Body, sample
 
 router = APIRouter(tags=["pipeline"])
 
-Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
 Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
+RAN: Final = ("unknown-workflow", "wrong-status", "model-rate-limited", "execution-failed", 503)
 EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
 
 
 class RunRequest(Body):
     """What is to be done: in words, or as a goal and an address."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"command": EXAMPLE}]})
+    model_config = sample(command=EXAMPLE)
     command: str | None = Field(default=None, min_length=1, max_length=CHARS_MAX, description="In words.")
     goal: str | None = Field(default=None, max_length=CHARS_MAX)
     email: str | None = Field(default=None, max_length=320, description="Where the document is sent.")
@@ -48,6 +49,7 @@ class RunRequest(Body):
 class LegacyRequest(Body):
     """What is to be done, in parts."""
 
+    model_config = sample(goal="Write a proposal", email="john@example.com")
     goal: str = Field(max_length=CHARS_MAX)
     email: str | None = Field(default=None, max_length=320)
 
@@ -55,14 +57,21 @@ class LegacyRequest(Body):
 class RunAnswer(Answer):
     """The output of the pipeline; `error` where it has none."""
 
+    model_config = sample(session_id="ses_0badcafe", status="success", document="…")
+
 
 class SessionRecords(Answer):
     """What was made, by collection: `sessions`, and those the workflow names."""
 
+    model_config = sample(
+        session_id="ses_0badcafe",
+        sessions=[{"session_id": "ses_0badcafe", "workflow_id": "agentforge", "status": "completed"}],
+        plans=[{"session_id": "ses_0badcafe", "node": "ceo", "value": "…"}],
+    )
     session_id: str = Field(alias="session_id")
 
 
-@router.post("/run", responses=answers(RunAnswer, 404, 409, 429, 502, 503, body=True), summary="Run the pipeline")
+@router.post("/run", responses=answers(RunAnswer, *RAN, body=True), summary="Run the pipeline")
 async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
     """Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
 
@@ -73,7 +82,7 @@ async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
 
 @router.post(
     "/run/legacy",
-    responses=answers(RunAnswer, 404, 409, 429, 502, 503, body=True),
+    responses=answers(RunAnswer, *RAN, body=True),
     summary="Run the pipeline, in parts",
 )
 async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Response:
@@ -92,7 +101,7 @@ async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
     return run_reply(await execution.view())
 
 
-@router.get("/session/{id}", responses=answers(SessionRecords, 404), summary="What was made in a session")
+@router.get("/session/{id}", responses=answers(SessionRecords, "unknown-session"), summary="What was made in a session")
 async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
     """Its executions and their records, oldest first: those of workflows that the caller may see."""
     return JsonReply(await records_of(desk.app, id, sees=lambda one: sees(desk.app, caller, one)))

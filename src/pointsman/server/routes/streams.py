@@ -10,23 +10,27 @@ from pointsman.app.access.seeing import must_see
 from pointsman.app.joining import Beginning, join
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.routes.answers import Described, refusals
-from pointsman.server.routes.executions import Eid
+from pointsman.server.routes.parameters import Eid
 from pointsman.server.sse import MEDIA_TYPE, EventStream, begun, server_sent
 
 router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
 
 SNAPSHOT: Final = "workflow.snapshot"
+EXAMPLE: Final = 'id: 1.0\nevent: workflow.start\ndata: {"executionId": "exec-…", "workflowId": "letter"}\n\n'
 STREAM: Final[Described] = {
     200: {
         "description": "Server-sent events. `id` is `<row>.<n>`; live deltas have none.",
-        "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": EXAMPLE}},
     },
     204: {"description": "It has ended, and everything was told: do not connect again."},
 }
 
 
 @router.get(
-    "/{eid}/stream", responses=STREAM | refusals(400, 404), response_class=Response, summary="Stream an execution"
+    "/{eid}/stream",
+    responses=STREAM | refusals("place-invalid", "unknown-execution"),
+    response_class=Response,
+    summary="Stream an execution",
 )
 async def stream(
     *,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from pointsman.app import Workflow
 from pointsman.app.access.callers import Caller
@@ -16,19 +16,33 @@ from pointsman.app.library import UnknownWorkflow
 from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
-from pointsman.server.desk import Asking, AtDesk, Desk, Must
+from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.shapes import CheckAnswer, CheckBody, SavedAnswer, WorkflowAnswer, WorkflowPage
+from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
+from pointsman.server.routes.parameters import Dialect, Draft, Editor, Id, IfMatch
+from pointsman.server.shapes import CheckBody
+from pointsman.server.shown import CheckAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
-Editor = Annotated[Caller, Depends(Must("editor", "write workflows"))]
-Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
 Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
 
+EXAMPLE: Final = "pointsman: 1\nid: hello\nnodes: [{id: say, type: agent, config: {prompt: Say hello}}]\n"
+DIFFERENCE: Final = "--- letter@1\n+++ letter@2\n@@ -4 +4 @@\n-    prompt: one\n+    prompt: two\n"
+DOCUMENT: Final = bytes_body(EXAMPLE, "application/yaml", "application/json")
 MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "application/xml"}
+
+READ: Final[Described] = {
+    200: {
+        "description": "With `dialect`: the document in it and what it cannot say, or the picture as text.",
+        "model": WorkflowAnswer | WrittenAnswer,
+        "content": {
+            "text/vnd.mermaid": {"schema": {"type": "string"}, "example": "flowchart TD\n  write --> review\n"},
+            "application/xml": {"schema": {"type": "string"}, "example": "<definitions>…</definitions>"},
+        },
+    }
+}
 
 
 class RevisionMoved(CallerError):
@@ -49,14 +63,20 @@ async def list_(
     return JsonReply({"workflows": [entry for entry in entries if await visible(desk.app, caller, str(entry["id"]))]})
 
 
-@router.post("", responses=answers(SavedAnswer, 409, status=201, body=True), status_code=201, summary="Save a workflow")
+@router.post(
+    "",
+    responses=answers(SavedAnswer, "workflow-invalid", "webhook-taken", status=201, body=True),
+    status_code=201,
+    summary="Save a workflow",
+    openapi_extra=DOCUMENT,
+)
 async def create(
     *,
     desk: AtDesk,
     caller: Editor,
     request: Request,
-    draft: Annotated[bool, Query(description="Save it although it has errors; it cannot be run.")] = False,
-    dialect: Annotated[str | None, Query(max_length=20)] = None,
+    draft: Draft = False,
+    dialect: Dialect = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
     source = Workflow.parse(await request.body(), dialect=dialect)
@@ -73,7 +93,7 @@ async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
     return JsonReply({"ok": checked.ok, **problems_to_json(checked.problems, dialect=checked.dialect)})
 
 
-@router.get("/{id}", responses=answers(WorkflowAnswer, 404), summary="Read a workflow")
+@router.get("/{id}", responses=READ | refusals("unknown-workflow"), summary="Read a workflow")
 async def read(
     desk: AtDesk,
     caller: Asking,
@@ -96,16 +116,21 @@ async def read(
     return JsonReply(reply, headers={"etag": _etag(entry)})
 
 
-@router.put("/{id}", responses=answers(SavedAnswer, 404, 409, body=True), summary="Replace a workflow")
+@router.put(
+    "/{id}",
+    responses=answers(SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", body=True),
+    summary="Replace a workflow",
+    openapi_extra=DOCUMENT,
+)
 async def replace(
     *,
     desk: AtDesk,
     caller: Editor,
     request: Request,
     id: Id,
-    draft: Annotated[bool, Query()] = False,
-    dialect: Annotated[str | None, Query(max_length=20)] = None,
-    if_match: Annotated[str | None, Header(description="The ETag it was read with.")] = None,
+    draft: Draft = False,
+    dialect: Dialect = None,
+    if_match: IfMatch = None,
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
     await _see(desk, caller, id)
@@ -122,7 +147,7 @@ async def replace(
         return await _save(desk, caller, source, draft=draft, status=200)
 
 
-@router.delete("/{id}", status_code=204, responses=refusals(404), summary="Delete a workflow")
+@router.delete("/{id}", status_code=204, responses=refusals("unknown-workflow"), summary="Delete a workflow")
 async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
     await _see(desk, caller, id)
@@ -130,20 +155,25 @@ async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{id}/versions", responses=answers(WorkflowPage, 404), summary="List revisions")
+@router.get("/{id}/versions", responses=answers(WorkflowPage, "unknown-workflow"), summary="List revisions")
 async def versions(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """All revisions of a workflow, newest first."""
     await _see(desk, caller, id)
     return JsonReply({"workflows": [*await list_workflows(desk.app, id)]})
 
 
-@router.get("/{id}/diff", responses=refusals(404), summary="Compare two revisions", response_class=Response)
+@router.get(
+    "/{id}/diff",
+    responses=text_answer("text/x-diff", DIFFERENCE) | refusals("unknown-workflow", "no-such-revision"),
+    summary="Compare two revisions",
+    response_class=Response,
+)
 async def diff(
     desk: AtDesk,
     caller: Asking,
     id: Id,
-    old: Annotated[int | None, Query(alias="from", ge=1)] = None,
-    new: Annotated[int | None, Query(alias="to", ge=1)] = None,
+    old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
+    new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """Line by line; the latest two where none is named."""
     await _see(desk, caller, id)

@@ -1,0 +1,82 @@
+"""The OpenAPI document: what the framework reads off the routes, with short names for operations, the shape of errors,
+and an example for whatever is taken or given. Examples stand at the shapes (`examples=[…]` of a model); from there they
+come to the operations by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from pointsman.server.shapes import ProblemDocument
+
+METHODS: Final = ("get", "put", "post", "delete", "patch")
+TAGS: Final = {
+    "workflows": "Saved workflows: written, checked, compared, run.",
+    "executions": "What runs, waits or has ended, and what people do to it.",
+    "people": "What waits for people.",
+    "pipeline": "A command in, a document out.",
+    "operations": "The server itself.",
+}
+Described = dict[str, Any]  # A part of the document: the type is recursive, and FastAPI's own is no better.
+
+
+def operation_id(route: APIRoute) -> str:
+    """`tag_verb`, as generated clients call it."""
+    tag = str(route.tags[0]) if route.tags else "api"
+    return f"{tag}_{route.name.strip('_')}"
+
+
+def document_of(api: FastAPI) -> Described:
+    """Raises nothing; what an operation lacks, a test tells."""
+    made = get_openapi(
+        title=api.title,
+        version=api.version,
+        description=api.description,
+        routes=api.routes,
+        license_info=api.license_info,
+        tags=[{"name": name, "description": told} for name, told in TAGS.items()],
+        servers=[{"url": "/", "description": "This server."}],
+    )
+    schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
+    schemas.update(_problem_shape())
+    for operation in operations_of(made):
+        for content in _contents(operation):
+            _exemplify(content, schemas)
+    return made
+
+
+def operations_of(document: Described) -> Iterator[Described]:
+    """Every operation, in the order of the document."""
+    for methods in cast("dict[str, dict[str, Described]]", document["paths"]).values():
+        yield from (methods[method] for method in METHODS if method in methods)
+
+
+def _problem_shape() -> dict[str, Described]:
+    made = ProblemDocument.model_json_schema(by_alias=True, ref_template="#/components/schemas/{model}")
+    inner = cast("dict[str, Described]", made.pop("$defs", {}))
+    return {**inner, ProblemDocument.__name__: made}
+
+
+def _contents(operation: Described) -> Iterator[Described]:
+    """What an operation takes and gives, by type."""
+    for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+        yield from cast("dict[str, Described]", cast("Described", part).get("content", {})).values()
+
+
+def _exemplify(content: Described, schemas: dict[str, Described]) -> None:
+    """Where nothing is shown, what its shape shows."""
+    if "example" in content or "examples" in content:
+        return
+    schema: Described = content["schema"]
+    options: list[Described] = [schema, *schema.get("anyOf", ())]
+    for option in options:
+        named = schemas.get(str(option.get("$ref", "")).rpartition("/")[2])
+        shown = (named or option).get("examples")
+        if shown:
+            content["example"] = shown[0]
+            return

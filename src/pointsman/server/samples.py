@@ -1,0 +1,92 @@
+"""What errors look like, for the OpenAPI document: a sample of each that operations announce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from pointsman.values import JsonObject
+
+EXECUTION_ID: Final = "exec-06f0c2k8s3v7q9y1m4t5w6x8z0"
+SHOWN: Final = "`pointsman list` shows them."
+
+SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
+    "action-not-offered": (422, "the gate offers no 'ship'", "It offers approve, again."),
+    "answer-differs": (409, "'review' was answered differently under this key", "Use a new key for a new answer."),
+    "body-invalid": (400, "the body is not JSON", "Expecting value at character 0"),
+    "body-too-large": (413, "the body has more than 64000000 bytes", "Send where the data are, instead of the data."),
+    "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
+    "edit-refused": (422, "there is no open branch 'each[1.0]'", "`pointsman show` names the open ones."),
+    "execution-exists": (409, f"there is an execution {EXECUTION_ID!r} already", "Import it as a copy."),
+    "execution-failed": (502, "the tool 'web_search' did not answer", "Retry it: it goes on where it failed."),
+    "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only what has ended can be deleted", "Cancel it."),
+    "gate-closed": (409, "the gate 'review' was answered with 'approve' by 'ada'", "Read the execution again."),
+    "gate-unclear": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
+    "import-refused": (400, "the export was changed: line 3 does not follow line 2", "Export it again."),
+    "input-invalid": (422, "input: 'goal' is a required property", "It takes goal (required)."),
+    "key-reused": (409, f"{EXECUTION_ID!r} was started under this key with another input", "Use a new key."),
+    "media-type-refused": (415, "the body is 'text/plain', and JSON is read here", "Send it as application/json."),
+    "memory-full": (400, "the memory of user 'ada' is full", "Forget something first."),
+    "memory-not-a-list": (422, "'likes' is no list", "Set it instead."),
+    "model-rate-limited": (429, "all keys are at their limit", "Retry later."),
+    "no-conversation": (400, f"{EXECUTION_ID!r} is no turn of a conversation", "Start it with a `sessionId`."),
+    "no-such-page": (404, "Nothing matches the given URI", ""),
+    "no-such-revision": (404, "'news' has no revision 7", "It has 2, 1."),
+    "no-such-row": (404, f"{EXECUTION_ID!r} has no row 99", "Its last one is 12."),
+    "no-such-schedule": (404, "there is no schedule 'nightly'", "There: morning."),
+    "no-such-step": (404, "there is no open gate 'review'", "`GET` the execution: `waiting` lists them."),
+    "not-allowed": (403, "'ada' is a viewer and may not run workflows", "It takes an operator, or more."),
+    "not-an-approver": (403, "'ada' is not asked at 'review'", "It asks members of desk."),
+    "not-signed-in": (401, "no key was shown", "Send `Authorization: Bearer KEY`; `pointsman keys add` makes one."),
+    "not-steerable": (409, f"{EXECUTION_ID!r} has ended", "Fork it instead."),
+    "place-invalid": (400, "'17-0' is no place in a journal", "It is `seq.n`, as in `17.0`."),
+    "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/openapi.json."),
+    "revision-moved": (409, "'news' is at revision 3 now", "Read it again, and change that."),
+    "schedule-exists": (409, "there is a schedule 'nightly' already", "Delete it, or take another id."),
+    "schedule-invalid": (422, "'a/b' is no name of a schedule", "Letters, digits and `. _ -`, at most 200."),
+    "store-failed": (503, "the store cannot be reached", "Try again; nothing was written."),
+    "too-many-requests": (429, "the limit of requests is reached", "Wait as long as `Retry-After` says."),
+    "unknown-execution": (404, f"there is no execution {EXECUTION_ID!r} here", SHOWN),
+    "unknown-memory": (404, "'team' is no scope of memory", "It is one of execution, session, user, workflow, shared."),
+    "unknown-session": (404, "there is no session 'ses_0badcafe'", "`sessionId` of an execution names one."),
+    "unknown-workflow": (404, "there is no workflow 'news'", "GET /api/workflows lists those you may see."),
+    "webhook-refused": (404, "no webhook of this path takes this call", "Check path and secret."),
+    "webhook-taken": (409, "the path 'orders' belongs to 'billing'", "Take another path."),
+    "workflow-disabled": (409, "'news' is disabled", "Set `enabled: true`."),
+    "workflow-invalid": (422, "node 'write' leads to 'sned', which does not exist", "Known nodes: write, send."),
+    "wrong-status": (409, f"{EXECUTION_ID!r} is completed: it cannot be paused", "Start another one."),
+}
+"""Status, what it says, and what to do next."""
+
+USUAL: Final[Mapping[int, str]] = {
+    400: "body-invalid",
+    401: "not-signed-in",
+    403: "not-allowed",
+    404: "no-such-page",
+    409: "wrong-status",
+    413: "body-too-large",
+    415: "media-type-refused",
+    422: "request-invalid",
+    429: "too-many-requests",
+    502: "execution-failed",
+    503: "store-failed",
+}
+"""What a status says where an operation does not name its errors."""
+
+
+def sample_of(code: str) -> JsonObject:
+    """A problem document of that code."""
+    status, detail, hint = SAMPLES[code]
+    said: JsonObject = {
+        "type": f"urn:pointsman:error:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    if hint:
+        said["hint"] = hint
+    if code == "request-invalid":
+        said["problems"] = [{"code": "less_than_equal", "pointer": "query/limit", "message": detail.partition(": ")[2]}]
+    return said

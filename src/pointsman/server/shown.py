@@ -1,0 +1,327 @@
+"""What operations answer, for the OpenAPI document. Nothing is held to these shapes: tests compare."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pointsman.server.samples import EXECUTION_ID
+from pointsman.server.shapes import Answer, FieldProblem, JsonValue, sample
+from pointsman.values import JsonObject
+
+Status = Literal["pending", "running", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"]
+Severity = Literal["error", "warning", "note"]
+
+USAGE: JsonObject = {
+    "inputTokens": 812,
+    "outputTokens": 240,
+    "cacheReadTokens": 0,
+    "cacheWriteTokens": 0,
+    "costUsd": 0.0021,
+    "modelCalls": 2,
+    "toolCalls": 0,
+}
+GATE: JsonObject = {
+    "gateId": "review",
+    "nodeId": "review",
+    "message": "Send it?",
+    "options": [{"value": "approve"}, {"value": "again"}],
+    "form": None,
+    "shown": None,
+    "openedAt": 1_763_700_000.0,
+    "deadline": None,
+}
+WORKFLOW: JsonObject = {
+    "id": "letter",
+    "revision": 2,
+    "name": "Letter",
+    "version": "1.1.0",
+    "dialect": "native",
+    "createdAt": 1_763_700_000.0,
+    "author": "ada",
+    "digest": "9f86d081884c7d65",
+    "enabled": True,
+}
+ENTRY: JsonObject = {
+    "executionId": EXECUTION_ID,
+    "workflowId": "letter",
+    "revision": 2,
+    "status": "waiting",
+    "startedAt": 1_763_700_000.0,
+    "updatedAt": 1_763_700_004.0,
+    "parent": None,
+    "sessionId": None,
+}
+
+
+class Started(Answer):
+    """An execution that began."""
+
+    model_config = sample(executionId=EXECUTION_ID, status="running")
+    execution_id: str
+    status: Status
+
+
+class Usage(Answer):
+    """What was consumed."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_usd: float | None
+    model_calls: int
+    tool_calls: int
+
+
+class Gate(Answer):
+    """What a person is asked."""
+
+    gate_id: str
+    node_id: str
+    message: str
+    options: list[JsonValue]
+    form: JsonValue
+    shown: JsonValue
+    opened_at: float | None
+    deadline: float | None
+    execution_id: str | None = Field(default=None, description="The sub-workflow that asks, where it is one.")
+
+
+class Awaited(Answer):
+    """An outside event that a step waits for."""
+
+    node_id: str
+    event: JsonValue
+
+
+class Trouble(Answer):
+    """What went wrong in an execution."""
+
+    code: str
+    message: str
+    node_id: str | None
+    hint: str | None = None
+
+
+class Artifact(Answer):
+    """A file that an execution keeps."""
+
+    path: str
+    bytes: int
+
+
+class ExecutionAnswer(Answer):
+    """An execution, as its journal tells."""
+
+    model_config = sample(
+        executionId=EXECUTION_ID,
+        workflowId="letter",
+        status="waiting",
+        seq=4,
+        input={"goal": "tides"},
+        output=None,
+        currentNodes=["review"],
+        state={"goal": "tides", "text": "Dear all, …"},
+        path=["write"],
+        steps=2,
+        waiting=[GATE],
+        awaiting=[],
+        errors=[],
+        usage=USAGE,
+        sessionId=None,
+        startedAt=1_763_700_000.0,
+        durationMs=4012,
+    )
+    execution_id: str
+    workflow_id: str
+    status: Status
+    seq: int = Field(description="The last row of its journal.")
+    input: JsonValue
+    output: JsonValue
+    current_nodes: list[str] = Field(description="Those with a step that is not over.")
+    state: JsonValue
+    path: list[str] = Field(description="The nodes of finished steps, in the order of the journal.")
+    steps: int
+    waiting: list[Gate]
+    awaiting: list[Awaited]
+    errors: list[Trouble]
+    usage: Usage
+    session_id: str | None
+    started_at: float
+    duration_ms: int
+    artifacts: list[Artifact] = Field(default_factory=list[Artifact])
+
+
+class SignalledAnswer(ExecutionAnswer):
+    """An execution that was sent an event."""
+
+    became: Literal["taken", "kept", "known"] = Field(
+        default="taken", description="Steps that waited took it; it is kept for who waits later; it had come before."
+    )
+
+
+class ExecutionEntry(Answer):
+    """An execution in a list."""
+
+    execution_id: str
+    workflow_id: str
+    revision: int | None
+    status: Status
+    started_at: float
+    updated_at: float
+    parent: str | None
+    session_id: str | None
+
+
+class ExecutionPage(Answer):
+    """Executions, newest first."""
+
+    model_config = sample(executions=[ENTRY], next=None)
+    executions: list[ExecutionEntry]
+    next: str | None = Field(description="The `before` of the next page; null: this was the last.")
+
+
+class EventAnswer(Answer):
+    """One event, with its place in the journal; what it tells depends on its kind."""
+
+    seq: int
+    n: int
+    at: float
+    kind: str
+
+
+class EventPage(Answer):
+    """Events, oldest first."""
+
+    model_config = sample(
+        events=[{"seq": 3, "n": 0, "at": 1_763_700_003.0, "kind": "step_succeeded", "step": "write", "node": "write"}],
+        last="3.0",
+        status="waiting",
+    )
+    events: list[EventAnswer]
+    last: str | None = Field(description="The `after` to go on with.")
+    status: Status
+
+
+class WorkflowEntryAnswer(Answer):
+    """A saved workflow in a list."""
+
+    id: str
+    revision: int
+    name: str
+    version: str | None
+    dialect: str
+    created_at: float
+    author: str
+    digest: str
+    enabled: bool
+
+
+class WorkflowPage(Answer):
+    """Saved workflows by id; or the revisions of one, newest first."""
+
+    model_config = sample(workflows=[WORKFLOW], next=None)
+    workflows: list[WorkflowEntryAnswer]
+    next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
+
+
+class SavedAnswer(Answer):
+    """A revision that was saved."""
+
+    model_config = sample(id="letter", revision=2, digest="9f86d081884c7d65")
+    id: str
+    revision: int
+    digest: str
+
+
+class WorkflowAnswer(WorkflowEntryAnswer):
+    """A saved workflow with its document."""
+
+    model_config = sample(
+        **WORKFLOW,
+        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        text="pointsman: 1\nid: letter\nnodes: [{id: write, type: agent}]\n",
+        problems=[],
+    )
+    document: JsonValue
+    text: str = Field(description="As its author wrote it.")
+    problems: list[FieldProblem]
+
+
+class WrittenAnswer(Answer):
+    """A workflow in another dialect, and what that cannot say."""
+
+    model_config = sample(document={"pointsman": 1, "id": "letter", "nodes": []}, losses=[])
+    document: JsonValue
+    losses: list[FieldProblem]
+
+
+class CheckAnswer(Answer):
+    """What is wrong with a document."""
+
+    model_config = sample(
+        ok=False,
+        dialect="native",
+        problems=[
+            {
+                "code": "unknown-target",
+                "severity": "error",
+                "pointer": "/edges/0/target",
+                "line": 9,
+                "column": 12,
+                "message": "an edge leads to 'sned', which does not exist",
+                "hint": "Known nodes: write, send.",
+                "fix": None,
+            }
+        ],
+    )
+    ok: bool
+    dialect: str | None
+    problems: list[FieldProblem]
+
+
+class InboxEntry(Answer):
+    """An open gate in an inbox."""
+
+    execution_id: str
+    workflow_id: str
+    gate_id: str
+    node_id: str
+    message: str
+    opened_at: float
+    deadline: float | None
+    users: list[str]
+    groups: list[str]
+    cursor: str = Field(description="The `after` of a page that begins behind it.")
+
+
+class InboxPage(Answer):
+    """Open gates, oldest first."""
+
+    model_config = sample(
+        gates=[
+            {
+                "executionId": EXECUTION_ID,
+                "workflowId": "letter",
+                "gateId": "review",
+                "nodeId": "review",
+                "message": "Send it?",
+                "openedAt": 1_763_700_004.0,
+                "deadline": None,
+                "users": [],
+                "groups": ["desk"],
+                "cursor": f'[1763700004.0,"{EXECUTION_ID}","review"]',
+            }
+        ]
+    )
+    gates: list[InboxEntry]
+
+
+class Health(Answer):
+    """Whether it serves."""
+
+    model_config = sample(status="ok", version="0.2.0")
+    status: str
+    version: str

@@ -1,0 +1,99 @@
+"""Every operation of the server says what it does, takes and gives: a client can be made of the document alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from pointsman.server.application import openapi_document
+from pointsman.server.document import METHODS
+from pointsman.server.problems import MEDIA_TYPE, STATUS_OF, status_of
+from pointsman.server.samples import SAMPLES, sample_of
+from tests.house.test_errors import error_classes
+
+DOCUMENT: Final[dict[str, Any]] = openapi_document()
+OPERATIONS: Final = {
+    f"{method.upper()} {path}": methods[method]
+    for path, methods in DOCUMENT["paths"].items()
+    for method in METHODS
+    if method in methods
+}
+each: Final = pytest.mark.parametrize("name", OPERATIONS)
+
+
+@each
+def test_an_operation_has_a_name_a_summary_a_description_and_a_tag_that_is_explained(name: str) -> None:
+    operation = OPERATIONS[name]
+    assert operation["summary"]
+    assert operation["description"]
+    assert operation["tags"][0] in {tag["name"] for tag in DOCUMENT["tags"]}, "explain it in server/document.py"
+    assert operation["operationId"].isidentifier()
+
+
+def test_no_two_operations_have_the_same_name() -> None:
+    names = Counter(operation["operationId"] for operation in OPERATIONS.values())
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@each
+def test_a_parameter_is_described_and_bounded(name: str) -> None:
+    wrong = [
+        parameter["name"]
+        for parameter in OPERATIONS[name].get("parameters", ())
+        if not parameter.get("description") or not all(map(is_bounded, choices(parameter["schema"])))
+    ]
+    assert wrong == [], "give it a `description`, and `max_length`, or `ge` and `le`"
+
+
+def choices(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from schema.get("anyOf", (schema,))
+
+
+def is_bounded(schema: dict[str, Any]) -> bool:
+    match schema.get("type"):
+        case "string":
+            return bool({"maxLength", "enum", "const", "pattern"} & schema.keys())
+        case "integer" | "number":
+            return {"minimum", "maximum"} <= schema.keys()
+        case "array":
+            return "maxItems" in schema
+        case _:
+            return True
+
+
+@each
+def test_what_an_operation_takes_and_gives_is_shown(name: str) -> None:
+    operation = OPERATIONS[name]
+    parts = [("body", operation.get("requestBody", {})), *operation["responses"].items()]
+    bare = [
+        f"{part} {media}"
+        for part, said in parts
+        for media, content in said.get("content", {}).items()
+        if "example" not in content and not content.get("examples")
+    ]
+    assert bare == [], "give the shape `model_config = sample(…)`"
+    assert all(said["description"] for said in operation["responses"].values())
+
+
+@each
+def test_an_operation_announces_its_errors_as_problem_documents(name: str) -> None:
+    operation = OPERATIONS[name]
+    refusals = {status: said for status, said in operation["responses"].items() if int(status) >= 400}
+    if operation.get("security"):
+        assert refusals.keys() >= {"401", "403", "422"}
+    for status, said in refusals.items():
+        problems = said["content"].get(MEDIA_TYPE)
+        if problems is None:
+            assert status == "503", "only readiness says it in its own words"
+            continue
+        assert problems["schema"] == {"$ref": "#/components/schemas/ProblemDocument"}
+        assert {one["value"]["status"] for one in problems["examples"].values()} == {int(status)}
+
+
+def test_a_sample_of_an_error_says_the_status_that_the_error_has() -> None:
+    raised = {error.code: int(status_of(error.__new__(error))) for error in error_classes() if error.code in SAMPLES}
+    known = {code: int(status) for code, status in STATUS_OF.items() if code in SAMPLES} | raised
+    assert {code: status for code, status in known.items() if sample_of(code)["status"] != status} == {}
