@@ -19,7 +19,6 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
     "edit-refused": (422, "there is no open branch 'each[1.0]'", "`pointsman show` names the open ones."),
     "execution-exists": (409, f"there is an execution {EXECUTION_ID!r} already", "Import it as a copy."),
-    "execution-failed": (502, "the tool 'web_search' did not answer", "Retry it: it goes on where it failed."),
     "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only what has ended can be deleted", "Cancel it."),
     "gate-closed": (409, "the gate 'review' was answered with 'approve' by 'ada'", "Read the execution again."),
     "gate-unclear": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
@@ -46,6 +45,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "schedule-exists": (409, "there is a schedule 'nightly' already", "Delete it, or take another id."),
     "schedule-invalid": (422, "'a/b' is no name of a schedule", "Letters, digits and `. _ -`, at most 200."),
     "store-failed": (503, "the store cannot be reached", "Try again; nothing was written."),
+    "tool-timeout": (502, "the tool 'web_search' did not answer", "Retry it: it goes on where it failed."),
     "too-many-requests": (429, "the limit of requests is reached", "Wait as long as `Retry-After` says."),
     "unknown-execution": (404, f"there is no execution {EXECUTION_ID!r} here", SHOWN),
     "unknown-memory": (404, "'team' is no scope of memory", "It is one of execution, session, user, workflow, shared."),
@@ -69,7 +69,7 @@ USUAL: Final[Mapping[int, str]] = {
     415: "media-type-refused",
     422: "request-invalid",
     429: "too-many-requests",
-    502: "execution-failed",
+    502: "tool-timeout",
     503: "store-failed",
 }
 """What a status says where an operation does not name its errors."""

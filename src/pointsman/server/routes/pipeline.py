@@ -21,7 +21,7 @@ from pointsman.server.shapes import Answer, Body, sample
 router = APIRouter(tags=["pipeline"])
 
 Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
-RAN: Final = ("unknown-workflow", "wrong-status", "model-rate-limited", "execution-failed", 503)
+RAN: Final = ("unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
 EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
 
 
