@@ -6,17 +6,21 @@ The journal says everything; a bulletin says what concerns people. Which ones a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
+from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.views import HIDDEN, approvers_view, failure_view, usage_view
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.runtime.local import LocalRuntime
+from pointsman.settings import Settings
+from pointsman.settings.observing import Level as Observability
 from pointsman.values import ExecutionId, JsonObject
 
-Observability: TypeAlias = Literal["minimal", "standard", "full"]
+Redact: TypeAlias = Callable[[JsonObject], JsonObject]
+"""Takes out what is never told."""
 
 MINIMAL: Final = frozenset(
     {
@@ -29,6 +33,9 @@ MINIMAL: Final = frozenset(
     }
 )
 """What everybody must hear: errors, ends, and that a person is waited for."""
+CALLS: Final = frozenset({"tool_call", "tool_result"})
+SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
+"""What only `full` shows of calls of tools while they are made."""
 
 
 def observability_of(options: JsonObject) -> Observability:
@@ -37,7 +44,13 @@ def observability_of(options: JsonObject) -> Observability:
     return said if said in ("minimal", "full") else "standard"
 
 
-def bulletins(execution: ExecutionId, row: Row, observability: Observability = "standard") -> Iterator[JsonObject]:
+def unchanged(told: JsonObject) -> JsonObject:
+    return told
+
+
+def bulletins(
+    execution: ExecutionId, row: Row, observability: Observability = "standard", redact: Redact = unchanged
+) -> Iterator[JsonObject]:
     """One committed row as bulletins, in order. `id` is `<seq>.<n>`: a subscriber goes on behind the last one seen."""
     number = -1
     for event in row.events:
@@ -48,7 +61,8 @@ def bulletins(execution: ExecutionId, row: Row, observability: Observability = "
             step: Step | None = getattr(event, "step", None)
             if step is not None and step.node.endswith(HIDDEN):
                 continue
-            yield _bulletin(execution, row, number, name, step) | told | (shown if observability == "full" else {})
+            said = told | shown if observability == "full" else told
+            yield _bulletin(execution, row, number, name, step) | redact(said)
     if observability != "minimal":
         yield _bulletin(execution, row, number + 1, "workflow.checkpoint.saved", None)
 
@@ -129,8 +143,20 @@ def _life(event: events.Event) -> Iterator[Said]:
             pass
 
 
-async def bulletins_of(runtime: LocalRuntime, execution: ExecutionId, *, after: int) -> list[JsonObject]:
+def live_told(delta: JsonObject, observability: Observability, redact: Redact = unchanged) -> JsonObject | None:
+    """What is told of something that happens live inside a step; None: nothing."""
+    if observability == "minimal":
+        return None
+    if observability == "standard" and delta.get("kind") in CALLS:
+        return {name: value for name, value in delta.items() if name not in SHOWN_OF_CALLS}
+    return redact(delta)
+
+
+async def bulletins_of(
+    runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
+) -> list[JsonObject]:
     """What a feed tells of an execution from row `after` on, as much as its workflow allows."""
     level = observability_of((await runtime.load(execution)).options)
+    redact = redactor_for(settings)
     rows = [row async for row in runtime.journal.read(execution, after=after)]
-    return [one for row in rows for one in bulletins(execution, row, level)]
+    return [one for row in rows for one in bulletins(execution, row, level, redact)]

@@ -15,7 +15,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from pointsman.app.bulletins import Observability, bulletins, observability_of
+from pointsman.app.bulletins import Observability, bulletins, live_told, observability_of
+from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.ring import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
 from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
@@ -66,6 +67,7 @@ class Channel:
         self._app = app
         self._wire = wire
         self._level: Observability = level
+        self._redact = redactor_for(app.settings)
         self._heard = -1
         """Where the ring ended when it was last asked for a sign of life."""
         self._news = asyncio.Event()
@@ -85,11 +87,14 @@ class Channel:
             self._tell()
 
     def live(self, seen: Delta) -> None:
+        delta = live_told(seen.delta, self._level, self._redact)
+        if delta is None:
+            return
         told: JsonObject = {
             "executionId": self.execution,
             "nodeId": seen.step.node,
             "step": str(seen.step),
-            "delta": seen.delta,
+            "delta": delta,
         }
         self.ring.put([Frame(None, self._wire.encode(LIVE, told, ""))])
         self._tell()
@@ -119,7 +124,7 @@ class Channel:
 
     def frames_of(self, row: Row) -> list[Frame]:
         """What a row is told as."""
-        return [self._frame(told) for told in bulletins(self.execution, row, self._level)]
+        return [self._frame(told) for told in bulletins(self.execution, row, self._level, self._redact)]
 
     def _frame(self, told: JsonObject) -> Frame:
         place = str(told["id"])

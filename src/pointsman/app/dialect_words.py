@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
-from pointsman.app.bulletins import Observability, bulletins
+from pointsman.app.bulletins import Observability, Redact, bulletins, unchanged
 from pointsman.engine.state import Status
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -77,10 +77,14 @@ def view_in(dialect: Dialect, view: JsonObject) -> JsonObject:
 
 
 def events_in(
-    dialect: Dialect, execution: ExecutionId, row: Row, observability: Observability = "standard"
+    dialect: Dialect,
+    execution: ExecutionId,
+    row: Row,
+    observability: Observability = "standard",
+    redact: Redact = unchanged,
 ) -> Iterator[JsonObject]:
     """One committed row as events of the dialect. Each keeps the `id` of its bulletin, by which a reader goes on."""
-    for bulletin in bulletins(execution, row, observability):
+    for bulletin in bulletins(execution, row, observability, redact):
         told = _told(dialect, bulletin)
         if told is not None:
             yield told

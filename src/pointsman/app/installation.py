@@ -372,7 +372,7 @@ class Pointsman:
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """What a feed tells of it from row `after` on, as much as its workflow's `observability` allows."""
-        return await bulletins_of(self.runtime, ExecutionId(execution), after=after)
+        return await bulletins_of(self.runtime, ExecutionId(execution), self.settings, after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Executions, newest first."""

@@ -174,8 +174,9 @@ class Library:
         pins = await self.pins(workflow)
         if pins:
             options["pins"] = pins
-        if workflow.config is not None and workflow.config.observability is not None:
-            options["observability"] = workflow.config.observability
+        level = self._settings.observability.level_for(workflow.config and workflow.config.observability)
+        if level != "standard":
+            options["observability"] = level
         return options
 
     async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:

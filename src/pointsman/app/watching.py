@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pointsman.app.bulletins import observability_of
 from pointsman.app.dialect_words import Dialect, events_in
+from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.views import event_view, told_progress
 from pointsman.engine.status import status_of
 from pointsman.ports import Row
@@ -65,9 +66,10 @@ async def follow_events(
     `words`: as the feed of that dialect tells them.
     """
     level = observability_of((await app.runtime.load(ExecutionId(execution))).options) if words else "standard"
+    redact = redactor_for(app.settings)
     async for row in follow_rows(app, execution, after=after, follow=follow):
         if words is not None:
-            for told in events_in(words, ExecutionId(execution), row, level):
+            for told in events_in(words, ExecutionId(execution), row, level, redact):
                 yield told
             continue
         for number, event in enumerate(row.events):

@@ -23,6 +23,7 @@ from pointsman.errors import OperatorError
 from pointsman.models.kinds import configured_by
 from pointsman.models.provider import ProviderSettings
 from pointsman.settings.access import AccessSettings
+from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
@@ -124,6 +125,14 @@ class Settings(BaseModel):
     """Agents of this installation, by id."""
     retention: Retention = Retention()
     """How long executions that ended are kept, for `pointsman gc`."""
+    observability: ObservabilitySettings = ObservabilitySettings()
+    """How much is told of executions, and what never is."""
+    logs: LogSettings = LogSettings()
+    """What `serve` and `keep` write to standard error."""
+    metrics: MetricsSettings = MetricsSettings()
+    """Who may read `/metrics`, and how fine it is."""
+    telemetry: TelemetrySettings | None = None
+    """Where OpenTelemetry traces and metrics go."""
 
     access: AccessSettings = AccessSettings()
     """Who is let in by the server."""

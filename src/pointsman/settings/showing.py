@@ -40,7 +40,9 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             }
         elif key in ("tools", "mcp"):
             value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
-        elif key in ("search", "mail") and value is not None:
+        elif key == "telemetry" and value is not None:
+            value = _masked(value)
+        elif key in ("search", "mail", "metrics") and value is not None:
             value = {name: "***" if one and name in ("key", "password") else one for name, one in value.items()}
         elif key == "sql":
             value = {
