@@ -30,12 +30,12 @@ async def inbox(
     workflow: str | None = None,
     after: str | None = None,
     limit: int = 50,
-    sees: Callable[[Summary], Awaitable[bool]] | None = None,
+    sees: Callable[[Summary, GateEntry], Awaitable[bool]] | None = None,
 ) -> list[JsonObject]:
     """One page of the open gates that wait for a person, oldest first; without a person of all that are open.
 
-    `after`: the `cursor` of the last one of the page before. `sees`: whether somebody sees the execution that people
-    started. Raises `CursorInvalid`.
+    `after`: the `cursor` of the last one of the page before. `sees`: whether somebody sees a gate of the
+    execution that people started. Raises `CursorInvalid`.
     """
     query = InboxQuery(
         user=user,
@@ -47,8 +47,8 @@ async def inbox(
     found: list[JsonObject] = []
     while page := await app.store.executions.inbox(query):
         for entry in page:
-            name, summary = await _outermost(app, entry)
-            if sees is None or (summary is not None and await sees(summary)):
+            name, summary = await outermost(app, entry)
+            if sees is None or (summary is not None and await sees(summary, entry)):
                 found.append(entry_view(entry, name))
         if len(page) < query.limit or len(found) >= limit:
             break
@@ -56,7 +56,7 @@ async def inbox(
     return found[:limit]
 
 
-async def _outermost(app: Pointsman, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
+async def outermost(app: Pointsman, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
     """The execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
     name = entry.execution
     while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:

@@ -140,7 +140,7 @@ class Library:
     async def pins(self, workflow: Workflow) -> dict[str, Json]:
         """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now."""
         pinned: dict[str, Json] = {}
-        waiting = await self._called(workflow)
+        waiting = await self.called(workflow)
         while waiting:
             reference = waiting.pop()
             if reference in pinned:
@@ -150,10 +150,10 @@ class Library:
             found, revision = await self.saved(reference)
             found = self.resolved(found)
             pinned[reference] = {"definition": await self.keep(found), "revision": revision}
-            waiting += await self._called(found)
+            waiting += await self.called(found)
         return pinned
 
-    async def _called(self, workflow: Workflow) -> list[str]:
+    async def called(self, workflow: Workflow) -> list[str]:
         """What its nodes call, and the saved workflows that are tools of its agents."""
         called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
         tools = [name for name in tools_in(workflow, self.agents) if name.startswith(PREFIX)]

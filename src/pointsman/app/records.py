@@ -49,8 +49,12 @@ async def records_of(
             for collection, record in await _made(app, one, rows):
                 kept.setdefault(collection, []).append(record)
     if not kept[SESSIONS]:
-        raise UnknownSession(f"there is no session {session!r}", hint="`pointsman list --json` shows sessionId.")
+        raise unknown_session(session)
     return {"session_id": session, **kept}
+
+
+def unknown_session(session: str) -> UnknownSession:
+    return UnknownSession(f"there is no session {session!r}", hint="`pointsman list --json` shows sessionId.")
 
 
 async def free_session(app: Pointsman) -> str:

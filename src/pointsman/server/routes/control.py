@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 from fastapi import APIRouter, Query, Response
 
 from pointsman.app import Execution
+from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see, sees
+from pointsman.app.access.seeing import must_see, sees_gate
 from pointsman.app.inbox import inbox
 from pointsman.app.lives import ForkOptions
 from pointsman.app.looking import conversation_of
@@ -28,7 +29,6 @@ from pointsman.server.shapes import (
     SteerBody,
 )
 from pointsman.server.shown import ExecutionAnswer, InboxPage, SignalledAnswer, Started
-from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = APIRouter(tags=["people"])
@@ -134,8 +134,7 @@ async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Re
     workflow, session = await conversation_of(desk.app, eid)
     if session is None:
         raise NoConversation(f"{eid!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
-    trigger: JsonObject = {"kind": "api", "by": caller.name}
-    turn = await desk.app.start(workflow, body.message, session=session, trigger=trigger, by=caller.name)
+    turn = await start_as(desk.app, caller, workflow, body.message, session=session)
     return await started(turn, wait=body.wait)
 
 
@@ -169,7 +168,7 @@ async def open_gates(
         workflow=workflow,
         after=after,
         limit=limit,
-        sees=lambda one: sees(desk.app, caller, one),
+        sees=lambda one, gate: sees_gate(desk.app, caller, one, gate),
     )
     return JsonReply({"gates": [*found]})
 

@@ -7,7 +7,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from pointsman.app import Execution
-from pointsman.app.access.seeing import groups_of, must_see, sees
+from pointsman.app.access.acting import start_as
+from pointsman.app.access.seeing import must_see, sees
 from pointsman.app.looking import events_page, executions_page, state_at
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
@@ -41,16 +42,15 @@ EVENTS_MAX: Final = 1000
 )
 async def execute(desk: AtDesk, caller: Operator, id: Id, body: ExecuteBody, key: Key = None) -> Response:
     """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
-    caller.must_be_among(await groups_of(desk.app, id), f"the workflow {id.partition('@')[0]!r}")
-    execution = await desk.app.start(
+    execution = await start_as(
+        desk.app,
+        caller,
         id,
         body.input,
         session=body.session_id,
         config=body.config,
         durability=body.durability,
-        key=None if key is None else f"{caller.name}|{key}",
-        trigger={"kind": "api", "by": caller.name},
-        by=caller.name,
+        key=key,
     )
     return await started(execution, wait=body.wait)
 

@@ -7,10 +7,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Response
 from pydantic import Field, model_validator
 
+from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import groups_of, sees
+from pointsman.app.access.seeing import sees, sees_session
 from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
-from pointsman.app.records import free_session, records_of
+from pointsman.app.records import free_session, records_of, unknown_session
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.problems import run_reply
 from pointsman.server.replies import JsonReply
@@ -92,16 +93,18 @@ async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Res
 
 async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
     name = desk.app.settings.pipeline
-    caller.must_be_among(await groups_of(desk.app, name), f"the workflow {name.partition('@')[0]!r}")
     session = await free_session(desk.app)
-    execution = await desk.app.start(
-        name, asked.input, session=session, trigger={"kind": "api", "by": caller.name}, by=caller.name
-    )
+    execution = await start_as(desk.app, caller, name, asked.input, session=session)
     await execution.settled()
     return run_reply(await execution.view())
 
 
 @router.get("/session/{id}", responses=answers(SessionRecords, "unknown-session"), summary="What was made in a session")
 async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
-    """Its executions and their records, oldest first: those of workflows that the caller may see."""
+    """Its executions and their records, oldest first: those of workflows that the caller may see.
+
+    A session is there for whoever began it, and for admins.
+    """
+    if not await sees_session(desk.app, caller, id):
+        raise unknown_session(id)
     return JsonReply(await records_of(desk.app, id, sees=lambda one: sees(desk.app, caller, one)))

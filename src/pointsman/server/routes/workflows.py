@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from pointsman.app import Workflow
+from pointsman.app.access.acting import delete_as, save_as
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import groups_of, visible
+from pointsman.app.access.seeing import must_see_workflow, visible
 from pointsman.app.conversion import converted
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
+from pointsman.app.revisions import diff_revisions, list_workflows
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
 from pointsman.server.desk import Asking, AtDesk, Desk
@@ -101,7 +100,7 @@ async def read(
     dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
 ) -> Response:
     """With its document as its author wrote it, and what is wrong with it."""
-    await _see(desk, caller, id)
+    await must_see_workflow(desk.app, caller, id)
     source = await desk.app.source(id)
     if dialect is not None:
         written = converted(source, dialect)
@@ -133,7 +132,7 @@ async def replace(
     if_match: IfMatch = None,
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
-    await _see(desk, caller, id)
+    await must_see_workflow(desk.app, caller, id)
     source = Workflow.parse(await request.body(), name=id, dialect=dialect)
     if source.definition.id != id:
         raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
@@ -150,15 +149,14 @@ async def replace(
 @router.delete("/{id}", status_code=204, responses=refusals("unknown-workflow"), summary="Delete a workflow")
 async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
-    await _see(desk, caller, id)
-    await delete_workflow(desk.app, id)
+    await delete_as(desk.app, caller, id)
     return Response(status_code=204)
 
 
 @router.get("/{id}/versions", responses=answers(WorkflowPage, "unknown-workflow"), summary="List revisions")
 async def versions(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """All revisions of a workflow, newest first."""
-    await _see(desk, caller, id)
+    await must_see_workflow(desk.app, caller, id)
     return JsonReply({"workflows": [*await list_workflows(desk.app, id)]})
 
 
@@ -176,21 +174,14 @@ async def diff(
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """Line by line; the latest two where none is named."""
-    await _see(desk, caller, id)
+    await must_see_workflow(desk.app, caller, id)
     return Response(await diff_revisions(desk.app, id, old, new), media_type="text/x-diff; charset=utf-8")
 
 
 async def _save(desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int) -> Response:
-    with suppress(UnknownWorkflow):
-        await _see(desk, caller, source.definition.id)
-    saved = await desk.app.save(source, author=caller.name, draft=draft)
+    saved = await save_as(desk.app, caller, source, draft=draft)
     said: JsonObject = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
     return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{saved.draft.id}"})
-
-
-async def _see(desk: Desk, caller: Caller, id: str) -> None:
-    """Raises `UnknownWorkflow`, `NotAllowed`."""
-    caller.must_be_among(await groups_of(desk.app, id), f"the workflow {id.partition('@')[0]!r}")
 
 
 async def _entry(desk: Desk, id: str) -> JsonObject:

@@ -1,0 +1,94 @@
+"""What callers do with workflows: the verbs of the application, for somebody, if they may."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import must_own_session, must_see_workflow
+from pointsman.app.access.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
+from pointsman.app.library import UnknownWorkflow
+from pointsman.app.revisions import delete_workflow
+from pointsman.app.sources import Workflow
+from pointsman.journal.records import SavedWorkflow
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pointsman.app.executions import Execution
+    from pointsman.app.installation import Pointsman
+
+
+class How(TypedDict, total=False):
+    """What may be said of a start, as for `Pointsman.start`."""
+
+    config: Mapping[str, Json] | None
+    durability: str | None
+    language: str | None
+
+
+async def start_as(
+    app: Pointsman,
+    caller: Caller,
+    workflow: str,
+    input: Json = None,
+    *,
+    session: str | None = None,
+    key: str | None = None,
+    trigger: JsonObject | None = None,
+    **how: Unpack[How],
+) -> Execution:
+    """Begin an execution of a saved workflow for a caller, whose it is then. Keys of two callers are two keys.
+
+    Raises `NotAllowed` where the workflow is not there for them, or the session is somebody else's.
+    """
+    await must_see_workflow(app, caller, workflow)
+    if session is not None:
+        await must_own_session(app, caller, session)
+    return await app.start(
+        workflow,
+        input,
+        session=session,
+        key=None if key is None else f"{caller.name}|{key}",
+        trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
+        by=caller.name,
+        **how,
+    )
+
+
+async def save_as(
+    app: Pointsman, caller: Caller, source: Workflow, *, author: str | None = None, draft: bool = False
+) -> SavedWorkflow:
+    """Save a revision. A new workflow is the caller's from its first revision on.
+
+    Raises `NotAllowed` over one that they may not see, and where it calls such a one: what a workflow calls, everybody
+    who runs it sees.
+    """
+    definition = source.definition
+    with suppress(UnknownWorkflow):
+        await must_see_workflow(app, caller, definition.id)
+    for called in await app.library.called(definition):
+        with suppress(UnknownWorkflow):
+            await must_see_workflow(app, caller, called)
+    claimed = await _is_new(app, definition.id) and await claim(app, caller, definition.id)
+    try:
+        return await app.save(source, author=caller.name if author is None else author, draft=draft)
+    except BaseException:
+        if claimed:
+            await disclaim(app, definition.id)
+        raise
+
+
+async def delete_as(app: Pointsman, caller: Caller, workflow: str) -> None:
+    """Hide it. What has an owner only they and admins delete. Raises `UnknownWorkflow`, `NotAllowed`."""
+    await must_see_workflow(app, caller, workflow)
+    if (await sharing_of(app, workflow)).owner:
+        await must_own(app, caller, workflow.partition("@")[0], "delete it")
+    await delete_workflow(app, workflow)
+
+
+async def _is_new(app: Pointsman, workflow: str) -> bool:
+    """Nothing was ever saved under this id, and nobody claims it: what was there without an owner stays everyone's."""
+    return await sharing_of(app, workflow) is EVERYONES and not await app.workflows(workflow)
