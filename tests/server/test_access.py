@@ -53,6 +53,8 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /api/settings/keys": "admin",
     "POST /api/settings/keys": "admin",
     "DELETE /api/settings/keys/{name}": "admin",
+    "GET /api/workflows/{id}/sharing": "viewer",
+    "PUT /api/workflows/{id}/sharing": "editor",
     "POST /run": "operator",
     "POST /run/legacy": "operator",
     "GET /session/{id}": "viewer",

@@ -51,6 +51,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "schedules run": ("pointsman schedules run report",),
     "keep": ("pointsman keep --store sqlite:///flows.db", "pointsman keep --wait"),
     "serve": ("pointsman serve --store sqlite:///flows.db --port 8000",),
+    "workflows share": ("pointsman workflows share news --with groups --group desk",),
     "keys add": ("pointsman keys add ada --role editor --group desk",),
     "keys list": ("pointsman keys list",),
     "keys revoke": ("pointsman keys revoke ada",),

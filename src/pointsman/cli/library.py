@@ -7,18 +7,23 @@ from typing import cast
 import click
 
 from pointsman.app import Workflow
+from pointsman.app.access.acting import save_as
 from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
 from pointsman.cli.options import dialect_option, json_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
+from pointsman.cli.sharing import at_the_prompt, share_
 from pointsman.values import Json, JsonObject
 
 
 @click.group()
 def workflows() -> None:
     """Saved workflows: what `run ID` runs and what other workflows call."""
+
+
+workflows.add_command(share_)
 
 
 @workflows.command("list")
@@ -87,7 +92,7 @@ async def _save(
     store: str | None, source: Workflow, *, draft: bool, author: str, variables: tuple[tuple[str, str], ...]
 ) -> JsonObject:
     async with installation(store, variables=variables) as app:
-        saved = await app.save(source, author=author, draft=draft)
+        saved = await save_as(app, at_the_prompt(), source, author=author, draft=draft)
     return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
 
 

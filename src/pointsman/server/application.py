@@ -19,7 +19,7 @@ from pointsman.server.desk import Desk
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes import access, control, executions, operations, pipeline, streams, workflows
+from pointsman.server.routes import access, control, executions, operations, pipeline, sharing, streams, workflows
 from pointsman.server.sse import WIRE
 from pointsman.values import JsonObject
 
@@ -32,6 +32,7 @@ ROUTERS: Final = (
     workflows.router,
     pipeline.router,
     access.router,
+    sharing.router,
     operations.router,
 )
 """In this order: `executions` is no workflow's id."""

@@ -20,6 +20,7 @@ TAGS: Final = {
     "executions": "What runs, waits or has ended, and what people do to it.",
     "people": "What waits for people.",
     "pipeline": "A command in, a document out.",
+    "access": "Who is let in, and who sees what.",
     "operations": "The server itself.",
 }
 Described = dict[str, Any]  # A part of the document: the type is recursive, and FastAPI's own is no better.

@@ -78,6 +78,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "name-invalid",
         "request-invalid",
         "schedule-invalid",
+        "sharing-invalid",
         "unstorable-value",
     ),
     HTTPStatus.TOO_MANY_REQUESTS: ("too-many-requests",),

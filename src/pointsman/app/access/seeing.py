@@ -2,7 +2,7 @@
 
     a workflow     its groups (as the document says) and its sharing (as its owner says) let the caller in
     an execution   whoever began it, and whoever may see its workflow, by the groups of the definition that it runs on;
-                   a turn of a conversation: whoever began it
+                   a turn of a conversation: as its session
     a gate         as its execution; also whoever it asks by name, or by a group
     a session      whoever began it
     memory         as what owns it: an execution, a session, a person, a workflow; shared memory is everybody's
@@ -146,7 +146,9 @@ async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:
         return False
     if summary.owner == caller.name:
         return True
-    return not nature.conversational and (await sharing_of(app, summary.workflow)).lets_in(caller)
+    if nature.conversational:
+        return summary.session is not None and await sees_session(app, caller, summary.session)
+    return (await sharing_of(app, summary.workflow)).lets_in(caller)
 
 
 async def _is_asked(app: Pointsman, caller: Caller, execution: ExecutionId) -> bool:

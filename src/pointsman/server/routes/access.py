@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
 from pointsman.server.desk import COOKIE, Asking, AtDesk, Must, NotSignedIn
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.shapes import Answer, Body
-from pointsman.values import Instant
+from pointsman.server.shapes import Answer, Body, sample
+from pointsman.values import Instant, JsonObject
 
 router = APIRouter(tags=["access"])
 
@@ -28,14 +28,14 @@ DAYS_MAX: Final = 36_500
 class LoginBody(Body):
     """What opens the server."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "pm_…"}]})
+    model_config = sample(key="pm_…")
     key: str = Field(min_length=1, max_length=KEY_CHARS_MAX, description="An API key.")
 
 
 class KeyBody(Body):
     """A key to be made."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "role": "editor", "groups": ["desk"]}]})
+    model_config = sample(name="ada", role="editor", groups=["desk"])
     name: str = Field(min_length=1, max_length=NAME_CHARS_MAX)
     role: Role = "operator"
     groups: list[str] = Field(default_factory=list, max_length=100)
@@ -47,17 +47,36 @@ class KeyBody(Body):
 class Me(Answer):
     """The caller, as the server knows it."""
 
-    name: str = Field(examples=["ada"])
-    role: Role = Field(examples=["editor"])
-    groups: list[str] = Field(examples=[["desk"]])
-    entrance: str = Field(description="How it was let in: `local`, `key`, `login`, `token`.", examples=["login"])
-    expires_at: float | None = Field(description="When that ends; null: nobody knows.", examples=[1_800_000_000.0])
+    model_config = sample(name="ada", role="editor", groups=["desk"], entrance="login", expiresAt=1_763_743_200.0)
+    name: str
+    role: Role
+    groups: list[str]
+    entrance: str = Field(description="How it was let in: `local`, `key`, `login`, `token`.")
+    expires_at: float | None = Field(description="When that ends; null: nobody knows.")
+
+
+LOGIN: Final[JsonObject] = {
+    "id": "0badcafe0badcafe",
+    "name": "ada",
+    "beganAt": 1_763_700_000.0,
+    "expiresAt": 1_763_743_200.0,
+    "agent": "Mozilla/5.0",
+}
+KEY: Final[JsonObject] = {
+    "name": "ada",
+    "role": "editor",
+    "groups": ["desk"],
+    "createdAt": 1_763_700_000.0,
+    "expiresAt": None,
+    "usedAt": None,
+}
 
 
 class LoginEntry(Answer):
     """A browser that is logged in."""
 
-    id: str = Field(examples=["0badcafe0badcafe"])
+    model_config = sample(**LOGIN)
+    id: str
     name: str
     began_at: float
     expires_at: float
@@ -67,13 +86,15 @@ class LoginEntry(Answer):
 class LoginPage(Answer):
     """Logins, newest first."""
 
+    model_config = sample(logins=[LOGIN])
     logins: list[LoginEntry]
 
 
 class KeyEntry(Answer):
     """A key, without itself."""
 
-    name: str = Field(examples=["ada"])
+    model_config = sample(**KEY)
+    name: str
     role: Role
     groups: list[str]
     created_at: float
@@ -84,15 +105,17 @@ class KeyEntry(Answer):
 class KeyPage(Answer):
     """Keys by name."""
 
+    model_config = sample(keys=[KEY])
     keys: list[KeyEntry]
 
 
 class MadeKey(Answer):
     """A new key: it is told this once."""
 
-    name: str = Field(examples=["ada"])
-    role: Role = Field(examples=["editor"])
-    key: str = Field(examples=["pm_…"])
+    model_config = sample(name="ada", role="editor", key="pm_…")
+    name: str
+    role: Role
+    key: str
 
 
 @router.get("/api/me", responses=answers(Me), summary="Who am I?")
@@ -141,7 +164,7 @@ async def logins(
     return JsonReply({"logins": [*await desk.logins.all(None if everyone else caller.name)]})
 
 
-@router.delete("/api/logins/{id}", status_code=204, responses=refusals(404), summary="End a login")
+@router.delete("/api/logins/{id}", status_code=204, responses=refusals("no-such-login"), summary="End a login")
 async def end_login(desk: AtDesk, caller: Asking, id: LoginId) -> Response:
     """Its cookie opens nothing any more. One's own; admins end those of all."""
     await desk.logins.end(id, name=None if caller.role == "admin" else caller.name)
@@ -157,7 +180,7 @@ async def list_keys(desk: AtDesk, caller: Admin) -> Response:
 @router.post(
     "/api/settings/keys",
     status_code=201,
-    responses=answers(MadeKey, 409, status=201, body=True),
+    responses=answers(MadeKey, "key-exists", status=201, body=True),
     summary="Make a key",
 )
 async def make_key(desk: AtDesk, caller: Admin, body: KeyBody) -> Response:
@@ -168,7 +191,12 @@ async def make_key(desk: AtDesk, caller: Admin, body: KeyBody) -> Response:
     return JsonReply({**said}, status=201, headers={"cache-control": "no-store"})
 
 
-@router.delete("/api/settings/keys/{name}", status_code=204, responses=refusals(404, 409), summary="Revoke a key")
+@router.delete(
+    "/api/settings/keys/{name}",
+    status_code=204,
+    responses=refusals("no-such-key", "last-admin"),
+    summary="Revoke a key",
+)
 async def revoke_key(desk: AtDesk, caller: Admin, name: KeyName) -> Response:
     """It opens nothing any more, within a second, and what was logged in by it is not. Not the only one of an admin."""
     await desk.keys.revoke(name, but_last_admin=True)

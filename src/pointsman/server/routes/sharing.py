@@ -1,0 +1,54 @@
+"""Whose a workflow is, and who else may see and use it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from pointsman.app.access.seeing import must_see_workflow
+from pointsman.app.access.sharing import Audience, share, sharing_of, sharing_view
+from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.routes.parameters import Editor, Id
+from pointsman.server.shapes import Answer, Body, sample
+
+router = APIRouter(prefix="/api/workflows", tags=["access"])
+
+Group = Annotated[str, Field(min_length=1, max_length=200)]
+GROUPS_MAX = 100
+
+
+class SharingBody(Body):
+    """Who shall see and use it."""
+
+    model_config = sample(audience="groups", groups=["desk"])
+    audience: Audience = Field(description="`private`: its owner alone; `groups`: also members of these; `everyone`.")
+    groups: list[Group] = Field(default_factory=list, max_length=GROUPS_MAX, description="With `groups` alone.")
+    owner: str | None = Field(default=None, min_length=1, max_length=200, description="Whose it shall be from now on.")
+
+
+class SharingAnswer(Answer):
+    """Whose a workflow is, and who else may see and use it. Its document's `allowedGroups` may narrow that."""
+
+    model_config = sample(owner="ada", audience="groups", groups=["desk"])
+    owner: str | None = Field(description="Null: nobody's; admins share and delete it.")
+    audience: Audience
+    groups: list[str]
+
+
+@router.get("/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow"), summary="Read who may see it")
+async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
+    """The owner of a workflow, and with whom it is shared."""
+    await must_see_workflow(desk.app, caller, id)
+    return JsonReply(sharing_view(await sharing_of(desk.app, id)))
+
+
+@router.put("/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow", body=True), summary="Share it")
+async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody) -> Response:
+    """By its owner, or an admin. It holds from the next request on, for its executions too."""
+    await must_see_workflow(desk.app, caller, id)
+    found = await share(desk.app, caller, id, body.audience, groups=tuple(body.groups), owner=body.owner)
+    return JsonReply(sharing_view(found))

@@ -1,0 +1,175 @@
+"""Whose things are, and who else may see them: workflows, executions, gates, sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pointsman.settings import Settings
+from pointsman.settings.access import AccessSettings
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER, TALK, secret_of
+
+Headers = dict[str, str]
+
+CALLS = """\
+pointsman: 1
+id: outer
+nodes:
+  - {id: call, type: workflow, config: {workflow: chain}}
+"""
+ASKS_BOB = LETTER.replace('message: "Send it?"', 'message: "Send it?", approvers: {users: [bob]}')
+
+
+async def save(served: Served, document: str, headers: Headers) -> int:
+    return (await served.client.post("/api/workflows", content=document, headers=headers)).status_code
+
+
+async def share(served: Served, workflow: str, headers: Headers, **body: Any) -> int:
+    reply = await served.client.put(f"/api/workflows/{workflow}/sharing", json=body, headers=headers)
+    return reply.status_code
+
+
+async def start(served: Served, workflow: str, headers: Headers, **body: Any) -> Any:
+    body = {"input": {}, "wait": True, **body}
+    return await served.client.post(f"/api/workflows/{workflow}/execute", json=body, headers=headers)
+
+
+async def status(served: Served, address: str, headers: Headers) -> int:
+    return (await served.client.get(address, headers=headers)).status_code
+
+
+async def listed(served: Served, headers: Headers) -> tuple[list[str], int, int]:
+    """What a caller sees: the ids of workflows, how many executions, how many gates."""
+    workflows = (await served.client.get("/api/workflows", headers=headers)).json()["workflows"]
+    executions = (await served.client.get("/api/workflows/executions", headers=headers)).json()["executions"]
+    gates = (await served.client.get("/api/inbox", headers=headers)).json()["gates"]
+    return [one["id"] for one in workflows], len(executions), len(gates)
+
+
+@pytest.mark.requirement("S4-54")
+async def test_an_owner_says_who_sees_a_workflow_and_that_outlives_the_server(file_store: str) -> None:
+    async with serving(file_store, is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor", "desk")
+        eve, root = await served.key("eve", "editor"), await served.key("root", "admin")
+        assert await save(served, CHAIN, ada) == 201
+        assert (await start(served, "chain", ada)).status_code == 200
+        everyones = (["chain"], 1, 0)
+        assert [await listed(served, one) for one in (ada, bob, eve, root)] == [everyones] * 4
+        assert await share(served, "chain", bob, audience="private") == 403, "only who owns it shares it"
+        assert await share(served, "chain", ada, audience="private") == 200
+    nothing: tuple[list[str], int, int] = ([], 0, 0)
+    async with serving(file_store, is_local=False) as served:
+        assert [await listed(served, one) for one in (ada, bob, eve, root)] == [everyones, nothing, nothing, everyones]
+        for address in ("/api/workflows/chain", "/api/workflows/chain@1", "/api/workflows/chain/sharing"):
+            assert [await status(served, address, one) for one in (ada, bob, root)] == [200, 403, 200], address
+        assert (await start(served, "chain", bob)).status_code == 403
+        assert await save(served, CHAIN.replace("two", "mine"), bob) == 403
+        assert await share(served, "chain", ada, audience="groups", groups=["desk"]) == 200
+        assert [await listed(served, one) for one in (bob, eve)] == [everyones, nothing]
+        assert await share(served, "chain", root, audience="private", owner="eve") == 200
+        assert [(await listed(served, one))[0] for one in (ada, bob, eve)] == [[], [], ["chain"]]
+        assert (await listed(served, ada))[1] == 1, "who began an execution sees it all the same"
+
+
+async def test_sharing_never_opens_what_the_document_shuts() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
+        assert await save(served, secret_of("desk"), ada) == 201
+        assert await share(served, "secret", ada, audience="groups", groups=["day"]) == 200
+        assert await status(served, "/api/workflows/secret", bob) == 403
+        assert await status(served, "/api/workflows/secret", ada) == 200
+
+
+@pytest.mark.parametrize(
+    "body", [{"audience": "groups"}, {"audience": "everyone", "groups": ["a"]}, {"audience": "world"}, {}]
+)
+async def test_a_sharing_that_makes_no_sense_is_refused(served: Served, body: dict[str, Any]) -> None:
+    await served.save(CHAIN)
+    assert await share(served, "chain", {}, **body) == 422
+    assert (await served.client.get("/api/workflows/chain/sharing")).json()["audience"] == "everyone"
+
+
+async def test_a_workflow_can_be_its_owners_alone_from_the_beginning() -> None:
+    settings = Settings(delays=False, access=AccessSettings(new_workflows="private"))
+    async with serving(is_local=False, settings=settings) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert await save(served, CHAIN.replace("target: second", "target: nowhere"), bob) == 422
+        assert await save(served, CHAIN, ada) == 201, "what was not saved is nobody's"
+        assert await status(served, "/api/workflows/chain", bob) == 403
+        assert (await served.client.delete("/api/workflows/chain", headers=bob)).status_code == 403
+        assert (await served.client.delete("/api/workflows/chain", headers=ada)).status_code == 204
+        assert await save(served, CHAIN, bob) == 403, "its id is not free: its executions are still there"
+
+
+async def test_whom_it_is_shared_with_may_change_but_not_delete_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert await save(served, CHAIN, ada) == 201
+        assert await save(served, CHAIN.replace("two", "zwei"), bob) == 201
+        assert (await served.client.delete("/api/workflows/chain", headers=bob)).status_code == 403
+        assert (await served.client.get("/api/workflows/chain/sharing", headers=bob)).json()["owner"] == "ada"
+
+
+async def test_nobody_reaches_a_private_workflow_by_calling_it_from_their_own() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert await save(served, CHAIN, ada) == 201
+        assert await share(served, "chain", ada, audience="private") == 200
+        assert await save(served, CALLS, bob) == 403
+        assert await save(served, CALLS, ada) == 201
+        assert await status(served, "/api/workflows/outer", bob) == 200
+
+
+async def test_a_session_is_whose_who_began_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "operator"), await served.key("bob", "operator")
+        root = await served.key("root", "admin")
+        assert await save(served, TALK, root) == 201
+        mine = await start(served, "talk", ada, input="I am Ada", sessionId="s1")
+        assert mine.status_code == 200, mine.text
+        execution = mine.json()["executionId"]
+        taken = await start(served, "talk", bob, input="What did I say?", sessionId="s1")
+        assert (taken.status_code, taken.json()["code"]) == (403, "not-allowed")
+        said = {"message": "Go on", "wait": True}
+        address = f"/api/workflows/executions/{execution}"
+        for headers, expected in ((bob, 403), (ada, 200), (root, 200)):
+            reply = await served.client.post(f"{address}/messages", json=said, headers=headers)
+            assert reply.status_code == expected, reply.text
+        again = await start(served, "talk", ada, input="Still mine", sessionId="s1")
+        assert again.status_code == 200, "an admin who said something did not take it over"
+        for place in ("", "/events", "/state", "/stream"):
+            assert await status(served, address + place, bob) == 403, "what is said in a conversation is its speaker's"
+        assert [await status(served, "/session/s1", one) for one in (ada, bob, root)] == [200, 404, 200]
+        assert [(await listed(served, one))[1] for one in (ada, bob, root)] == [4, 0, 4]
+
+
+async def test_of_a_session_without_executions_nobody_but_an_admin_knows_whose_it_is() -> None:
+    async with serving(is_local=False) as served:
+        ada, root = await served.key("ada", "operator"), await served.key("root", "admin")
+        assert await save(served, TALK, root) == 201
+        execution = (await start(served, "talk", ada, input="I am Ada", sessionId="s1")).json()["executionId"]
+        gone = await served.client.delete(f"/api/workflows/executions/{execution}", headers=root)
+        assert gone.status_code == 204
+        bob = await served.key("bob", "operator")
+        assert (await start(served, "talk", bob, input="What did I say?", sessionId="s1")).status_code == 403
+        assert (await start(served, "talk", root, input="Go on", sessionId="s1")).status_code == 200
+
+
+async def test_whoever_a_gate_asks_by_name_sees_and_answers_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob, eve = [await served.key(name, "operator") for name in ("ada", "bob", "eve")]
+        root = await served.key("root", "admin")
+        assert await save(served, ASKS_BOB, root) == 201
+        assert await share(served, "letter", root, audience="private", owner="ada") == 200
+        execution = (await start(served, "letter", ada, input={"goal": "tides"})).json()["executionId"]
+        assert [(await listed(served, one))[2] for one in (bob, eve)] == [1, 0]
+        address = f"/api/workflows/executions/{execution}"
+        assert [await status(served, address, one) for one in (ada, bob, eve)] == [200, 200, 403]
+        answer = {"gateId": "review", "action": "approve"}
+        refused = await served.client.post(f"{address}/respond", json=answer, headers=eve)
+        assert refused.status_code == 403
+        answered = await served.client.post(f"{address}/respond", json=answer, headers=bob)
+        assert answered.json()["status"] == "completed"
+        assert await status(served, address, bob) == 403, "he is asked no more"
