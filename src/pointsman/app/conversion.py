@@ -37,12 +37,12 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
 
         drawn = write(workflow)
         return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))
-    written = write_workflow(workflow, dialect=target, original=_original(source, target))
+    written = write_workflow(workflow, dialect=target, original=original_of(source, target))
     text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
     return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
 
 
-def _original(source: Workflow, target: str) -> JsonObject | None:
+def original_of(source: Workflow, target: str) -> JsonObject | None:
     """What its author wrote, without the envelope around it; only its own dialect is written over it.
 
     Older words of the native dialect are not kept: who asks for `native` wants today's.

@@ -8,7 +8,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from pointsman.app.bulletins import bulletins_of
-from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
+from pointsman.app.checking import Checked
+from pointsman.app.definitions import check as check_definition
+from pointsman.app.definitions import model_of
+from pointsman.app.definitions import save as save_definition
 from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
@@ -18,7 +21,7 @@ from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.seen import seen
-from pointsman.app.sources import Workflow, draft_of, invalid
+from pointsman.app.sources import Workflow, invalid
 from pointsman.app.starting import Starts, Wish
 from pointsman.app.tooling import registry_for
 from pointsman.app.turns import save_turn
@@ -40,9 +43,10 @@ from pointsman.runtime.local import LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.tool import Tool
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
+    from pointsman.app.agents import Agents
     from pointsman.app.driving import Answer
     from pointsman.app.dry import DryRun
     from pointsman.app.memories import Memories
@@ -53,8 +57,6 @@ if TYPE_CHECKING:
     from pointsman.app.triggers.webhooks import Received
     from pointsman.app.wiring import Hands
     from pointsman.runtime.keeper import Keeper
-
-SCRIPTED = "scripted"
 
 
 class Disabled(CallerError):
@@ -181,6 +183,13 @@ class Pointsman:
         return Memories(self)
 
     @property
+    def agents(self) -> Agents:
+        """Agents that are described once, for many workflows."""
+        from pointsman.app.agents import Agents  # Most processes only run them.
+
+        return Agents(self)
+
+    @property
     def triggers(self) -> Triggers:
         """Schedules, webhooks, events: what starts executions by itself."""
         if self._triggers is None:
@@ -202,11 +211,7 @@ class Pointsman:
 
     async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
         """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved."""
-        saved = [] if self._store is None else [entry.id for entry in await self._store.workflows.list()]
-        await self.tools.prepare(workflow_tools_in(workflow))
-        return check_workflow(
-            workflow, settings=self.settings, tools=self.tools, workflows=saved, lenient=lenient, model=self.model
-        )
+        return await check_definition(self, self._store, workflow, lenient=lenient)
 
     async def runnable(self, workflow: Workflow, *, lenient: bool = False) -> Definition:
         """The definition, its variables replaced. Raises `WorkflowInvalid` listing all problems, `Disabled`."""
@@ -215,18 +220,14 @@ class Pointsman:
             raise invalid(checked.problems)
         if checked.workflow.enabled is False:
             raise Disabled(f"{checked.workflow.id!r} is disabled", hint="Set `enabled: true`.")
-        return self.library.resolved(checked.workflow)
+        return await self.library.complete(checked.workflow)
 
-    async def save(self, workflow: Workflow, *, author: str = "", draft: bool = False) -> SavedWorkflow:
-        """Save a revision. Raises `WorkflowInvalid` for one with errors, unless it is meant as a draft."""
-        checked = await self.check(workflow)
-        if workflow.read.workflow is None or not (checked.ok or draft):
-            raise invalid(checked.problems)
-        await self.triggers.check(workflow.definition)
-        at = Instant(self.clock.now())
-        saved = await self.store.workflows.save(draft_of(workflow, self.settings.language, at=at, author=author))
-        await self.triggers.put(workflow.definition)
-        return saved
+    async def save(
+        self, workflow: Workflow, *, author: str = "", draft: bool = False, after: int | None = None
+    ) -> SavedWorkflow:
+        """Save a revision. Raises `WorkflowInvalid` for one with errors, unless it is meant as a draft. `after`: the
+        revision it must be at (0: none); raises `RevisionMoved` where it is at another one."""
+        return await save_definition(self, workflow, author=author, draft=draft, after=after)
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
         """The latest revision of each saved workflow; or all revisions of one, newest first."""
@@ -255,16 +256,18 @@ class Pointsman:
         key: str | None = None,
         trigger: JsonObject | None = None,
         by: str = "",
+        model: str | None = None,
     ) -> Execution:
         """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
         `trigger` says what started it (`kind`, `id`), `by` who. `language`: of its texts; absent: the settings'.
+        `model` answers all its agents; raises `ModelFixed` where this installation has another one for that.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
-        options = await self._options(self.library if fleeting is None else fleeting.library, definition, revision)
+        options = await self._options(fleeting.library if fleeting else self.library, definition, revision, model)
         given: JsonObject = {"durability": durability, "language": language, "trigger": trigger, "by": by or None}
         options |= {name: said for name, said in given.items() if said is not None}
         wish = Wish(options, session, config or {}, execution, key)
@@ -281,9 +284,9 @@ class Pointsman:
         _, revision = await self.library.saved(workflow)
         return await self.runnable(await self.source(workflow), lenient=lenient), revision
 
-    async def _options(self, library: Library, definition: Definition, revision: int) -> JsonObject:
+    async def _options(self, library: Library, definition: Definition, revision: int, model: str | None) -> JsonObject:
         options = await library.options(definition, revision)
-        model = self.model or (None if self.settings.model or self.settings.has_provider() else SCRIPTED)
+        model = model_of(self, model)
         if model is not None:
             options["model"] = model
         return options

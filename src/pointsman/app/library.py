@@ -9,6 +9,7 @@ from typing import ClassVar, Final, cast
 
 import msgspec
 
+from pointsman.app.agents import with_saved_agents
 from pointsman.app.variables import substituted, variables_in
 from pointsman.app.workflow_tools import PREFIX, workflows_named
 from pointsman.definition.agents import AgentConfig
@@ -86,6 +87,10 @@ class Library:
             raise AuthorError(f"after its variables were replaced: {problems[0].message}")
         return found
 
+    async def complete(self, workflow: Workflow) -> Workflow:
+        """As `resolved`, with the saved agents that it names in it."""
+        return await with_saved_agents(self.resolved(workflow), self._store.entries, self._settings.agents)
+
     async def keep(self, workflow: Workflow) -> str:
         """Store the definition an execution will run on; its digest."""
         return await self._store.blobs.put(encoded(workflow))
@@ -148,7 +153,7 @@ class Library:
             if len(pinned) >= PINS_MAX:
                 raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
             found, revision = await self.saved(reference)
-            found = self.resolved(found)
+            found = await self.complete(found)
             pinned[reference] = {"definition": await self.keep(found), "revision": revision}
             waiting += await self.called(found)
         return pinned

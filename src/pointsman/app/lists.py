@@ -40,27 +40,31 @@ def summary_view(summary: Summary) -> JsonObject:
     }
 
 
-async def list_tools(app: Pointsman) -> list[JsonObject]:
-    """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go."""
+async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]:
+    """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go of
+    them afterwards, unless executions may be using them."""
     try:
         await app.tools.prepare_all()
     finally:
-        await app.tools.close()
-    found: list[JsonObject] = []
-    for name in app.tools.names():
-        spec = app.tools.find(name)
-        if spec is not None:
-            found.append(
-                {
-                    "name": name,
-                    "origin": app.tools.origin(name),
-                    "description": spec.description,
-                    "parameters": spec.parameters,
-                    "side": spec.side,
-                    "idempotent": spec.idempotent,
-                    "requiresApproval": spec.requires_approval,
-                    "enabled": not spec.off,
-                    "off": spec.off or None,
-                }
-            )
-    return found
+        if let_go:
+            await app.tools.close()
+    views = (tool_view(app, name) for name in app.tools.names())
+    return [view for view in views if view is not None]
+
+
+def tool_view(app: Pointsman, name: str) -> JsonObject | None:
+    """What models are shown of a tool, and what people should know of it; None: there is none."""
+    spec = app.tools.find(name)
+    if spec is None:
+        return None
+    return {
+        "name": name,
+        "origin": app.tools.origin(name),
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "side": spec.side,
+        "idempotent": spec.idempotent,
+        "requiresApproval": spec.requires_approval,
+        "enabled": not spec.off,
+        "off": spec.off or None,
+    }

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import msgspec
 from msgspec import Struct
 
+from pointsman.app.looking import PlaceInvalid
 from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.journal.records import Holding, Remembered
 from pointsman.ports import Change, MemoryOperation
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -34,6 +36,12 @@ class MemoryKeyInvalid(CallerError):
     """That cannot be the name of anything remembered."""
 
     code: ClassVar[str] = "memory-key-invalid"
+
+
+class NothingRemembered(CallerError):
+    """Nothing is remembered as that, or not any more."""
+
+    code: ClassVar[str] = "nothing-remembered"
 
 
 class Known(Struct, frozen=True, kw_only=True):
@@ -144,6 +152,56 @@ class OneMemory:
     @property
     def _now(self) -> float:
         return self._app.clock.now()
+
+
+def nothing_remembered(key: str) -> NothingRemembered:
+    return NothingRemembered(f"nothing is remembered as {key!r}", hint="It was forgotten, expired, or never there.")
+
+
+async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> JsonObject:
+    """`values` and `next`. What a search finds is one page. Raises `PlaceInvalid`."""
+    if search is not None:
+        found = await memory.search(search, limit=limit)
+        values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found]
+        return {"values": values, "next": None}
+    last = None if after is None else _place(after)
+    known = await memory.list(after=last, limit=limit + 1)
+    page = known[:limit]
+    following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(known) > limit else None
+    return {"values": [known_view(one) for one in page], "next": following}
+
+
+def _place(after: str) -> Known:
+    try:
+        namespace, key = msgspec.json.decode(after, type=tuple[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise PlaceInvalid(f"{after[:60]!r} is no place in a memory", hint="Use `next` of a page.") from None
+    if namespace:
+        _named("a namespace", namespace)
+    _named("a key", key)
+    return Known(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
+
+
+def known_view(one: Known) -> JsonObject:
+    return {
+        "namespace": one.namespace,
+        "key": one.key,
+        "value": one.value,
+        "changedAt": one.changed or None,
+        "expiresAt": one.expires,
+    }
+
+
+def owner_view(one: Holding) -> JsonObject:
+    """`id` orders them."""
+    return {
+        "id": f"{one.scope}/{one.namespace}",
+        "scope": one.scope,
+        "owner": one.namespace,
+        "keys": one.keys,
+        "bytes": one.bytes,
+        "changedAt": one.changed,
+    }
 
 
 def _known(one: Remembered) -> Known:

@@ -6,6 +6,7 @@ import difflib
 
 from pointsman.app.installation import Pointsman
 from pointsman.errors import CallerError
+from pointsman.journal.faults import RevisionMoved as RevisionMoved
 from pointsman.journal.records import WorkflowEntry
 from pointsman.values import JsonObject, WorkflowId
 

@@ -31,6 +31,18 @@ class EntryMoved(CallerError):
     code: ClassVar[str] = "entry-moved"
 
 
+class RevisionMoved(CallerError):
+    """The workflow was changed since it was read. Nothing was written."""
+
+    code: ClassVar[str] = "revision-moved"
+
+    @classmethod
+    def of(cls, workflow: str, revision: int) -> RevisionMoved:
+        """`revision`: the one it is at; 0: there is none."""
+        now = f"is at revision {revision} now" if revision else "is not there"
+        return cls(f"{workflow!r} {now}", hint="Read it again, and change that.")
+
+
 class MemoryNotAList(CallerError):
     """Something was appended to a remembered value that is not a list. It stays as it is."""
 

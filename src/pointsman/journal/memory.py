@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from pointsman.journal.chain import moved
-from pointsman.journal.faults import EntryMoved, JournalMoved, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.journal.following import Followers, Told
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
@@ -26,6 +26,7 @@ from pointsman.journal.records import (
     Swept,
     WorkflowDraft,
     WorkflowEntry,
+    revision_named,
 )
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
@@ -83,10 +84,13 @@ class MemoryWorkflows:
         self._revisions: defaultdict[WorkflowId, list[SavedWorkflow]] = defaultdict(list)
         self._deleted: set[WorkflowId] = set()
 
-    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
+    async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
         revisions = self._revisions[draft.id]
         digest = hashlib.sha256(draft.text.encode()).hexdigest()
         latest = revisions[-1] if revisions and draft.id not in self._deleted else None
+        now = 0 if latest is None else latest.revision
+        if after is not None and after != now:
+            raise RevisionMoved.of(draft.id, now)
         if latest and (latest.digest, latest.draft.version) == (digest, draft.version):
             return latest
         saved = SavedWorkflow(draft=draft, revision=len(revisions) + 1, digest=digest)
@@ -97,8 +101,8 @@ class MemoryWorkflows:
     async def find(self, reference: str) -> SavedWorkflow | None:
         name, _, wanted = reference.partition("@")
         revisions = self._revisions.get(WorkflowId(name), [])
-        if wanted.isdecimal():
-            return next((saved for saved in revisions if saved.revision == int(wanted)), None)
+        if (revision := revision_named(wanted)) is not None:
+            return next((saved for saved in revisions if saved.revision == revision), None)
         if name in self._deleted:
             return None
         return next((saved for saved in reversed(revisions) if wanted in ("", saved.draft.version)), None)

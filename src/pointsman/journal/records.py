@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
+DIGITS_MAX: Final = 18
+"""Of the number of a revision: stores count no further."""
 ANYONE: Final = "*"
 """Among the users of a gate: it may be answered by anyone."""
 
@@ -125,6 +127,11 @@ class WorkflowDraft(Struct, frozen=True, kw_only=True):
     native: JsonObject
     created: Instant
     author: str = ""
+
+
+def revision_named(wanted: str) -> int | None:
+    """`3` of `id@3`; None: it is a version, or no number that a revision could have."""
+    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) <= DIGITS_MAX else None
 
 
 class SavedWorkflow(Struct, frozen=True, kw_only=True):

@@ -69,8 +69,9 @@ class Executions(Protocol):
 class Workflows(Protocol):
     """Saved workflows. A revision never changes; deleting hides a workflow but keeps what executions are pinned to."""
 
-    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
-        """A new revision; the latest one again if it has this very document and version."""
+    async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
+        """A new revision; the latest one again if it has this very document and version. `after`: the revision it must
+        be at, 0 where it must not be there; raises `RevisionMoved` where it is at another one, and writes nothing."""
         ...
 
     async def find(self, reference: str) -> SavedWorkflow | None:

@@ -19,17 +19,42 @@ from pointsman.server.desk import Desk
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes import access, control, executions, operations, pipeline, sharing, streams, workflows
+from pointsman.server.routes import (
+    access,
+    agents,
+    bulk,
+    control,
+    documents,
+    executions,
+    files,
+    memory,
+    operations,
+    pipeline,
+    sessions,
+    sharing,
+    streams,
+    tools,
+    triggers,
+    workflows,
+)
 from pointsman.server.sse import WIRE
 from pointsman.values import JsonObject
 
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
     streams.router,
+    bulk.router,
+    files.router,
     executions.router,
     control.router,
     control.people,
+    documents.router,
     workflows.router,
+    agents.router,
+    tools.router,
+    memory.router,
+    sessions.router,
+    triggers.router,
     pipeline.router,
     access.router,
     sharing.router,

@@ -18,6 +18,13 @@ METHODS: Final = ("get", "put", "post", "delete", "patch")
 TAGS: Final = {
     "workflows": "Saved workflows: written, checked, compared, run.",
     "executions": "What runs, waits or has ended, and what people do to it.",
+    "files": "Files that executions are given and keep, and executions as files.",
+    "sessions": "Conversations.",
+    "agents": "Agents that are described once, for many workflows.",
+    "tools": "Tools and models.",
+    "memory": "What is remembered of whom.",
+    "triggers": "What starts executions by itself.",
+    "access": "Who one is, logging in, and the keys that open the server.",
     "people": "What waits for people.",
     "pipeline": "A command in, a document out.",
     "access": "Who is let in, and who sees what.",

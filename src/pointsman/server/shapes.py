@@ -35,6 +35,7 @@ class ExecuteBody(Body):
     input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
     session_id: str | None = Field(default=None, max_length=200, description="The conversation it is a turn of.")
     config: dict[str, JsonValue] = Field(default_factory=dict, description="Values of `config` for this execution.")
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
     durability: Literal["step", "async", "exit"] | None = Field(default=None, description="When its rows are written.")
     wait: bool = Field(default=False, description="Answer when nothing more happens by itself, with the execution.")
 
@@ -115,6 +116,50 @@ class CheckBody(Body):
     document: JsonValue = Field(description="The workflow: an object, or its text in JSON or YAML.")
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = Field(
         default=None, description="Absent: found out."
+    )
+
+
+class PatchBody(BaseModel):
+    """A JSON merge patch: what is not there stays, null takes out. `app.patching` says what may be patched."""
+
+    model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow")
+    name: JsonValue = Field(default=None, description="A text, or one by language.")
+    description: JsonValue = None
+    version: str | None = Field(default=None, max_length=100, description="A semantic version.")
+    enabled: bool | None = Field(default=None, description="False: hidden, and not executed.")
+    status: Literal["draft", "published"] | None = None
+    tags: list[str] | None = Field(default=None, max_length=200)
+    metadata: dict[str, JsonValue] | None = None
+
+
+class ConvertBody(Body):
+    """A document, and how it shall be written."""
+
+    model_config = sample(
+        document={"pointsman": 1, "id": "hello", "nodes": [{"id": "say", "type": "agent"}]}, to="rows"
+    )
+    document: JsonValue = Field(description="The workflow: an object, or its text in JSON or YAML.")
+    to: Literal["native", "rows", "graph", "steps", "plan", "mermaid", "bpmn"]
+    dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = Field(
+        default=None, description="Absent: found out."
+    )
+
+
+class SaidAtGate(Body):
+    """What would be said at a gate."""
+
+    node: str = Field(min_length=1, max_length=500, description="The gate, or its node.")
+    action: str = Field(min_length=1, max_length=500)
+    data: JsonValue = None
+
+
+class DryRunBody(Body):
+    """What a dry run is given."""
+
+    model_config = sample(input={"goal": "tides"}, answers=[{"node": "review", "action": "approve"}])
+    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
+    answers: list[SaidAtGate] = Field(
+        default_factory=list[SaidAtGate], max_length=200, description="Each is said once."
     )
 
 

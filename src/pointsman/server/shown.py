@@ -258,6 +258,61 @@ class WrittenAnswer(Answer):
     losses: list[FieldProblem]
 
 
+class ConvertedAnswer(Answer):
+    """A workflow in another dialect or as a picture, and what that cannot say."""
+
+    model_config = sample(text="flowchart TD\n  write --> review\n", document=None, losses=[])
+    text: str
+    document: JsonValue = Field(description="The text as JSON; null where it is none.")
+    losses: list[FieldProblem]
+
+
+class CallEstimate(Answer):
+    """What a node would call, and what that would cost."""
+
+    node_id: str
+    kind: Literal["model", "tool"]
+    name: str
+    calls: int
+    cost_usd: float | None
+
+
+class CostEstimate(Answer):
+    """Between these two; null: a price is not known."""
+
+    low_usd: float | None
+    high_usd: float | None
+    unpriced: list[str]
+
+
+class DryRunAnswer(Answer):
+    """The way an execution would go."""
+
+    model_config = sample(
+        dryRun=True,
+        workflowId="letter",
+        status="completed",
+        output={"letter": "…"},
+        path=["write", "review", "send"],
+        steps=3,
+        waits=[],
+        calls=[{"nodeId": "write", "kind": "model", "name": "scripted", "calls": 1, "costUsd": 0.0}],
+        cost={"lowUsd": 0.0, "highUsd": 0.0, "unpriced": []},
+        errors=[],
+        warnings=[],
+    )
+    workflow_id: str
+    status: Status
+    output: JsonValue
+    path: list[str]
+    steps: int
+    waits: list[JsonValue]
+    calls: list[CallEstimate]
+    cost: CostEstimate
+    errors: list[Trouble]
+    warnings: list[JsonValue]
+
+
 class CheckAnswer(Answer):
     """What is wrong with a document."""
 

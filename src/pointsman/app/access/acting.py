@@ -27,6 +27,7 @@ class How(TypedDict, total=False):
     config: Mapping[str, Json] | None
     durability: str | None
     language: str | None
+    model: str | None
 
 
 async def start_as(
@@ -59,9 +60,15 @@ async def start_as(
 
 
 async def save_as(
-    app: Pointsman, caller: Caller, source: Workflow, *, author: str | None = None, draft: bool = False
+    app: Pointsman,
+    caller: Caller,
+    source: Workflow,
+    *,
+    author: str | None = None,
+    draft: bool = False,
+    after: int | None = None,
 ) -> SavedWorkflow:
-    """Save a revision. A new workflow is the caller's from its first revision on.
+    """Save a revision. A new workflow is the caller's from its first revision on. `after`: as for `Pointsman.save`.
 
     Raises `NotAllowed` over one that they may not see, and where it calls such a one: what a workflow calls, everybody
     who runs it sees.
@@ -74,7 +81,7 @@ async def save_as(
             await must_see_workflow(app, caller, called)
     claimed = await _is_new(app, definition.id) and await claim(app, caller, definition.id)
     try:
-        return await app.save(source, author=caller.name if author is None else author, draft=draft)
+        return await app.save(source, author=caller.name if author is None else author, draft=draft, after=after)
     except BaseException:
         if claimed:
             await disclaim(app, definition.id)

@@ -21,7 +21,7 @@ from pointsman.app.inbox import InboxQuery, outermost
 from pointsman.app.inputs import check_session, is_conversational
 from pointsman.app.library import DefinitionGone, Library, UnknownWorkflow
 from pointsman.definition.workflow import Workflow
-from pointsman.errors import AuthorError
+from pointsman.errors import AuthorError, CallerError
 from pointsman.journal.records import ExecutionQuery, GateEntry, Summary
 from pointsman.values import ExecutionId
 
@@ -138,6 +138,17 @@ async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str
             raise NotAllowed(f"the memory of {owner!r} is not {caller.name!r}'s", hint="Admins see that of all.")
         case _:
             pass
+
+
+async def sees_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> bool:
+    """Whether it is listed for the caller. The memory of what is gone is for admins."""
+    if caller.role == "admin":
+        return True
+    try:
+        await must_see_memory(app, caller, scope, owner)
+    except CallerError:
+        return False
+    return True
 
 
 async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:

@@ -8,8 +8,9 @@ from typing import Final, LiteralString, cast
 import msgspec
 
 from pointsman.journal.codec import encode_json
+from pointsman.journal.faults import RevisionMoved
 from pointsman.journal.postgres.connections import Connection, Connections, alone
-from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry
+from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, revision_named
 from pointsman.values import Instant, Json, WorkflowId
 
 LISTED: Final = "id, revision, name, version, dialect, created, author, digest, enabled"
@@ -32,10 +33,10 @@ class PostgresWorkflows:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
+    async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
         native = encode_json(draft.native)
         digest = hashlib.sha256(draft.text.encode()).hexdigest()
-        return await self._connections.write(lambda connection: save(connection, draft, native, digest))
+        return await self._connections.write(lambda connection: save(connection, draft, native, digest, after))
 
     async def find(self, reference: str) -> SavedWorkflow | None:
         found = await self._connections.read(lambda connection: find(connection, reference))
@@ -62,12 +63,17 @@ class PostgresWorkflows:
         return await self._connections.write(work)
 
 
-async def save(connection: Connection, draft: WorkflowDraft, native: bytes, digest: str) -> SavedWorkflow:
+async def save(
+    connection: Connection, draft: WorkflowDraft, native: bytes, digest: str, after: int | None
+) -> SavedWorkflow:
     await alone(connection, "workflow", draft.id)
     latest = await one(
         connection, f"SELECT {WHOLE} FROM workflows WHERE id = %s ORDER BY revision DESC LIMIT 1", draft.id
     )
     deleted = await is_deleted(connection, draft.id)
+    now = 0 if latest is None or deleted else latest[1]
+    if after is not None and after != now:
+        raise RevisionMoved.of(draft.id, now)
     if latest is not None and not deleted and (latest[7], latest[3]) == (digest, draft.version):
         return saved_of(latest)
     revision = latest[1] + 1 if latest is not None else 1
@@ -95,9 +101,9 @@ async def find(connection: Connection, reference: str) -> WholeRow | None:
     name, _, wanted = reference.partition("@")
     narrowing: LiteralString = ""
     values: list[str | int] = [name]
-    if wanted.isdecimal():
+    if (revision := revision_named(wanted)) is not None:
         narrowing = "AND revision = %s::numeric"
-        values.append(wanted)
+        values.append(revision)
     elif await is_deleted(connection, name):
         return None
     elif wanted:

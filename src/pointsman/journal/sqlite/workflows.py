@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from pointsman.journal.codec import encode_json
-from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry
+from pointsman.journal.faults import RevisionMoved
+from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, revision_named
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
@@ -36,10 +37,10 @@ class SqliteWorkflows:
         self._submit = writer.submit
         self._read = reader.run
 
-    async def save(self, draft: WorkflowDraft) -> SavedWorkflow:
+    async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
         native = encode_json(draft.native)
         digest = hashlib.sha256(draft.text.encode()).hexdigest()
-        return await self._submit(lambda transaction: save(transaction, draft, native, digest))
+        return await self._submit(lambda transaction: save(transaction, draft, native, digest, after))
 
     async def find(self, reference: str) -> SavedWorkflow | None:
         found = await self._read(lambda connection: find(connection, reference))
@@ -56,11 +57,16 @@ class SqliteWorkflows:
         return await self._submit(lambda transaction: delete(transaction, workflow))
 
 
-def save(transaction: Transaction, draft: WorkflowDraft, native: bytes, digest: str) -> SavedWorkflow:
+def save(
+    transaction: Transaction, draft: WorkflowDraft, native: bytes, digest: str, after: int | None
+) -> SavedWorkflow:
     latest: WholeRow | None = transaction.execute(
         f"SELECT {WHOLE} FROM workflows WHERE id = ? ORDER BY revision DESC LIMIT 1", (draft.id,)
     ).fetchone()
     deleted = is_deleted(transaction.connection, draft.id)
+    now = 0 if latest is None or deleted else latest[1]
+    if after is not None and after != now:
+        raise RevisionMoved.of(draft.id, now)
     if latest is not None and not deleted and (latest[7], latest[3]) == (digest, draft.version):
         return saved_of(latest)
     revision = latest[1] + 1 if latest is not None else 1
@@ -86,8 +92,8 @@ def save(transaction: Transaction, draft: WorkflowDraft, native: bytes, digest: 
 def find(connection: sqlite3.Connection, reference: str) -> WholeRow | None:
     name, _, wanted = reference.partition("@")
     narrowing, values = "", (name,)
-    if wanted.isdecimal():
-        narrowing, values = "AND revision = ?", (name, int(wanted))
+    if (revision := revision_named(wanted)) is not None:
+        narrowing, values = "AND revision = ?", (name, revision)
     elif is_deleted(connection, name):
         return None
     elif wanted:

@@ -22,21 +22,24 @@ router = APIRouter(prefix="/api/workflows", tags=["executions"])
 
 EVENTS_MAX: Final = 1000
 
+STARTED: Final = answers(ExecutionAnswer) | answers(
+    Started,
+    "unknown-workflow",
+    "input-invalid",
+    "workflow-invalid",
+    "workflow-disabled",
+    "key-reused",
+    "model-fixed",
+    503,
+    status=202,
+    body=True,
+)
+"""Of a start: with the execution where it was waited for."""
+
 
 @router.post(
     "/{id}/execute",
-    responses=answers(ExecutionAnswer)
-    | answers(
-        Started,
-        "unknown-workflow",
-        "input-invalid",
-        "workflow-invalid",
-        "workflow-disabled",
-        "key-reused",
-        503,
-        status=202,
-        body=True,
-    ),
+    responses=STARTED,
     status_code=202,
     summary="Start an execution",
 )
@@ -50,6 +53,7 @@ async def execute(desk: AtDesk, caller: Operator, id: Id, body: ExecuteBody, key
         session=body.session_id,
         config=body.config,
         durability=body.durability,
+        model=body.model,
         key=key,
     )
     return await started(execution, wait=body.wait)

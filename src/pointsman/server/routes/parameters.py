@@ -16,6 +16,8 @@ Admin = Annotated[Caller, Depends(Must("admin", "delete data"))]
 Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
 Of = Annotated[str | None, Query(max_length=300, description="Only those of this workflow.")]
+After = Annotated[str | None, Query(max_length=1500, description="`next` of the page before.")]
+Scope = Annotated[str, Path(max_length=20, description="`execution`, `session`, `user`, `workflow` or `shared`.")]
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
 Key = Annotated[
     str | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
@@ -12,14 +12,15 @@ from pointsman.app.access.acting import delete_as, save_as
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, visible
 from pointsman.app.conversion import converted
-from pointsman.app.revisions import diff_revisions, list_workflows
+from pointsman.app.patching import patched
+from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows
 from pointsman.definition.problems import problems_to_json
-from pointsman.errors import AuthorError, CallerError
+from pointsman.errors import AuthorError
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
 from pointsman.server.routes.parameters import Dialect, Draft, Editor, Id, IfMatch
-from pointsman.server.shapes import CheckBody
+from pointsman.server.shapes import CheckBody, PatchBody
 from pointsman.server.shown import CheckAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
 
@@ -42,12 +43,6 @@ READ: Final[Described] = {
         },
     }
 }
-
-
-class RevisionMoved(CallerError):
-    """The workflow was changed since it was read. Nothing was written."""
-
-    code: ClassVar[str] = "revision-moved"
 
 
 @router.get("", responses=answers(WorkflowPage), summary="List saved workflows")
@@ -79,8 +74,7 @@ async def create(
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
     source = Workflow.parse(await request.body(), dialect=dialect)
-    async with desk.writing:
-        return await _save(desk, caller, source, draft=draft, status=201)
+    return await _save(desk, caller, source, draft=draft, status=201)
 
 
 @router.post("/check", responses=answers(CheckAnswer, body=True), summary="Check a document")
@@ -136,14 +130,24 @@ async def replace(
     source = Workflow.parse(await request.body(), name=id, dialect=dialect)
     if source.definition.id != id:
         raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
-    async with desk.writing:
-        if if_match is not None:
-            known = await _entry(desk, id)
-            if if_match.strip() not in (_etag(known), "*"):
-                raise RevisionMoved(
-                    f"{id!r} is at revision {known['revision']} now", hint="Read it again, and change that."
-                )
-        return await _save(desk, caller, source, draft=draft, status=200)
+    return await _save(desk, caller, source, draft=draft, status=200, after=await _matched(desk, id, if_match))
+
+
+@router.patch(
+    "/{id}",
+    responses=answers(
+        SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
+    ),
+    summary="Change what is said about a workflow",
+)
+async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
+    """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
+    member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT."""
+    await must_see_workflow(desk.app, caller, id)
+    after = await _matched(desk, id, if_match)
+    said = body.model_dump(by_alias=True, exclude_unset=True)
+    source = patched(await desk.app.source(id), said)
+    return await _save(desk, caller, source, draft=True, status=200, after=after)
 
 
 @router.delete("/{id}", status_code=204, responses=refusals("unknown-workflow"), summary="Delete a workflow")
@@ -178,8 +182,10 @@ async def diff(
     return Response(await diff_revisions(desk.app, id, old, new), media_type="text/x-diff; charset=utf-8")
 
 
-async def _save(desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int) -> Response:
-    saved = await save_as(desk.app, caller, source, draft=draft)
+async def _save(
+    desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
+) -> Response:
+    saved = await save_as(desk.app, caller, source, draft=draft, after=after)
     said: JsonObject = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
     return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{saved.draft.id}"})
 
@@ -188,6 +194,17 @@ async def _entry(desk: Desk, id: str) -> JsonObject:
     name, _, _ = id.partition("@")
     _, revision = await desk.app.library.saved(id)
     return next(entry for entry in await list_workflows(desk.app, name) if entry["revision"] == revision)
+
+
+async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:
+    """The revision that must still be the latest when it is written; None: whichever is. Raises `RevisionMoved`."""
+    if if_match is None:
+        return None
+    known = await _entry(desk, id)
+    now = cast(int, known["revision"])
+    if if_match.strip() != "*" and _etag(known) not in [one.strip() for one in if_match.split(",")]:
+        raise RevisionMoved.of(id, now)
+    return now
 
 
 def _etag(entry: JsonObject) -> str:

@@ -1,0 +1,34 @@
+"""Pages of lists that are at hand as a whole: in the order of a name, and where the next page begins."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
+
+from pointsman.values import JsonObject
+
+
+class Page(NamedTuple):
+    """Some of a list, and the `after` of the next page; None: there are no more."""
+
+    entries: list[JsonObject]
+    next: str | None
+
+
+async def page_by(
+    name: str,
+    entries: Iterable[JsonObject],
+    *,
+    after: str | None = None,
+    limit: int,
+    sees: Callable[[JsonObject], Awaitable[bool]] | None = None,
+) -> Page:
+    """Those behind `after` that somebody sees, by the member `name`: `limit` of them, unless there are no more."""
+    found: list[JsonObject] = []
+    for entry in sorted(entries, key=lambda one: str(one[name])):
+        if (after is not None and str(entry[name]) <= after) or (sees is not None and not await sees(entry)):
+            continue
+        if len(found) == limit:
+            return Page(found, str(found[-1][name]))
+        found.append(entry)
+    return Page(found, None)

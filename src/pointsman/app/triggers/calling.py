@@ -1,0 +1,53 @@
+"""What callers are told of events and webhooks: of executions, those that they see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import sees
+from pointsman.app.triggers.declared import WEBHOOK, read_declared
+from pointsman.app.triggers.events import Published
+from pointsman.app.triggers.views import published_view
+from pointsman.app.triggers.webhooks import Received
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+async def published_for(app: Pointsman, caller: Caller, published: Published) -> JsonObject:
+    """What became of an event, as far as the caller sees whom it concerned."""
+    view = published_view(published)
+    if caller.role == "admin":
+        return view
+    summaries = {one: await app.store.executions.find(one) for one in (*published.delivered, *published.started)}
+    seen = {name for name, one in summaries.items() if one is not None and await sees(app, caller, one)}
+    return {
+        **view,
+        "delivered": [one for one in published.delivered if one in seen],
+        "started": [one for one in published.started if one in seen],
+        "untold": [],
+    }
+
+
+async def webhooks_view(app: Pointsman) -> list[JsonObject]:
+    """The webhooks in effect, and where they are called. Never their secrets."""
+    found = [(entry.key, read_declared(entry.value)) for entry in await app.store.entries.list(WEBHOOK)]
+    return [
+        {
+            "path": path,
+            "address": f"/api/webhooks/{path}",
+            "workflowId": one.workflow,
+            "trigger": one.trigger,
+            "event": one.event or None,
+            "signed": bool(one.secret),
+        }
+        for path, one in found
+    ]
+
+
+def called(received: Received) -> JsonObject:
+    """What whoever called a webhook is told."""
+    accepted = received.started is not None or received.published is not None
+    return {"delivery": received.delivery, "accepted": accepted}

@@ -1,0 +1,44 @@
+"""Workflow documents beside the saved ones: written in another dialect, and played without calling anything."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from pointsman.app import Workflow
+from pointsman.app.access.seeing import must_see_workflow
+from pointsman.app.conversion import PICTURES, converted
+from pointsman.app.driving import Answer
+from pointsman.app.dry import dry_view
+from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.routes.parameters import Id, Operator
+from pointsman.server.shapes import ConvertBody, DryRunBody
+from pointsman.server.shown import ConvertedAnswer, DryRunAnswer
+
+router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+
+
+@router.post(
+    "/convert", responses=answers(ConvertedAnswer, "workflow-invalid", body=True), summary="Convert a document"
+)
+async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
+    """Written in another dialect, or drawn. Nothing is saved."""
+    given = body.document
+    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    made = converted(Workflow.parse(text, dialect=body.dialect), body.to)
+    document = None if body.to in PICTURES else msgspec.json.decode(made.text)
+    return JsonReply({"text": made.text, "document": document, "losses": [loss.to_json() for loss in made.losses]})
+
+
+@router.post(
+    "/{id}/dry-run",
+    responses=answers(DryRunAnswer, "unknown-workflow", "workflow-invalid", "input-invalid", body=True),
+    summary="Play a workflow without calling anything",
+)
+async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> Response:
+    """The way it would go, what it would call, and what that would cost. Nothing is called or kept."""
+    await must_see_workflow(desk.app, caller, id)
+    said = [Answer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]
+    return JsonReply(dry_view(await desk.app.dry_run(id, body.input, answers=said)))

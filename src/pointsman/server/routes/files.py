@@ -1,0 +1,176 @@
+"""Files: those executions keep, those they are given, and executions as files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+from starlette.datastructures import UploadFile
+
+from pointsman.app.access.acting import start_as
+from pointsman.app.access.seeing import must_see
+from pointsman.app.artifacts import artifacts_of
+from pointsman.app.files import Given, artifact, input_with_files, media_type_of
+from pointsman.app.inputs import InputInvalid
+from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers, bytes_answer, bytes_body, refusals, text_answer
+from pointsman.server.routes.executions import STARTED, started
+from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
+from pointsman.server.shapes import Answer, sample
+from pointsman.server.shown import Artifact, Started
+from pointsman.values import Json
+
+router = APIRouter(prefix="/api/workflows", tags=["files"])
+
+FIELDS_MAX: Final = 100
+"""Parts of one form."""
+NDJSON: Final = "application/x-ndjson"
+EXPORT: Final = '{"pointsman": "export", "format": 1, "executions": ["exec-…"]}\n…\n'
+FORM: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "input": {"type": "string", "description": "The other fields of the input, as JSON."},
+                        "wait": {"type": "string", "enum": ["true", "false"]},
+                    },
+                    "additionalProperties": {"type": "string", "format": "binary"},
+                },
+                "example": {"input": '{"question": "What is this?"}', "picture": "(the file)"},
+            }
+        },
+    }
+}
+
+
+class ArtifactList(Answer):
+    """The files that an execution keeps, by name."""
+
+    model_config = sample(artifacts=[{"path": "report.md", "bytes": 4812}])
+    artifacts: list[Artifact] = Field(description="As many as the settings let an execution keep.")
+
+
+@router.post(
+    "/{id}/execute/files",
+    responses=STARTED,
+    status_code=202,
+    summary="Start an execution with files",
+    openapi_extra=FORM,
+)
+async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key: Key = None) -> Response:
+    """A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
+    input has is sent as `input`, in JSON. Answers as a start without files."""
+    given, files, wait = await _form(request)
+    execution = await start_as(desk.app, caller, id, input_with_files(given, files), key=key)
+    return await started(execution, wait=wait)
+
+
+async def _form(request: Request) -> tuple[Json, dict[str, list[Given]], bool]:
+    given: Json = None
+    wait = False
+    files: dict[str, list[Given]] = {}
+    async with request.form(max_files=FIELDS_MAX, max_fields=FIELDS_MAX) as form:
+        for name, part in form.multi_items():
+            if isinstance(part, UploadFile):
+                one = Given(await part.read(), part.content_type or "", part.filename or name)
+                files.setdefault(name, []).append(one)
+            elif name == "wait":
+                wait = part == "true"
+            elif name == "input":
+                given = _decoded(part)
+            else:
+                raise InputInvalid(f"{name[:60]!r} is no file", hint="Other fields go into `input`, as JSON.")
+    return given, files, wait
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError) as why:
+        raise InputInvalid(f"`input` is not JSON: {why}", hint='As in {"question": "…"}.') from None
+
+
+@router.get(
+    "/executions/{eid}/artifacts", responses=answers(ArtifactList, "unknown-execution"), summary="List artifacts"
+)
+async def list_(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+    """The files that it keeps."""
+    await must_see(desk.app, caller, eid)
+    return JsonReply({"artifacts": [*await artifacts_of(desk.app.settings, eid)]})
+
+
+@router.get(
+    "/executions/{eid}/artifacts/{name:path}",
+    responses=bytes_answer() | refusals("unknown-execution", "no-such-artifact"),
+    summary="Read an artifact",
+    response_class=Response,
+)
+async def read(
+    desk: AtDesk,
+    caller: Asking,
+    eid: Eid,
+    name: Annotated[str, Path(min_length=1, max_length=1000, description="The path of the file.")],
+) -> Response:
+    """As a download: no browser shows it as a page of this server."""
+    await must_see(desk.app, caller, eid)
+    content = await artifact(desk.app, eid, name)
+    saved_as = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
+    return Response(content, media_type=media_type_of(name), headers={"content-disposition": saved_as})
+
+
+@router.get(
+    "/executions/{eid}/export",
+    responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution"),
+    summary="Export an execution",
+    response_class=Response,
+)
+async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
+    """Everything it needs to go on elsewhere, with its sub-workflows; not its files."""
+    await must_see(desk.app, caller, eid)
+    lines = desk.app.storage.export(eid)
+    first = await anext(lines)
+
+    async def all_lines() -> AsyncIterator[bytes]:
+        yield first
+        async for line in lines:
+            yield line
+
+    named = {"content-disposition": f"attachment; filename*=UTF-8''{quote(eid, safe='')}.jsonl"}
+    return StreamingResponse(all_lines(), media_type=NDJSON, headers=named)
+
+
+@router.post(
+    "/executions/import",
+    responses=answers(Started, "import-refused", "execution-exists", status=201, body=True),
+    status_code=201,
+    summary="Import an execution",
+    openapi_extra=bytes_body(EXPORT, NDJSON),
+)
+async def bring_in(
+    *,
+    desk: AtDesk,
+    caller: Admin,
+    request: Request,
+    renamed: Annotated[bool, Query(description="Under a new id, as a copy.")] = False,
+) -> Response:
+    """The body is what an export answered. It is verified as a whole before anything is written."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = FilePath(directory) / "import.jsonl"
+        with path.open("wb") as file:
+            async for part in request.stream():
+                file.write(part)
+        name = await desk.app.storage.bring_in(path, name=desk.app.storage.new_id() if renamed else None)
+    view = await desk.app.view(name)
+    headers = {"location": f"/api/workflows/executions/{name}"}
+    return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

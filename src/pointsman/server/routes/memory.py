@@ -1,0 +1,182 @@
+"""Memory: who remembers what; looked up, searched, corrected, forgotten."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import must_see_memory, sees_memory
+from pointsman.app.memories import OneMemory, memory_page, nothing_remembered, owner_view
+from pointsman.app.paging import page_by
+from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.routes.parameters import After, Limit, Operator, Scope
+from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.values import JsonObject
+
+router = APIRouter(prefix="/api/memory", tags=["memory"])
+
+Owner = Annotated[str, Query(min_length=1, max_length=500, description="Whose it is: a name, or an id.")]
+Namespace = Annotated[str, Query(max_length=500, description="Only what is under it.")]
+KeyOf = Annotated[str, Query(min_length=1, max_length=500, description="What the value is remembered as.")]
+OWNER: JsonObject = {
+    "scope": "user",
+    "owner": "ada",
+    "id": "user/ada",
+    "keys": 3,
+    "bytes": 120,
+    "changedAt": 1_763_700_000.0,
+}
+VALUE: JsonObject = {
+    "namespace": "",
+    "key": "likes",
+    "value": ["tides"],
+    "changedAt": 1_763_700_000.0,
+    "expiresAt": None,
+}
+
+
+class OwnerAnswer(Answer):
+    """Who remembers how much."""
+
+    scope: str
+    owner: str
+    keys: int
+    bytes: int
+    changed_at: float
+
+
+class OwnerPage(Answer):
+    """Who remembers anything, by scope and name."""
+
+    model_config = sample(owners=[OWNER], next=None)
+    owners: list[OwnerAnswer]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+
+
+class ValueAnswer(Answer):
+    """A remembered value."""
+
+    model_config = sample(**VALUE)
+    namespace: str
+    key: str
+    value: JsonValue
+    changed_at: float | None = None
+    expires_at: float | None = None
+
+
+class ValuePage(Answer):
+    """What is remembered, by namespace and key; of a search the best first."""
+
+    model_config = sample(values=[VALUE], next=None)
+    values: list[ValueAnswer]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+
+
+class ValueBody(Body):
+    """What is to be remembered."""
+
+    model_config = sample(value=["tides"], ttl=3600)
+    value: JsonValue
+    ttl: float | None = Field(default=None, gt=0, le=1e10, description="Seconds until it is forgotten; absent: never.")
+
+
+class ForgottenAnswer(Answer):
+    """How many values are forgotten."""
+
+    model_config = sample(forgotten=3)
+    forgotten: int
+
+
+@router.get("", responses=answers(OwnerPage), summary="List who remembers")
+async def owners(*, desk: AtDesk, caller: Asking, after: After = None, limit: Limit = 50) -> Response:
+    """By scope and name: the memories that the caller may look into."""
+
+    async def seen(one: JsonObject) -> bool:
+        return await sees_memory(desk.app, caller, str(one["scope"]), str(one["owner"]))
+
+    found = [owner_view(one) for one in await desk.app.memory.owners()]
+    page = await page_by("id", found, after=after, limit=limit, sees=seen)
+    return JsonReply({"owners": [*page.entries], "next": page.next})
+
+
+@router.get(
+    "/{scope}", responses=answers(ValuePage, "unknown-memory", "place-invalid"), summary="List what is remembered"
+)
+async def values(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    scope: Scope,
+    owner: Owner,
+    namespace: Namespace = "",
+    q: Annotated[str | None, Query(max_length=1000, description="Only what shares words with it.")] = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """By namespace and key; of a search the best first, on one page."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    return JsonReply(await memory_page(memory, search=q, after=after, limit=limit))
+
+
+@router.delete("/{scope}", responses=answers(ForgottenAnswer, "unknown-memory"), summary="Forget everything")
+async def clear(*, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, namespace: Namespace = "") -> Response:
+    """All of it, or all that is under a namespace."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    return JsonReply({"forgotten": await memory.clear()})
+
+
+@router.get("/{scope}/value", responses=answers(ValueAnswer, "unknown-memory", "nothing-remembered"), summary="Look up")
+async def read(
+    *, desk: AtDesk, caller: Asking, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
+) -> Response:
+    """One remembered value."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    value = await memory.get(key)
+    if value is None:
+        raise nothing_remembered(key)
+    return JsonReply({"namespace": namespace, "key": key, "value": value})
+
+
+@router.put(
+    "/{scope}/value",
+    responses=answers(ValueAnswer, "unknown-memory", "memory-key-invalid", "memory-full", body=True),
+    summary="Remember",
+)
+async def write(
+    *,
+    desk: AtDesk,
+    caller: Operator,
+    scope: Scope,
+    owner: Owner,
+    key: KeyOf,
+    body: ValueBody,
+    namespace: Namespace = "",
+) -> Response:
+    """Under the same bounds as what workflows write."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    await memory.set(key, body.value, ttl=body.ttl)
+    return JsonReply({"namespace": namespace, "key": key, "value": body.value})
+
+
+@router.delete(
+    "/{scope}/value", status_code=204, responses=refusals("unknown-memory", "nothing-remembered"), summary="Forget"
+)
+async def forget(
+    *, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
+) -> Response:
+    """One remembered value."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    if not await memory.delete(key):
+        raise nothing_remembered(key)
+    return Response(status_code=204)
+
+
+async def _memory(desk: Desk, caller: Caller, scope: str, owner: str, namespace: str) -> OneMemory:
+    memory = desk.app.memory.of(scope, owner, namespace=namespace)
+    await must_see_memory(desk.app, caller, scope, owner)
+    return memory
