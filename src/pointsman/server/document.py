@@ -24,7 +24,6 @@ TAGS: Final = {
     "tools": "Tools and models.",
     "memory": "What is remembered of whom.",
     "triggers": "What starts executions by itself.",
-    "access": "Who one is, logging in, and the keys that open the server.",
     "people": "What waits for people.",
     "pipeline": "A command in, a document out.",
     "access": "Who is let in, and who sees what.",
