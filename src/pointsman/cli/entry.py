@@ -52,6 +52,8 @@ COMMANDS: Final[dict[str, Place]] = {
     "gc": Place("storage", "gc", "Delete what the retention settings let go, and what nobody uses."),
     "export": Place("storage", "export", "Write an execution into a file with which it goes on elsewhere."),
     "import": Place("storage", "import_", "Bring in an execution from the file of an export."),
+    "backup": Place("backups", "backup", "Write everything in the store into one file, while it is in use."),
+    "restore": Place("backups", "restore", "Bring a backup into an empty store, of any kind."),
     "bulk": Place("bulk", "bulk", "Cancel, pause, resume, retry or delete many at once."),
     "memory": Place("memory", "memory", "What is remembered: list, get, set, append, delete, search."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),

@@ -63,6 +63,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "gc": ("pointsman gc --dry-run",),
     "export": ("pointsman export exec-1 -o exec-1.jsonl",),
     "import": ("pointsman import exec-1.jsonl", "pointsman import exec-1.jsonl --new-id"),
+    "backup": ("pointsman backup monday.backup --store sqlite:///flows.db",),
+    "restore": ("pointsman restore monday.backup --store postgresql://pointsman@db/pointsman",),
     "bulk": (
         "pointsman bulk retry --status failed --workflow letter",
         "pointsman bulk cancel --since 2027-01-31 --yes",

@@ -15,6 +15,7 @@ from pointsman.journal.records import Conversation
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
+    from pointsman.app.storage.backup import Backup
     from pointsman.app.installation import Pointsman
 
 
@@ -67,6 +68,18 @@ class Storage:
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
         """Import the file of an export, under the id it had or another one (see `new_id`); the id it has here."""
         return await importing.import_file(self._app, path, name=name)
+
+    async def back_up(self, path: Path) -> Backup:
+        """Everything in the store, as one file that did not exist. Safe beside whoever uses the store."""
+        from pointsman.app.storage import backup  # Most processes never make one.
+
+        return await backup.back_up(self._app, path)
+
+    async def restore(self, path: Path) -> Backup:
+        """Bring the file of a backup into this store, which must be empty."""
+        from pointsman.app.storage import backup  # As above.
+
+        return await backup.restore(self._app, path)
 
     def new_id(self) -> ExecutionId:
         """An id that no execution has."""

@@ -14,6 +14,7 @@ from pointsman.journal.postgres.appending import Appender
 from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
 from pointsman.journal.postgres.changes import Changes
 from pointsman.journal.postgres.connections import Connections
+from pointsman.journal.postgres.copying import PostgresCopying
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
@@ -31,7 +32,7 @@ from pointsman.values import ExecutionId
 class PostgresStore:
     """Belongs to the event loop on which it was opened: see `open_postgres`."""
 
-    def __init__(self, connections: Connections, warnings: list[str]) -> None:
+    def __init__(self, connections: Connections, copying: PostgresCopying, warnings: list[str]) -> None:
         self._connections = connections
         self._warnings = warnings
         kept = Kept()
@@ -46,7 +47,7 @@ class PostgresStore:
         self.blobs = PostgresBlobs(connections, kept)
         self.effects = PostgresEffects(connections, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)
-
+        self.copying = copying
         self._keeper = PostgresKeeper(connections)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
@@ -80,4 +81,5 @@ async def open_postgres(url: str) -> PostgresStore:
     """The store at `postgresql://…`; its tables are made where the schema is empty."""
     address = address_of(url)
     conninfo, warnings = await prepare(address)
-    return PostgresStore(Connections(conninfo, address.shown, patience_s=address.patience_s), warnings)
+    connections = Connections(conninfo, address.shown, patience_s=address.patience_s)
+    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings)

@@ -14,6 +14,7 @@ from pointsman.journal.lifts import LIFTS
 from pointsman.journal.sqlite.changes import Others, polling
 from pointsman.journal.sqlite.connection import path_of, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
+from pointsman.journal.sqlite.copying import SqliteCopying
 from pointsman.journal.sqlite.damage import find_damage
 from pointsman.journal.sqlite.entries import SqliteEntries
 from pointsman.journal.sqlite.keeper import SqliteKeeper
@@ -44,6 +45,7 @@ class SqliteStore:
         self.entries = SqliteEntries(*parts)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
+        self.copying = SqliteCopying(path)
         self._changes = polling(self._reader)
         self._others = Others(self._writer, self._reader)
         self._keeper = SqliteKeeper(path, *parts)

@@ -1,0 +1,63 @@
+"""Commands about the store as a whole: backup, restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import ExistingName, json_option, store_option
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.settings import store_shown
+
+if TYPE_CHECKING:
+    from pointsman.app.storage.backup import Backup
+
+
+@click.command()
+@click.argument("file", type=ExistingName())
+@json_option
+@store_option
+def backup(file: Path, *, as_json: bool, store: str | None) -> None:
+    """Write everything in the store into FILE, as it is at one moment, and verify it. Safe while others use the store.
+
+    In it: executions, workflows, schedules, keys, memory, conversations, the files that executions keep. Not in it: the
+    settings, with the secrets they hold. FILE appears when it is whole; one that exists is never replaced.
+    """
+    made = go(_back_up(store, file))
+    _tell(made, file, "backed up", as_json=as_json)
+
+
+async def _back_up(store: str | None, file: Path) -> Backup:
+    async with installation(store) as app:
+        return await app.storage.back_up(file)
+
+
+@click.command()
+@click.argument("file", type=ExistingName())
+@json_option
+@store_option
+def restore(file: Path, *, as_json: bool, store: str | None) -> None:
+    """Bring a backup into a store where nothing is yet: all of it, or nothing. It is verified before and afterwards.
+
+    The store may be of another kind than the one that was backed up. What ran goes on when the store is kept: end
+    whatever still uses the old one, or both go on.
+    """
+    made, where = go(_restore(store, file))
+    _tell(made, file, f"restored to {shown(where)}", as_json=as_json)
+
+
+async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
+    async with installation(store) as app:
+        return await app.storage.restore(file), store_shown(app.settings.store_url)
+
+
+def _tell(made: Backup, file: Path, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": str(file), **made.to_json()})
+        return
+    about = made.about
+    counts = f"{about.executions} executions, {about.workflows} workflows, {about.files} files"
+    say(f"{what}: {counts}; {shown(str(file))}, {made.bytes} bytes")

@@ -1,0 +1,272 @@
+"""Backups: everything at one moment, in one file, brought back whole into a store of either kind, or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.keys import Keys
+from pointsman.app.storage import backup
+from pointsman.app.storage.backup_file import BackupExists, BackupFailed, BackupRefused
+from pointsman.app.storage.deletion import summaries
+from pointsman.journal.copying import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
+from pointsman.journal.faults import StoreDamaged, StoreNewer
+from pointsman.journal.records import ExecutionQuery, InboxQuery
+from pointsman.journal.sqlite.schema import MIGRATIONS
+from pointsman.settings import Settings
+from pointsman.tools.files.jail import Jail
+from pointsman.values import ExecutionId
+from tests import postgres
+from tests.cli import flows
+
+LARGE = "tides and harbours " * 20_000
+GATED = flows.APPROVAL.replace('message: "Send it?"', 'message: "Send it?", approvers: {users: [ada]}')
+Address = Callable[[str], str]
+
+
+@pytest.fixture
+def address(tmp_path: Path, request: pytest.FixtureRequest) -> Address:
+    """The address of a store of a kind, where nothing is yet."""
+
+    def of(kind: str) -> str:
+        number = len([*tmp_path.glob("*.used")])
+        (tmp_path / f"{number}.used").touch()
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path / f'store{number}.db'}"
+        postgres.need_binaries()
+        return f"{request.getfixturevalue('postgres_url')}_{number}"
+
+    return of
+
+
+def installed(url: str, tmp_path: Path, *, name: str = "files") -> Pointsman:
+    settings = Settings.model_validate({"delays": False, "files": {"directory": str(tmp_path / name)}})
+    return Pointsman(url, settings=settings, model="scripted")
+
+
+async def lived_in(app: Pointsman, settings: Settings) -> ExecutionId:
+    """Have one of everything in a store; the execution that waits for Ada."""
+    await app.save(Workflow.parse(GATED))
+    await app.save(Workflow.parse(GATED.replace("Write about", "Sing of")))
+    await app.save(Workflow.parse(flows.CHAIN.replace("id: chain", "id: chain\nenabled: false")))
+    await app.save(Workflow.parse(flows.WAITS))
+    await app.store.workflows.delete(Workflow.parse(flows.WAITS).definition.id)
+    waits = await app.start("letter", {"goal": LARGE}, session="talk", by="bo")
+    await waits.settled()
+    heard = await app.start(Workflow.parse(flows.WAITS), {})
+    await heard.settled()
+    done = await app.start(Workflow.parse(flows.CHAIN), {})
+    await done.settled()
+    gone = await app.start(Workflow.parse(flows.CHAIN), {})
+    await gone.settled()
+    await app.storage.delete(gone.id)
+    await app.store.memory.put("user", "ann", "colour", {"likes": "tidal blue"})
+    await app.store.memory.put("shared", "all", "large", LARGE)
+    await app.store.sessions.append("closed", ({"role": "user", "content": "hello"},), after=0)
+    await app.store.sessions.close("closed")
+    keys = Keys(app.store.entries, app.clock)
+    await keys.make("ada", "editor", groups=("desk",))
+    await app.store.entries.put("note", "first", 1)
+    await app.store.entries.delete("note", "first")
+    Jail(settings.files, waits.id).write("notes/report.md", b"\x00tide\xff") if settings.files else None
+    return ExecutionId(waits.id)
+
+
+def everything(app: Pointsman) -> dict[str, list[tuple[Value, ...]]]:
+    found: defaultdict[str, list[tuple[Value, ...]]] = defaultdict(list)
+    for table, rows in copying_of(app.store, "").read():
+        found[table] += [tuple(row) for row in rows]
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "sqlite"), ("postgres", "postgres")],
+)
+async def test_what_is_backed_up_comes_back_whole_and_goes_on_in_either_kind_of_store(
+    address: Address, tmp_path: Path, source: str, target: str
+) -> None:
+    file = tmp_path / "monday.backup"
+    async with installed(address(source), tmp_path) as app:
+        waits = await lived_in(app, app.settings)
+        before = everything(app)
+        made = await app.storage.back_up(file)
+    assert (made.about.executions, made.about.workflows, made.about.files) == (3, 2, 1)
+    assert made.bytes == file.stat().st_size
+    assert file.stat().st_mode & 0o777 == 0o600
+
+    goal = address(target)
+    async with installed(goal, tmp_path, name="elsewhere") as app:
+        restored = await app.storage.restore(file)
+        assert restored.about == made.about
+        after = everything(app)
+    assert {table: len(rows) for table, rows in after.items()} == {table: len(rows) for table, rows in before.items()}
+    assert after == before
+
+    async with installed(goal, tmp_path, name="elsewhere") as app:
+        assert await app.store.verify() == []
+        (gate,) = await app.store.executions.inbox(InboxQuery(user="ada"))
+        assert gate.execution == waits
+        (heard,) = await app.store.executions.list(ExecutionQuery(awaits="door"))
+        assert heard.status == "waiting"
+        assert [key for key, _ in await app.store.memory.search("user", "ann", "tidal")] == ["colour"]
+        assert (await app.store.sessions.load("closed")).closed
+        assert [entry.id for entry in await app.workflows()] == ["chain", "letter"]
+        assert [entry.enabled for entry in await app.workflows()] == [False, True]
+        assert app.settings.files is not None
+        assert Jail(app.settings.files, waits).read("notes/report.md") == b"\x00tide\xff"
+        execution = await app.open(waits)
+        await execution.answer("review", "approve", by="ada")
+        assert await execution.settled() == "completed"
+        assert await app.store.entries.put("note", "new", 2) > max(int(row[0] or 0) for row in before["last_version"])
+        assert await app.store.verify() == []
+
+
+async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> None:
+    """What is begun meanwhile is in it as a whole, or not at all."""
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        for _ in range(3):
+            await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
+        parts = copying_of(app.store, "").read()
+        first = next(parts)
+        late = await app.start(Workflow.parse(flows.CHAIN), {})
+        await late.settled()
+        rest = [first, *parts]
+        listed = sum(len(rows) for table, rows in rest if table == "summaries")
+        named = {row[0] for table, rows in rest if table == "rows" for row in rows}
+        assert (listed, len(named), late.id in named) == (3, 3, False)
+
+
+async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "there"
+    file.write_text("mine")
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        with pytest.raises(BackupExists):
+            await app.storage.back_up(file)
+        with pytest.raises(BackupFailed):
+            await app.storage.back_up(tmp_path / "no" / "where")
+    assert file.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "there"]
+
+
+async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "monday.backup"
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
+
+        def breaks(stop: object, parts: Iterator[Part]) -> Iterator[Part]:
+            yield next(parts)
+            raise BackupFailed("the disk is gone")
+
+        monkeypatch.setattr(backup, "until", breaks)
+        with pytest.raises(BackupFailed):
+            await app.storage.back_up(file)
+    assert [path.name for path in tmp_path.iterdir() if "monday" in path.name] == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_restore_that_fails_in_the_middle_leaves_the_store_empty(
+    address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    file = tmp_path / "monday.backup"
+    async with installed(address("sqlite"), tmp_path) as app:
+        await lived_in(app, app.settings)
+        await app.storage.back_up(file)
+    goal = address(kind)
+
+    def refuses(*_: object) -> None:
+        raise BackupRefused("no room for the files")
+
+    async with installed(goal, tmp_path) as app:
+        with monkeypatch.context() as patch:
+            patch.setattr(backup, "put_files", refuses)
+            with pytest.raises(BackupRefused):
+                await app.storage.restore(file)
+        assert everything(app).keys() <= {"last_version"}
+        await app.storage.restore(file)
+        with pytest.raises(StoreNotEmpty):
+            await app.storage.restore(file)
+        assert len([one async for one in summaries(app, ExecutionQuery())]) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE rows SET data = x'00'",
+        "UPDATE kept_files SET data = x'00'",
+        "DELETE FROM blobs",
+        "UPDATE memory SET value = x'00'",
+        "DELETE FROM rows WHERE no = 2",
+    ],
+)
+async def test_a_backup_that_was_changed_is_refused_before_anything_is_written(tmp_path: Path, change: str) -> None:
+    file = tmp_path / "monday.backup"
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        await lived_in(app, app.settings)
+        await app.storage.back_up(file)
+    with sqlite3.connect(file) as connection:
+        connection.create_function("seal", -1, lambda *_: b"")
+        connection.execute(change)
+    connection.close()
+    async with installed(f"sqlite:///{tmp_path / 'new.db'}", tmp_path) as app:
+        with pytest.raises(BackupRefused):
+            await app.storage.restore(file)
+        assert everything(app).keys() <= {"last_version"}
+
+
+async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+    """Another file, a store that is in use, a backup that a newer version made."""
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        await app.storage.back_up(tmp_path / "newer")
+    (tmp_path / "text").write_text("hello " * 1000)
+    with sqlite3.connect(tmp_path / "newer") as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    async with installed(f"sqlite:///{tmp_path / 'new.db'}", tmp_path) as app:
+        for name, refusal in {"text": BackupRefused, "store.db": BackupRefused, "newer": StoreNewer}.items():
+            with pytest.raises(refusal):
+                await app.storage.restore(tmp_path / name)
+
+
+async def test_a_damaged_store_has_no_backup(tmp_path: Path) -> None:
+    """Neither a broken chain nor a broken seal is copied as if it were whole."""
+    path = tmp_path / "store.db"
+    async with installed(f"sqlite:///{path}", tmp_path) as app:
+        await lived_in(app, app.settings)
+        await app.store.memory.put("user", "ann", "small", 1)
+    for number, change in enumerate(
+        ("UPDATE memory SET value = x'32' WHERE key = 'small'", "UPDATE rows SET at = at + 1 WHERE no = 1")
+    ):
+        with sqlite3.connect(path) as connection:
+            connection.execute("DROP TRIGGER IF EXISTS memory_resealed")
+            connection.execute(change)
+        connection.close()
+        async with installed(f"sqlite:///{path}", tmp_path) as app:
+            with pytest.raises(StoreDamaged if number == 0 else BackupFailed):
+                await app.storage.back_up(tmp_path / "no.backup")
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE memory SET value = x'31' WHERE key = 'small'")
+        connection.close()
+    assert not (tmp_path / "no.backup").exists()
+
+
+async def test_files_need_a_place_to_go(tmp_path: Path) -> None:
+    file = tmp_path / "monday.backup"
+    async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        await lived_in(app, app.settings)
+        await app.storage.back_up(file)
+    async with Pointsman(f"sqlite:///{tmp_path / 'new.db'}", settings=Settings()) as app:
+        with pytest.raises(BackupRefused, match="1 files of executions"):
+            await app.storage.restore(file)
+        assert await app.executions() == []
+
+
+async def test_a_store_that_keeps_nothing_has_no_backup(tmp_path: Path) -> None:
+    async with Pointsman("memory:", settings=Settings()) as app:
+        with pytest.raises(StoreUncopyable):
+            await app.storage.back_up(tmp_path / "nothing")

@@ -1,0 +1,116 @@
+"""`pointsman backup` and `pointsman restore` as processes: beside a server under load, and killed in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.settings import Settings
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+from tests.cli.test_processes import started
+from tests.cli.test_serving import STORE, server
+
+WAITS_S = 60
+
+
+def test_a_backup_is_restored_and_the_execution_goes_on_there(prompt: Prompt) -> None:
+    execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *STORE, "--json").json[
+        "executionId"
+    ]
+    made = prompt("backup", "monday.backup", *STORE, "--json")
+    assert (made.code, made.json["executions"], made.json["file"]) == (0, 1, "monday.backup")
+    there = ["--store", "sqlite:///there.db"]
+    assert prompt("restore", "monday.backup", *there).code == 0
+    assert prompt("answer", execution, "review", "approve", *there).code == 0
+    assert prompt("show", execution, *STORE, "--json").json["status"] == "waiting", "the old store is as it was"
+    assert prompt("verify", *there).code == 0
+
+
+def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
+    prompt("list", *STORE)
+    Path("there").write_text("mine")
+    for command, code, word in (
+        (("backup", "there", *STORE), 2, "[backup-exists]"),
+        (("backup", "no/where", *STORE), 1, "[backup-failed]"),
+        (("backup", "x", "--store", "memory:"), 1, "[store-uncopyable]"),
+        (("restore", "none", *STORE), 2, "[file-unreadable]"),
+        (("restore", "there", *STORE), 2, "[backup-refused]"),
+        (("backup", "", *STORE), 2, "it is empty"),
+    ):
+        printed = prompt(*command)
+        assert (printed.code, word in printed.err) == (code, True), printed.err
+    assert prompt("backup", "full", "--store", "sqlite:///full.db").code == 0
+    prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *STORE)
+    refused = prompt("restore", "full", *STORE)
+    assert (refused.code, "[store-not-empty]" in refused.err) == (1, True)
+
+
+def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prompt) -> None:
+    """Everything that was acknowledged before it began is in it, and all of what is in it adds up."""
+    with server() as (_, address), httpx2.Client(base_url=address, timeout=30) as client:
+        client.post("/api/workflows", content=flows.CHAIN)
+
+        def begin(number: int) -> list[str]:
+            replies = [client.post("/api/workflows/chain/execute", json={"input": {}}) for _ in range(number)]
+            return [reply.json()["executionId"] for reply in replies]
+
+        before = begin(8)
+        with started("backup", "load.backup", "--json", *STORE) as process:
+            begin(8)
+            out, err = process.communicate(timeout=WAITS_S)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["executions"] >= len(before)
+    there = ["--store", "sqlite:///there.db"]
+    assert prompt("restore", "load.backup", *there).code == 0
+    listed = {one["executionId"] for one in prompt("list", "--limit", "100", "--json", *there).json["executions"]}
+    assert {*before} <= listed
+    for execution in before:
+        if prompt("show", execution, "--json", *there).json["status"] == "running":
+            assert prompt("resume", execution, "-q", *there).code == 0
+        assert prompt("show", execution, "--json", *there).json["path"] == ["first", "second", "third"]
+    assert prompt("verify", *there).code == 0
+
+
+def killed(process: subprocess.Popen[str], when: Callable[[], bool]) -> None:
+    """Kill it as soon as that is so."""
+    with process:
+        while not when():
+            assert process.poll() is None, process.communicate()
+        process.kill()
+
+
+@pytest.fixture
+def filled(prompt: Prompt) -> str:
+    """A store that takes a while to copy; the execution in it."""
+
+    async def fill() -> None:
+        async with Pointsman(STORE[1], settings=Settings()) as app:
+            for name in "abcdefgh":
+                await app.store.memory.put("shared", "all", name, [f"{name} harbour {tide}" for tide in range(20_000)])
+
+    asyncio.run(fill())
+    return str(prompt("run", written("chain.yaml", flows.CHAIN), *STORE, "--json").json["executionId"])
+
+
+def test_what_was_killed_in_the_middle_leaves_no_half_and_is_done_again(prompt: Prompt, filled: str) -> None:
+    unfinished = Path(".m.backup.unfinished")
+    killed(started("backup", "m.backup", *STORE), lambda: unfinished.exists() and unfinished.stat().st_size > 0)
+    assert not Path("m.backup").exists()
+    assert prompt("backup", "m.backup", *STORE).code == 0
+    assert not unfinished.exists()
+
+    there, log = ["--store", "sqlite:///there.db"], Path("there.db-wal")
+    killed(started("restore", "m.backup", *there), lambda: log.exists() and log.stat().st_size > 1_000_000)
+    assert prompt("list", *there, "--json").json == {"executions": []}
+    assert prompt("restore", "m.backup", *there).code == 0
+    assert prompt("show", filled, *there, "--json").json["status"] == "completed"
+    assert prompt("verify", *there).code == 0
