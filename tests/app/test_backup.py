@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -151,7 +152,7 @@ async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
         with pytest.raises(BackupFailed):
             await app.storage.back_up(tmp_path / "no" / "where")
     assert file.read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "there"]
+    assert sorted(os.listdir(tmp_path)) == ["store.db", "there"]
 
 
 async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +167,7 @@ async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(backup, "until", breaks)
         with pytest.raises(BackupFailed):
             await app.storage.back_up(file)
-    assert [path.name for path in tmp_path.iterdir() if "monday" in path.name] == []
+    assert [name for name in os.listdir(tmp_path) if "monday" in name] == []
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -24,7 +24,8 @@ from pointsman.app.storage.backup_file import (
     write_backup,
 )
 from pointsman.journal.copying import Part, copying_of
-from pointsman.settings import Settings, store_shown
+from pointsman.settings import Settings
+from pointsman.settings.showing import store_shown
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId, JsonObject
@@ -69,12 +70,12 @@ async def back_up(app: Pointsman, path: Path) -> Backup:
     copying = copying_of(app.store, store_shown(app.settings.store_url))
     settings, made = app.settings, app.clock.now()
 
-    def work(stop: threading.Event) -> About:
+    def work(stop: threading.Event) -> Backup:
         parts = until(stop, copying.read())
-        return write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=__version__)
+        said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=__version__)
+        return Backup(said, path.stat().st_size)
 
-    written = await stoppable(work)
-    return Backup(written, path.stat().st_size)
+    return await stoppable(work)
 
 
 async def restore(app: Pointsman, path: Path) -> Backup:
@@ -84,7 +85,7 @@ async def restore(app: Pointsman, path: Path) -> Backup:
     """
     copying = copying_of(app.store, store_shown(app.settings.store_url))
 
-    def work(stop: threading.Event) -> About:
+    def work(stop: threading.Event) -> Backup:
         with opened(path) as connection:
             said = about(connection)
             check_files(app.settings, said)
@@ -95,12 +96,12 @@ async def restore(app: Pointsman, path: Path) -> Backup:
                 put_files(app.settings, files_of(connection))
 
             copying.write(everything())
-            return said
+            return Backup(said, path.stat().st_size)
 
-    said = await stoppable(work)
+    restored = await stoppable(work)
     if wrong := await damage(app):
         raise BackupRefused(f"what was restored is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
-    return Backup(said, path.stat().st_size)
+    return restored
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:

@@ -198,7 +198,7 @@ def _address(path: Path, mode: str) -> str:
 def hash_of(connection: sqlite3.Connection) -> bytes:
     """Over every value of all tables but the one that says it."""
     hashed, encode = hashlib.sha256(), msgspec.msgpack.Encoder().encode
-    for (table,) in connection.execute(f"{TABLES} ORDER BY name").fetchall():
+    for (table,) in connection.execute(TABLES).fetchall():
         hashed.update(table.encode())
         quoted = table.replace('"', '""')
         for row in connection.execute(f'SELECT * FROM "{quoted}"'):

@@ -15,8 +15,8 @@ from pointsman.journal.records import Conversation
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app.storage.backup import Backup
     from pointsman.app.installation import Pointsman
+    from pointsman.app.storage.backup import Backup
 
 
 class Storage:
