@@ -16,7 +16,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pointsman.app.notifications.notifier import Notifier
+from pointsman.errors import PointsmanError
 from pointsman.journal.keeping import Keep, superseded
+from pointsman.runtime.draining import drain
 from pointsman.runtime.keeper import Keeper, Tell, ignore
 from pointsman.values import ExecutionId
 
@@ -57,6 +59,17 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
         await keep.release()
 
 
+def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What ended a block that kept the store: one of several is enough to tell what to do."""
+    known, _ = several.split(PointsmanError)
+    while isinstance(known, BaseExceptionGroup):
+        known = known.exceptions[0]
+    return known if known is not None else several
+
+
 async def _guard(keep: Keep) -> None:
     await keep.lost.wait()
     raise superseded(keep.epoch)
+
+
+__all__ = ["Tell", "drain", "first_of", "keeping"]

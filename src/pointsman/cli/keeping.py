@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman
-from pointsman.app.keeping import keeping
+from pointsman.app.keeping import first_of, keeping
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, say
@@ -56,17 +56,14 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
 async def _keeps(app: Pointsman, *, wait: bool) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
-        async with keeping(app, wait=wait, tell=_tried_again):
+        async with keeping(app, wait=wait, tell=tried_again):
             say(f"keeping {store_shown(app.settings.store_url)}")
             await asyncio.Event().wait()
     except BaseExceptionGroup as several:
-        known, _ = several.split(PointsmanError)
-        while isinstance(known, BaseExceptionGroup):
-            known = known.exceptions[0]
-        raise (known if known is not None else several) from None
+        raise first_of(several) from None
 
 
-def _tried_again(execution: ExecutionId | None, why: BaseException) -> None:
+def tried_again(execution: ExecutionId | None, why: BaseException) -> None:
     what = f"{execution} cannot be taken up" if execution is not None else "the store cannot be used"
     code = f" [{why.code}]" if isinstance(why, PointsmanError) else ""
     say(f"{what}, and is tried again:{code} {why}")

@@ -9,10 +9,12 @@ import click
 
 from pointsman.app.access.callers import ROLES, Role
 from pointsman.app.access.keys import Keys, key_view
+from pointsman.cli.keeping import tried_again
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.settings.showing import store_shown
 from pointsman.values import Instant, JsonObject
 
 DAY_S: Final = 86_400.0
@@ -20,28 +22,41 @@ DAY_S: Final = 86_400.0
 
 @click.command()
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where to listen; others than this machine need keys."
+    "--host", callback=not_empty, help="Where to listen; others than this machine need keys (default: 127.0.0.1)."
 )
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="0: any that is free.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="0: any that is free (default: 8000).")
 @click.option("--standby", is_flag=True, help="Where another process keeps the store: serve, and take it over later.")
 @model_option
 @script_option
 @store_option
-def serve(*, host: str, port: int, standby: bool, model: str | None, script: Path | None, store: str | None) -> None:
+def serve(
+    *, host: str | None, port: int | None, standby: bool, model: str | None, script: Path | None, store: str | None
+) -> None:
     """Serve the API until stopped (Ctrl-C, SIGTERM), and keep the store meanwhile: executions go on, timers ring.
 
-    While no key is made, whoever is on this machine may do everything; `pointsman keys add` ends that.
+    While no key is made, whoever is on this machine may do everything; `pointsman keys add` ends that. Told to stop, it
+    takes no more requests, lets streams go, and gives steps that are being performed a moment (`drain` under [server]
+    in the settings); told so again, it waits for nothing.
     """
-    go(_serve(store, model, script, host=host, port=port, standby=standby))
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    go(_serve(store, model, script, given, standby=standby))
 
 
 async def _serve(
-    store: str | None, model: str | None, script: Path | None, *, host: str, port: int, standby: bool
+    store: str | None, model: str | None, script: Path | None, given: dict[str, str | int], *, standby: bool
 ) -> None:
-    from pointsman.server.serving import serve as serve_until_stopped  # Loads a web framework.
+    from pointsman.server.serving import Said  # Loads a web framework.
+    from pointsman.server.serving import serve as serve_until_stopped
 
     async with installation(store, model=model, script=script) as app:
-        await serve_until_stopped(app, host=host, port=port, standby=standby, ready=lambda at: say(f"serving {at}"))
+        shown_store = store_shown(app.settings.store_url)
+        said = Said(
+            serving=lambda at: say(f"serving {at} from {shown_store}{', standing by' if standby else ''}"),
+            keeping=lambda: say(f"keeping {shown_store}"),
+            trouble=tried_again,
+        )
+        settings = app.settings.server.model_copy(update=given)
+        await serve_until_stopped(app, settings=settings, standby=standby, said=said)
     say("stopped")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache, partial
 from typing import Final, cast
 
@@ -14,10 +15,11 @@ from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
+from pointsman.app.readiness import Life
 from pointsman.server import problems
 from pointsman.server.desk import Desk
 from pointsman.server.document import document_of, operation_id
-from pointsman.server.gate import BODY_BYTES_MAX, Gate, Refused, refused
+from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes import (
     access,
@@ -64,16 +66,25 @@ ROUTERS: Final = (
 SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
 
 
-def make_desk(app: Pointsman, *, is_local: bool) -> Desk:
+def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
     """What the operations have at hand, for an installation that is open."""
     keys = Keys(app.store.entries, app.clock)
     logins = Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
-    return Desk(app=app, keys=keys, logins=logins, channels=Channels(app, WIRE), is_local=is_local)
+    return Desk(
+        app=app,
+        keys=keys,
+        logins=logins,
+        channels=Channels(app, WIRE),
+        is_local=is_local,
+        life=Life() if life is None else life,
+    )
 
 
-def make_application(desk: Desk, *, body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:
-    """Everything behind the gate."""
-    return Gate(make_api(desk), own_names_only=desk.is_local, body_bytes_max=body_bytes_max)
+def make_application(desk: Desk, *, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:
+    """Everything behind the gate. `names`: what others call the server; none: as they like, unless it is local."""
+    known = frozenset(name.lower() for name in names)
+    own = OWN_NAMES | known if desk.is_local or known else None
+    return Gate(make_api(desk), names=own, body_bytes_max=body_bytes_max)
 
 
 def make_api(desk: Desk) -> FastAPI:

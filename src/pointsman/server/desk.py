@@ -16,6 +16,7 @@ from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
+from pointsman.app.readiness import Life
 from pointsman.errors import CallerError
 from pointsman.server.gate import READING, Refused
 
@@ -44,6 +45,8 @@ class Desk:
     channels: Channels
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
+    life: Life = field(default_factory=Life)
+    """How far this process has come."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Whoever replaces what they have read: nobody else of this server does meanwhile."""
 

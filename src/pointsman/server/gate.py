@@ -52,9 +52,12 @@ def refused(why: Refused) -> JsonReply:
 class Gate:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, *, own_names_only: bool, body_bytes_max: int = BODY_BYTES_MAX) -> None:
+    def __init__(
+        self, app: ASGIApp, *, names: frozenset[str] | None = None, body_bytes_max: int = BODY_BYTES_MAX
+    ) -> None:
+        """`names`: those it answers to; None: all."""
         self._app = app
-        self._own_names_only = own_names_only
+        self._names = names
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,12 +83,12 @@ class Gate:
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._body_bytes_max:
             raise self._too_large()
-        if self._own_names_only and _name_of(headers.get("host", "")) not in OWN_NAMES:
+        if self._names is not None and _name_of(headers.get("host", "")) not in self._names:
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
                 f"this server does not answer to the name {headers.get('host', '')[:100]!r}",
-                "Call it as localhost; to serve others make a key and start it with --host.",
+                "Call it as localhost. To serve others make a key, and say `names` under [server] in the settings.",
             )
         if method not in READING:
             self._check_origin(headers)

@@ -1,4 +1,10 @@
-"""Serving: an application on a socket until it is told to stop, its streams let go first."""
+"""Serving: an application on a socket until it is told to stop, its streams let go first.
+
+    SIGTERM ─▶ not ready any more ─▶ no new connection, streams let go ─▶ requests end ─▶ steps end ─▶ store closed
+    again   ─▶ nothing is waited for any more
+
+SIGINT and SIGHUP (the terminal is gone) mean the same; one that was ignored when the process began (`nohup`) stays so.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import ClassVar, Final
 
@@ -14,13 +21,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman
-from pointsman.app.keeping import keeping
+from pointsman.app.keeping import Tell, drain, first_of, keeping
+from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
 from pointsman.server.application import make_application, make_desk
+from pointsman.server.telling import tell, watched
+from pointsman.settings.server import ServerSettings
 
-STOPS: Final = (signal.SIGTERM, signal.SIGINT)
-DRAIN_S: Final = 2
-"""For so long requests that run may finish. Executions need no such time: they go on with the next process."""
+STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+REQUESTS_S: Final = 2
+"""For so long requests that run may finish."""
 BACKLOG: Final = 2048
 DEAD_CLIENT_MS: Final = 30_000
 """A client that takes nothing for so long is gone."""
@@ -36,6 +46,18 @@ class AddressTaken(OperatorError):
     """The server cannot listen there."""
 
     code: ClassVar[str] = "address-taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an operator hears, at the start and later."""
+
+    serving: Callable[[str], None]
+    """At which address."""
+    keeping: Callable[[], None]
+    """Who stood by keeps the store from now on."""
+    trouble: Tell
+    """An execution cannot be taken up, or (None) the store cannot be used for a while."""
 
 
 class Server(uvicorn.Server):
@@ -55,28 +77,37 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(app: Pointsman, *, host: str, port: int, standby: bool = False, ready: Callable[[str], None]) -> None:
-    """Serve an open installation until SIGTERM or SIGINT, and keep its store meanwhile. `ready` is told the address.
+async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: Said) -> None:
+    """Serve an open installation until a signal stops it, and keep its store meanwhile.
 
     Raises `Unguarded`, `AddressTaken`, and `StoreKept` where another process keeps the store; with `standby` it serves
     all the same, and takes the store over when that process is gone.
     """
-    desk = make_desk(app, is_local=is_loopback(host))
+    host, life, hurry = settings.host, Life(), asyncio.Event()
+    desk = make_desk(app, is_local=is_loopback(host) and not settings.names, life=life)
     if not desk.is_local and not await desk.keys.are_made():
         raise Unguarded(
-            f"{host} can be reached by others, and no key is made: everybody could do everything",
+            f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
+            " everybody could do everything",
             hint="Make one: pointsman keys add NAME --role admin. Or leave out --host.",
         )
-    with listening(host, port) as listener:
-        server = Server(configured(make_application(desk)), desk.channels.let_go)
-        async with kept(app, standby=standby):
-            with stopped_by_signals(server):
-                ready(f"http://{shown_host(host)}:{listener.getsockname()[1]}")
-                await server.serve(sockets=[listener])
+    application = make_application(desk, names=settings.names, body_bytes_max=settings.body_bytes_max)
+    with listening(host, settings.port) as listener:
+        server = Server(configured(application, settings), desk.channels.let_go)
+        try:
+            async with kept(app, life, said, standby=standby), watched():
+                with stopped_by_signals(server, life, hurry):
+                    address = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
+                    said.serving(address)
+                    tell("READY=1", f"STATUS=Serving {address}")
+                    await server.serve(sockets=[listener])
+                    await drain(app.runtime, patience=settings.drain.seconds, hurry=hurry)
+        except BaseExceptionGroup as several:
+            raise first_of(several) from None
         await desk.channels.close()
 
 
-def configured(application: ASGIApp) -> uvicorn.Config:
+def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()) -> uvicorn.Config:  # noqa: B008 - frozen
     """How it is served."""
     return uvicorn.Config(
         application,
@@ -84,20 +115,25 @@ def configured(application: ASGIApp) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         server_header=False,
-        timeout_graceful_shutdown=DRAIN_S,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=[str(network) for network in settings.proxies],
+        timeout_graceful_shutdown=REQUESTS_S,
     )
 
 
 @asynccontextmanager
-async def kept(app: Pointsman, *, standby: bool) -> AsyncGenerator[None, None]:
+async def kept(app: Pointsman, life: Life, said: Said, *, standby: bool) -> AsyncGenerator[None, None]:
     """The store is kept by this process: from now on, or (`standby`) as soon as nobody else does."""
     if not standby:
-        async with keeping(app):
+        async with keeping(app, tell=said.trouble):
+            life.keeper = "here"
             yield
         return
 
     async def keep() -> None:
-        async with keeping(app, wait=True):
+        async with keeping(app, wait=True, tell=said.trouble):
+            life.keeper = "here"
+            said.keeping()
             await asyncio.Event().wait()
 
     async with asyncio.TaskGroup() as group:
@@ -109,18 +145,25 @@ async def kept(app: Pointsman, *, standby: bool) -> AsyncGenerator[None, None]:
 
 
 @contextmanager
-def stopped_by_signals(server: uvicorn.Server) -> Generator[None]:
+def stopped_by_signals(server: uvicorn.Server, life: Life, hurry: asyncio.Event) -> Generator[None]:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
+        if life.stopping:
+            server.force_exit = True
+            hurry.set()
+            return
+        life.stopping = True
         server.should_exit = True
+        tell("STOPPING=1")
 
-    for one in STOPS:
+    heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
+    for one in heeded:
         loop.add_signal_handler(one, stop)
     try:
         yield
     finally:
-        for one in STOPS:
+        for one in heeded:
             loop.remove_signal_handler(one)
 
 

@@ -380,3 +380,16 @@ class Health(Answer):
     model_config = sample(status="ok", version="0.2.0")
     status: str
     version: str
+
+
+class Ready(Health):
+    """Whether it is ready for more."""
+
+    model_config = sample(status="ready", version="0.2.0", stopping=False, store=True, room=True, keeper="here")
+    stopping: bool
+    store: bool
+    """It answers."""
+    room: bool
+    """There is some left on its disk."""
+    keeper: Literal["here", "standby"]
+    """Whether this process goes on with executions by itself, or would if the one that does were gone."""

@@ -25,6 +25,7 @@ from pointsman.models.provider import ProviderSettings
 from pointsman.settings.access import AccessSettings
 from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
+from pointsman.settings.server import ServerSettings
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
@@ -136,6 +137,8 @@ class Settings(BaseModel):
 
     access: AccessSettings = AccessSettings()
     """Who is let in by the server."""
+    server: ServerSettings = ServerSettings()
+    """Where the server listens, under which names, and how it ends."""
 
     @property
     def store_url(self) -> str:

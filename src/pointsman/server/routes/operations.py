@@ -5,17 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from pointsman import __version__
-from pointsman.app.health import store_answers
+from pointsman.app.readiness import readiness
 from pointsman.server.desk import AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described
-from pointsman.server.shown import Health
+from pointsman.server.shown import Health, Ready
 
 router = APIRouter(tags=["operations"])
 
 READY: Described = {
-    200: {"model": Health, "description": "It takes requests."},
-    503: {"model": Health, "description": "Its store does not answer, or it is about to stop."},
+    200: {"model": Ready, "description": "It takes requests."},
+    503: {"model": Ready, "description": "Its store does not answer or has no room, or it is about to stop."},
 }
 
 
@@ -27,7 +27,10 @@ async def health() -> Response:
 
 @router.get("/ready", responses=READY, summary="Is it ready?")
 async def ready(desk: AtDesk) -> Response:
-    """Whether to send it requests: its store answers. Needs no key."""
-    if await store_answers(desk.app):
-        return JsonReply({"status": "ready", "version": __version__})
-    return JsonReply({"status": "unready", "version": __version__}, status=503)
+    """Whether to send it requests: its store answers and has room, and it is not about to end. Needs no key.
+
+    `keeper` tells whether this process keeps the store or stands by; both serve.
+    """
+    found = await readiness(desk.app, desk.life)
+    status = "ready" if found.ready else "unready"
+    return JsonReply({"status": status, "version": __version__, **found.to_json()}, status=200 if found.ready else 503)

@@ -1,0 +1,64 @@
+"""Whether an installation that serves is ready for more: its store answers and has room, and it is not about to end."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pointsman.app.health import store_answers
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+Keeper: TypeAlias = Literal["here", "standby"]
+ROOM_BYTES_MIN: Final = 16 * 1024 * 1024
+"""Less than this, and soon nothing can be written."""
+ANSWERS_WITHIN_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class Life:
+    """How far a process that serves has come."""
+
+    keeper: Keeper = "standby"
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What was found."""
+
+    stopping: bool
+    store: bool
+    room: bool
+    keeper: Keeper
+
+    @property
+    def ready(self) -> bool:
+        return self.store and self.room and not self.stopping
+
+    def to_json(self) -> JsonObject:
+        return {"stopping": self.stopping, "store": self.store, "room": self.room, "keeper": self.keeper}
+
+
+async def readiness(app: Pointsman, life: Life) -> Readiness:
+    """Asks the store; one that does not answer soon is not ready."""
+    try:
+        answers = await asyncio.wait_for(store_answers(app), ANSWERS_WITHIN_S)
+    except TimeoutError:
+        answers = False
+    return Readiness(life.stopping, answers, has_room(app.settings.store_url), life.keeper)
+
+
+def has_room(store_url: str) -> bool:
+    """Whether the disk of an SQLite store takes more. Of other stores nobody here knows."""
+    if not store_url.startswith("sqlite:"):
+        return True
+    try:
+        return shutil.disk_usage(path_of(store_url).parent).free >= ROOM_BYTES_MIN
+    except OSError:
+        return False
