@@ -1,0 +1,79 @@
+"""The web app: files that were built, served to anyone; everything they show they ask of the operations, with a key.
+
+An address that is no file is a page of the app, which finds its way by itself. Files of `assets/` carry their content's hash
+in their name and are kept for good; the rest is asked for each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, HTTPException, Request
+from starlette.responses import HTMLResponse, Response
+
+router = APIRouter(include_in_schema=False)
+
+BUILT: Final = Path(__file__).parent / "static"
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "worker-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Scripts are the app's own files alone. Styles may be written into the page: the editor's text fields do."""
+HEADERS: Final[Mapping[str, str]] = {"content-security-policy": POLICY}
+NOT_PAGES: Final = ("api/", "v1/", "mcp")
+"""What begins so is asked by programs: where nothing is there they are told so."""
+MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
+<h1>The web app is not built</h1>
+<p>The server runs; its API is at <a href="/api/openapi.json">/api/openapi.json</a>.</p>
+<p>To build the app: install Node 20 or newer, then <code>make ui</code> in a checkout, and start the server again.
+Releases on the package index bring it along.</p>
+"""
+
+
+def is_built(folder: Path = BUILT) -> bool:
+    return (folder / "index.html").is_file()
+
+
+@router.get("/{path:path}")
+async def page(request: Request, path: str) -> Response:
+    """A file of the app, or the app itself."""
+    if path.startswith(NOT_PAGES):
+        raise HTTPException(404)
+    if not is_built():
+        return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
+    if path in built_files(BUILT):
+        return _file(path)
+    if path.startswith("assets/") or "." in path.rpartition("/")[2]:
+        raise HTTPException(404)
+    return _file("index.html")
+
+
+@cache
+def built_files(folder: Path) -> frozenset[str]:
+    """The names of all files, as addresses: nothing outside of the folder can be asked for."""
+    return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
+
+
+def _file(name: str) -> Response:
+    kind, _ = guess_type(name)
+    kept = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
+    return Response(
+        (BUILT / name).read_bytes(),
+        media_type={"text/javascript": "text/javascript; charset=utf-8"}.get(kind or "", kind),
+        headers={**HEADERS, "cache-control": kept},
+    )

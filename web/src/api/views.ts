@@ -1,0 +1,181 @@
+/** What the server answers, as far as the pages use it. */
+import type { Problem } from "./http";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+export type Text = string | { [language: string]: string };
+
+export type ExecutionStatus =
+  | "pending"
+  | "running"
+  | "waiting"
+  | "paused"
+  | "interrupted"
+  | "completed"
+  | "failed"
+  | "cancelled";
+
+export interface WorkflowEntry {
+  id: string;
+  revision: number;
+  name: Text;
+  version: string | null;
+  dialect: string;
+  createdAt: number;
+  author: string;
+  digest: string;
+  enabled: boolean;
+}
+
+export interface WorkflowDetail extends WorkflowEntry {
+  document: JsonObject;
+  text: string;
+  problems: Problem[];
+}
+
+/** A workflow in the native dialect, as far as a picture needs it. */
+export interface Definition {
+  id: string;
+  name?: Text;
+  description?: Text;
+  input?: JsonObject;
+  nodes: DefinitionNode[];
+  edges: DefinitionEdge[];
+  [key: string]: unknown;
+}
+
+export interface DefinitionNode {
+  id: string;
+  type: string;
+  name?: Text;
+  position?: { x: number; y: number };
+  config?: JsonObject;
+  [key: string]: unknown;
+}
+
+export interface DefinitionEdge {
+  id?: string;
+  source: string;
+  target: string;
+  condition?: JsonObject;
+  [key: string]: unknown;
+}
+
+export interface ExecutionEntry {
+  executionId: string;
+  workflowId: string;
+  revision: number | null;
+  status: ExecutionStatus;
+  startedAt: number;
+  updatedAt: number;
+  parent: string | null;
+  sessionId: string | null;
+}
+
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  costUsd: number | null;
+  modelCalls: number;
+  toolCalls: number;
+}
+
+export interface Failure {
+  code: string;
+  message: string;
+  hint?: string;
+  nodeId?: string | null;
+  details?: Json;
+}
+
+export interface GateOption {
+  value: string;
+  label?: Text;
+  [key: string]: Json | undefined;
+}
+
+export interface Gate {
+  gateId: string;
+  nodeId: string;
+  message: Text;
+  options: GateOption[];
+  form: JsonObject | null;
+  shown: Json;
+  editable: string[];
+  approvers: { quorum: number; rejectQuorum: number; groups?: string[]; users?: string[]; delegable: boolean } | null;
+  about: Json;
+  step: string;
+  item: Json;
+  round: number | null;
+  visit: number;
+  openedAt: number;
+  deadline: number | null;
+  level: number;
+  votes: { by: string; action: string; comment: string }[];
+  delegated: Record<string, string>;
+}
+
+/** A gate in a list; the whole gate stands in its execution. */
+export interface InboxGate {
+  executionId: string;
+  /** The sub-workflow that asks, where it is another one. */
+  inside: string | null;
+  workflowId: string;
+  gateId: string;
+  nodeId: string;
+  message: Text;
+  item: Json;
+  round: number | null;
+  openedAt: number;
+  deadline: number | null;
+  users: string[];
+  groups: string[];
+  cursor: string;
+}
+
+export interface Execution {
+  executionId: string;
+  workflowId: string;
+  version: string | null;
+  status: ExecutionStatus;
+  phase: string | null;
+  model: string | null;
+  seq: number;
+  input: Json;
+  output: Json;
+  currentNodes: string[];
+  state: JsonObject;
+  path: string[];
+  steps: number;
+  waiting: Gate[];
+  awaiting: { nodeId: string; event: Json }[];
+  errors: Failure[];
+  warnings: Failure[];
+  usage: Usage;
+  sessionId: string | null;
+  trigger: JsonObject | null;
+  startedAt: number;
+  durationMs: number;
+  artifacts: { name: string; mediaType?: string; size?: number }[];
+}
+
+/** A fact of the journal: its place is `seq.n`. */
+export interface JournalEvent {
+  seq: number;
+  n: number;
+  at: number;
+  kind: string;
+  step?: string;
+  node?: string;
+  [key: string]: unknown;
+}
+
+export interface EventPage {
+  events: JournalEvent[];
+  last: string | null;
+  status: ExecutionStatus;
+}
+
+export const ENDED: ReadonlySet<ExecutionStatus> = new Set(["completed", "failed", "cancelled"]);

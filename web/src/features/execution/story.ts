@@ -1,0 +1,311 @@
+/** What a journal tells, as pages show it: steps, what each node does, which edges were taken. Folded event by event. */
+import type { ExecutionStatus, Failure, JournalEvent, Json, JsonObject } from "@/api/views";
+
+export type StepStatus = "pending" | "running" | "waiting" | "done" | "passed" | "failed" | "cancelled";
+
+export interface ScopePart {
+  parallel: string;
+  visit: number;
+  branch: number;
+}
+
+export interface Span {
+  from: number;
+  to: number | null;
+  status: StepStatus;
+}
+
+export interface StepStory {
+  step: string;
+  node: string;
+  scope: ScopePart[];
+  status: StepStatus;
+  /** The place of its first event. */
+  seq: number;
+  edge: string;
+  attempt: number;
+  spans: Span[];
+  input?: JsonObject | null;
+  result?: Json;
+  said?: JsonObject | null;
+  writes: Write[];
+  failure?: Failure;
+  usage?: Partial<Record<string, number>>;
+  gate?: string;
+  child?: string;
+  cached: boolean;
+}
+
+export interface Write {
+  path: (string | number)[];
+  reduce: string;
+  value: Json;
+}
+
+export interface NodeStory {
+  node: string;
+  steps: string[];
+  open: number;
+  waiting: number;
+  done: number;
+  failed: number;
+  cancelled: number;
+  round: number | null;
+  latest: StepStatus;
+}
+
+export interface Story {
+  status: ExecutionStatus;
+  steps: Map<string, StepStory>;
+  order: string[];
+  nodes: Map<string, NodeStory>;
+  taken: Map<string, number>;
+  from: number;
+  to: number;
+  seq: number;
+  count: number;
+}
+
+export function emptyStory(): Story {
+  return {
+    status: "pending",
+    steps: new Map(),
+    order: [],
+    nodes: new Map(),
+    taken: new Map(),
+    from: 0,
+    to: 0,
+    seq: 0,
+    count: 0,
+  };
+}
+
+/** The story up to the first `count` events. */
+export function storyOf(events: readonly JournalEvent[], count = events.length): Story {
+  const story = emptyStory();
+  for (let at = 0; at < count; at++) tell(story, events[at] as JournalEvent);
+  return story;
+}
+
+/** Take one event in. */
+export function tell(story: Story, event: JournalEvent): void {
+  story.count += 1;
+  story.seq = event.seq;
+  story.to = event.at;
+  if (story.from === 0) story.from = event.at;
+  const part = PARTS[event.kind];
+  if (part) part(story, event);
+  if (event.kind in LIFE) story.status = LIFE[event.kind] as ExecutionStatus;
+}
+
+const LIFE: Record<string, ExecutionStatus> = {
+  started: "running",
+  admitted: "running",
+  paused: "paused",
+  resumed: "running",
+  interrupted: "interrupted",
+  retried: "running",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+const PARTS: Record<string, (story: Story, event: JournalEvent) => void> = {
+  step_started(story, event) {
+    const at = opened(story, event, event.runs === false ? "pending" : "running");
+    at.input = (event.input as JsonObject | undefined) ?? null;
+  },
+  step_passed(story, event) {
+    const at = opened(story, event, "running");
+    at.result = event.result as Json;
+    at.writes = writesOf(event);
+    close(story, at, event.at, "passed");
+  },
+  step_succeeded(story, event) {
+    const at = known(story, event);
+    if (!at) return;
+    at.result = event.result as Json;
+    at.said = (event.said as JsonObject | undefined) ?? null;
+    at.writes = writesOf(event);
+    at.cached = event.cached === true;
+    add(at, event);
+    close(story, at, event.at, "done");
+  },
+  step_failed(story, event) {
+    const at = known(story, event);
+    if (!at) return;
+    at.failure = event.failure as Failure;
+    add(at, event);
+    if (event.final !== false) close(story, at, event.at, "failed");
+    else endSpan(at, event.at, "failed");
+  },
+  leaving_failed(story, event) {
+    const at = known(story, event);
+    if (!at) return;
+    at.failure = event.failure as Failure;
+    close(story, at, event.at, "failed");
+  },
+  step_cancelled(story, event) {
+    const at = known(story, event);
+    if (at) close(story, at, event.at, "cancelled");
+  },
+  attempt_started(story, event) {
+    const at = known(story, event);
+    if (!at) return;
+    at.attempt = Number(event.attempt);
+    if (event.input) at.input = event.input as JsonObject;
+    go(story, at, event.at, "running");
+  },
+  scopes_opened(story, event) {
+    const at = known(story, event);
+    if (at) go(story, at, event.at, "running");
+  },
+  scopes_closed(story, event) {
+    const at = known(story, event);
+    if (!at || isOver(at.status)) return;
+    at.result = event.result as Json;
+    close(story, at, event.at, "done");
+  },
+  gate_opened(story, event) {
+    const at = known(story, event);
+    if (!at) return;
+    const gate = event.gate as { id?: string } | string | undefined;
+    at.gate = typeof gate === "string" ? gate : (gate?.id ?? at.step);
+    go(story, at, event.at, "waiting");
+  },
+  event_awaited: waits,
+  timer_set(story, event) {
+    if (event.purpose === "wait" || event.purpose === "delay" || event.purpose === "retry") waits(story, event);
+  },
+  child_asked(story, event) {
+    const at = known(story, event);
+    if (at && typeof event.child === "string") at.child = event.child;
+  },
+  loop_round(story, event) {
+    nodeOf(story, String(event.node)).round = Number(event.round);
+  },
+};
+
+function waits(story: Story, event: JournalEvent): void {
+  const at = known(story, event);
+  if (at && !isOver(at.status)) go(story, at, event.at, "waiting");
+}
+
+export function isOver(status: StepStatus): boolean {
+  return status !== "pending" && status !== "running" && status !== "waiting";
+}
+
+function opened(story: Story, event: JournalEvent, status: StepStatus): StepStory {
+  const step = String(event.step);
+  const node = String(event.node ?? step);
+  const edge = typeof event.edge === "string" ? event.edge : "";
+  if (edge) story.taken.set(edge, (story.taken.get(edge) ?? 0) + 1);
+  const again = story.steps.get(step);
+  if (again) {
+    // A retry or a resumption opens it once more.
+    if (isOver(again.status)) count(nodeOf(story, node), again.status, -1);
+    else count(nodeOf(story, node), again.status, -1);
+    again.status = status;
+    again.spans.push({ from: event.at, to: null, status });
+    count(nodeOf(story, node), status, 1);
+    return again;
+  }
+  const at: StepStory = {
+    step,
+    node,
+    scope: (event.scope as ScopePart[] | undefined) ?? [],
+    status,
+    seq: event.seq,
+    edge,
+    attempt: 1,
+    spans: [{ from: event.at, to: null, status }],
+    writes: [],
+    cached: false,
+  };
+  story.steps.set(step, at);
+  story.order.push(step);
+  const about = nodeOf(story, node);
+  about.steps.push(step);
+  count(about, status, 1);
+  return at;
+}
+
+function known(story: Story, event: JournalEvent): StepStory | undefined {
+  return story.steps.get(String(event.step));
+}
+
+function nodeOf(story: Story, node: string): NodeStory {
+  let found = story.nodes.get(node);
+  if (!found) {
+    found = {
+      node,
+      steps: [],
+      open: 0,
+      waiting: 0,
+      done: 0,
+      failed: 0,
+      cancelled: 0,
+      round: null,
+      latest: "pending",
+    };
+    story.nodes.set(node, found);
+  }
+  return found;
+}
+
+function go(story: Story, at: StepStory, when: number, status: StepStatus): void {
+  if (at.status === status && at.spans.at(-1)?.to === null) return;
+  endSpan(at, when, at.spans.at(-1)?.status ?? at.status);
+  const about = nodeOf(story, at.node);
+  count(about, at.status, -1);
+  at.status = status;
+  count(about, status, 1);
+  at.spans.push({ from: when, to: null, status });
+}
+
+function close(story: Story, at: StepStory, when: number, status: StepStatus): void {
+  endSpan(at, when, status);
+  const about = nodeOf(story, at.node);
+  count(about, at.status, -1);
+  at.status = status;
+  count(about, status, 1);
+}
+
+function endSpan(at: StepStory, when: number, status: StepStatus): void {
+  const last = at.spans.at(-1);
+  if (!last || last.to !== null) return;
+  last.to = when;
+  // A wait stays a wait in the picture; what ran shows how it ended.
+  if (last.status !== "waiting" && last.status !== "pending") last.status = status;
+}
+
+function count(about: NodeStory, status: StepStatus, by: number): void {
+  if (status === "waiting") about.waiting += by;
+  else if (status === "pending" || status === "running") about.open += by;
+  else if (status === "failed") about.failed += by;
+  else if (status === "cancelled") about.cancelled += by;
+  else about.done += by;
+  if (by > 0) about.latest = status;
+}
+
+function add(at: StepStory, event: JournalEvent): void {
+  const usage = event.usage as Record<string, number> | undefined;
+  if (!usage) return;
+  at.usage ??= {};
+  for (const [name, value] of Object.entries(usage)) {
+    if (typeof value === "number") at.usage[name] = (at.usage[name] ?? 0) + value;
+  }
+}
+
+function writesOf(event: JournalEvent): Write[] {
+  const writes = (event.writes as [Write["path"], string, Json, boolean][] | undefined) ?? [];
+  return writes.map(([path, reduce, value]) => ({ path, reduce, value }));
+}
+
+/** How a node looks: what is open outweighs what is over. */
+export function lookOf(about: NodeStory | undefined): StepStatus | null {
+  if (!about || about.steps.length === 0) return null;
+  if (about.waiting > 0) return "waiting";
+  if (about.open > 0) return "running";
+  return about.latest;
+}

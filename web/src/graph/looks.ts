@@ -1,0 +1,58 @@
+/** How each type of node looks. */
+import {
+  Bot,
+  Boxes,
+  Brain,
+  CircleStop,
+  Clock,
+  Code,
+  Flag,
+  GitBranch,
+  GitFork,
+  GitMerge,
+  Globe,
+  Hammer,
+  ListTodo,
+  Megaphone,
+  Repeat,
+  ShieldCheck,
+  Shuffle,
+  SquareCode,
+  StickyNote,
+  TableProperties,
+  UserCheck,
+  Wrench,
+} from "lucide-react";
+
+export const TYPES = {
+  start: Flag,
+  end: CircleStop,
+  agent: Bot,
+  prompt: Bot,
+  tool: Wrench,
+  tool_executor: Hammer,
+  decision: GitBranch,
+  conditional: GitBranch,
+  parallel: GitFork,
+  fanout: GitFork,
+  join: GitMerge,
+  merge: GitMerge,
+  loop: Repeat,
+  human: UserCheck,
+  checkpoint: UserCheck,
+  transform: Shuffle,
+  memory: Brain,
+  workflow: Boxes,
+  code: SquareCode,
+  http: Globe,
+  wait: Clock,
+  emit: Megaphone,
+  note: StickyNote,
+  planner: ListTodo,
+  verifier: ShieldCheck,
+  "structured-record": TableProperties,
+} as const;
+
+export function iconOf(type: string) {
+  return TYPES[type as keyof typeof TYPES] ?? Code;
+}

@@ -1,0 +1,14 @@
+/** Light, dark, or as the system says. */
+export type Theme = "system" | "light" | "dark";
+const KEPT_AS = "pointsman.theme";
+
+export function theme(): Theme {
+  const kept = localStorage.getItem(KEPT_AS);
+  return kept === "light" || kept === "dark" ? kept : "system";
+}
+
+export function paint(wish: Theme): void {
+  localStorage.setItem(KEPT_AS, wish);
+  if (wish === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = wish;
+}
