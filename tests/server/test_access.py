@@ -35,6 +35,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "DELETE /api/workflows/executions/{eid}": "admin",
     "GET /api/workflows/executions/{eid}/events": "viewer",
     "GET /api/workflows/executions/{eid}/state": "viewer",
+    "GET /api/workflows/executions/{eid}/workflow": "viewer",
     "GET /api/workflows/executions/{eid}/stream": "viewer",
     "POST /api/workflows/executions/{eid}/respond": "operator",
     "POST /api/workflows/executions/{eid}/pause": "operator",

@@ -9,6 +9,7 @@ import msgspec
 
 from pointsman.app.lists import summary_view
 from pointsman.app.views import event_view, execution_view
+from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.local import folded
@@ -84,6 +85,12 @@ async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject
     await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution)) if at is None or row.seq <= at]
     return execution_view(folded(execution, rows), rows)
+
+
+async def definition_of(app: Pointsman, execution: str) -> JsonObject:
+    """The definition that an execution runs on, in the native dialect. Raises `UnknownExecution`, `DefinitionGone`."""
+    state = await app.runtime.load(ExecutionId(execution))
+    return write_workflow(await app.library.kept(state.definition), dialect="native").document
 
 
 async def conversation_of(app: Pointsman, execution: str) -> tuple[str, str | None]:

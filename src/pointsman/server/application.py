@@ -16,7 +16,7 @@ from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.channels import Channels
 from pointsman.app.readiness import Life
-from pointsman.server import problems
+from pointsman.server import pages, problems
 from pointsman.server.desk import Desk
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
@@ -61,8 +61,9 @@ ROUTERS: Final = (
     access.router,
     sharing.router,
     operations.router,
+    pages.router,
 )
-"""In this order: `executions` is no workflow's id."""
+"""In this order: `executions` is no workflow's id, and pages are what is left."""
 SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
 
 

@@ -19,6 +19,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "body-invalid": (400, "the body is not JSON", "Expecting value at character 0"),
     "body-too-large": (413, "the body has more than 64000000 bytes", "Send where the data are, instead of the data."),
     "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
+    "definition-gone": (503, "the store has no definition af7cd274bdd7", "It was deleted, or this is another store."),
     "edit-refused": (422, "there is no open branch 'each[1.0]'", "`pointsman show` names the open ones."),
     "execution-exists": (409, f"there is an execution {EXECUTION_ID!r} already", "Import it as a copy."),
     "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only what has ended can be deleted", "Cancel it."),

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Response
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
 from pointsman.app.access.seeing import must_see, sees
-from pointsman.app.looking import events_page, executions_page, state_at
+from pointsman.app.looking import definition_of, events_page, executions_page, state_at
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
 from pointsman.server.shapes import ExecuteBody
-from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
+from pointsman.server.shown import DefinitionAnswer, EventPage, ExecutionAnswer, ExecutionPage, Started, Status
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["executions"])
@@ -140,3 +140,14 @@ async def state(
     """The execution as it was after a row of its journal."""
     await must_see(desk.app, caller, eid)
     return JsonReply(await state_at(desk.app, eid, at))
+
+
+@router.get(
+    "/executions/{eid}/workflow",
+    responses=answers(DefinitionAnswer, "unknown-execution", "definition-gone"),
+    summary="Read what it runs on",
+)
+async def definition(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+    """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
+    await must_see(desk.app, caller, eid)
+    return JsonReply({"document": await definition_of(desk.app, eid)})
