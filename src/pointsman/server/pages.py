@@ -7,7 +7,7 @@ in their name and are kept for good; the rest is asked for each time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Final
@@ -56,16 +56,16 @@ async def page(request: Request, path: str) -> Response:
         raise HTTPException(404)
     if not is_built():
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
-    if path in built_files(BUILT):
+    if path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns):
         return _file(path)
     if path.startswith("assets/") or "." in path.rpartition("/")[2]:
         raise HTTPException(404)
     return _file("index.html")
 
 
-@cache
-def built_files(folder: Path) -> frozenset[str]:
-    """The names of all files, as addresses: nothing outside of the folder can be asked for."""
+@lru_cache(maxsize=1)
+def built_files(folder: Path, built: int) -> frozenset[str]:
+    """The names of all files, as addresses: nothing outside of the folder can be asked for. Listed once per build."""
     return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
 
 

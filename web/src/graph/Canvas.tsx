@@ -11,12 +11,13 @@ import {
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
 import "./canvas.css";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { theme } from "@/theme";
 import { type Overlay, OverlayContext } from "./overlay";
-import type { Picture } from "./picture";
-import { placesOf } from "./quickLayout";
+import type { Arrow, Picture } from "./picture";
+import { type Layout, layoutOf } from "./quickLayout";
+import { viewOf } from "./viewport";
 import { type ArrowEdge, WorkflowEdge } from "./WorkflowEdge";
 import { type BoxNode, WorkflowNode } from "./WorkflowNode";
 
@@ -34,18 +35,18 @@ export function Canvas(props: {
 }) {
   const { t } = useTranslation();
   const { picture, picked = null, onPick } = props;
-  const places = useMemo(() => placesOf(picture), [picture]);
+  const layout = useMemo(() => layoutOf(picture), [picture]);
   const nodes = useMemo<BoxNode[]>(
     () =>
       picture.boxes.map((box) => ({
         id: box.id,
         type: "box",
-        position: places.get(box.id) ?? { x: 0, y: 0 },
+        position: layout.places.get(box.id) ?? { x: 0, y: 0 },
         data: { box },
         selected: box.id === picked,
         ariaLabel: box.name,
       })),
-    [picture, places, picked],
+    [picture, layout, picked],
   );
   const edges = useMemo<ArrowEdge[]>(
     () =>
@@ -54,37 +55,44 @@ export function Canvas(props: {
         type: "arrow",
         source: arrow.source,
         target: arrow.target,
-        data: { arrow },
+        data: routed(arrow, layout),
         markerEnd: MARKER,
       })),
-    [picture],
+    [picture, layout],
   );
+  const box = useRef<HTMLDivElement>(null);
   const pick: NodeMouseHandler<BoxNode> = (_, node) => onPick?.(node.id);
   return (
     <OverlayContext.Provider value={props.overlay ?? null}>
-      <ReactFlowProvider>
-        <ReactFlow<BoxNode, ArrowEdge>
-          nodes={nodes}
-          edges={edges}
-          nodeTypes={NODE_TYPES}
-          edgeTypes={EDGE_TYPES}
-          colorMode={theme() as ColorMode}
-          fitView
-          fitViewOptions={{ maxZoom: 1.1, padding: 0.15 }}
-          minZoom={0.05}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          edgesFocusable={false}
-          onlyRenderVisibleElements={picture.boxes.length > MANY}
-          onNodeClick={pick}
-          onPaneClick={() => onPick?.(null)}
-          aria-label={t("graph.label")}
-        >
-          <Background gap={20} />
-          <Controls showInteractive={false} />
-          {picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
-        </ReactFlow>
-      </ReactFlowProvider>
+      <div ref={box} className="h-full">
+        <ReactFlowProvider>
+          <ReactFlow<BoxNode, ArrowEdge>
+            nodes={nodes}
+            edges={edges}
+            nodeTypes={NODE_TYPES}
+            edgeTypes={EDGE_TYPES}
+            colorMode={theme() as ColorMode}
+            onInit={(flow) => void flow.setViewport(viewOf(layout, box.current))}
+            minZoom={0.05}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            edgesFocusable={false}
+            onlyRenderVisibleElements={picture.boxes.length > MANY}
+            onNodeClick={pick}
+            onPaneClick={() => onPick?.(null)}
+            aria-label={t("graph.label")}
+          >
+            <Background gap={20} />
+            <Controls showInteractive={false} />
+            {picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
+          </ReactFlow>
+        </ReactFlowProvider>
+      </div>
     </OverlayContext.Provider>
   );
+}
+
+export function routed(arrow: Arrow, layout: Layout): NonNullable<ArrowEdge["data"]> {
+  const route = layout.routes.get(arrow.id);
+  return route ? { arrow, route } : { arrow };
 }
