@@ -12,13 +12,14 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench reliability soak requirements lock clean
+.PHONY: help demo test check lint ui bench reliability soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
 	@echo "make test          all tests"
 	@echo "make check         lint, format, types, walls between modules, house rules"
 	@echo "make lint          lint and format only"
+	@echo "make ui            the web app, where Node is there"
 	@echo "make bench         what a node costs"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
 	@echo "make soak          the same in turns for TIME (8h): make soak TIME=5m"
@@ -26,10 +27,10 @@ help:
 	@echo "make lock          compile requirements/*.lock from pyproject.toml"
 	@echo "make clean         remove the virtual environment and caches"
 
-demo: $(VENV)/runtime.stamp
+demo: $(VENV)/runtime.stamp ui
 	@$(BIN)/pointsman demo
 
-test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/llama.stamp
+test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: lint
@@ -40,6 +41,11 @@ check: lint
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+# Says so where there is no Node; a build takes half a minute, once for each change in web/.
+ui: $(VENV)/pip.stamp
+	@test -e $(VENV)/dev.stamp -o -e $(VENV)/runtime.stamp || $(MAKE) --no-print-directory $(VENV)/runtime.stamp
+	@$(BIN)/python hatch_build.py
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
@@ -76,6 +82,10 @@ $(VENV)/postgresql.stamp: tests/install-postgresql $(VENV)/pip.stamp
 
 $(VENV)/bubblewrap.stamp: tests/install-bubblewrap $(VENV)/pip.stamp
 	@tests/install-bubblewrap
+	@touch $@
+
+$(VENV)/chromium.stamp: tests/install-chromium $(VENV)/pip.stamp
+	@tests/install-chromium
 	@touch $@
 
 $(VENV)/llama.stamp: tests/install-llama $(VENV)/pip.stamp
