@@ -4,7 +4,7 @@ import { lazy, Suspense, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import { type GateAnswer, respond } from "@/api/queries";
-import type { Execution, Gate, Json, JsonObject } from "@/api/views";
+import type { Execution, Gate, GateOption, Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ago } from "@/components/instants";
 import { Failed, Loading } from "@/components/Told";
@@ -30,6 +30,11 @@ export function GateForm(props: { execution: string; gate: Gate; onDone?: () => 
       props.onDone?.();
     },
   });
+
+  function labelOf(option: GateOption): string {
+    const label = textIn(option.label, i18n.language, option.value);
+    return label === option.value ? t(`action.${option.value}`, option.value) : label;
+  }
 
   function say(action: string) {
     const data =
@@ -59,7 +64,7 @@ export function GateForm(props: { execution: string; gate: Gate; onDone?: () => 
         ) : null}
         {gate.approvers?.groups ? <span>{gate.approvers.groups.join(", ")}</span> : null}
       </p>
-      {gate.about === null || gate.about === undefined ? null : <Value value={gate.about} />}
+      {gate.about === "node" ? null : <Value value={gate.about} />}
       {isThere(gate.shown) ? (
         <dl className="mt-2 space-y-2">
           {Object.entries(gate.shown).map(([path, value]) => (
@@ -105,7 +110,7 @@ export function GateForm(props: { execution: string; gate: Gate; onDone?: () => 
             disabled={answer.isPending}
             onClick={() => say(option.value)}
           >
-            {textIn(option.label, i18n.language, t(`action.${option.value}`, option.value))}
+            {labelOf(option)}
           </Button>
         ))}
       </div>
