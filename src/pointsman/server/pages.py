@@ -45,8 +45,8 @@ Releases on the package index bring it along.</p>
 """
 
 
-def is_built(folder: Path = BUILT) -> bool:
-    return (folder / "index.html").is_file()
+def is_built() -> bool:
+    return (BUILT / "index.html").is_file()
 
 
 @router.get("/{path:path}")

@@ -9,6 +9,7 @@ import type {
   InboxGate,
   Json,
   JsonObject,
+  Me,
   WorkflowDetail,
   WorkflowEntry,
 } from "./views";
@@ -16,6 +17,16 @@ import type {
 const at = encodeURIComponent;
 const workflowPath = (id: string) => `/api/workflows/${at(id)}`;
 export const executionPath = (id: string) => `/api/workflows/executions/${at(id)}`;
+
+export const me = () =>
+  queryOptions({
+    queryKey: ["me"],
+    queryFn: ({ signal }) => ask<Me>("/api/me", { signal }),
+    staleTime: 60_000,
+  });
+
+export const login = (key: string) => ask<Me>("/api/login", { body: { key } });
+export const logout = () => ask<void>("/api/logout", { method: "POST" });
 
 export const workflows = () =>
   queryOptions({
@@ -76,8 +87,9 @@ export const executionDefinition = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const inbox = () =>
+export const inbox = (enabled = true) =>
   queryOptions({
+    enabled,
     queryKey: ["inbox"],
     queryFn: ({ signal }) => ask<{ gates: InboxGate[] }>("/api/inbox", { signal }).then((told) => told.gates),
     refetchInterval: 10_000,

@@ -179,3 +179,11 @@ export interface EventPage {
 }
 
 export const ENDED: ReadonlySet<ExecutionStatus> = new Set(["completed", "failed", "cancelled"]);
+
+/** Who looks. */
+export interface Me {
+  name: string;
+  role: "viewer" | "operator" | "editor" | "admin";
+  groups: string[];
+  entrance: string;
+}

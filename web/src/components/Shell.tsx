@@ -1,18 +1,23 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
-import { Inbox, Languages, ListChecks, Moon, Sun, SunMoon, Workflow } from "lucide-react";
+import { Inbox, Languages, ListChecks, LogOut, Moon, Sun, SunMoon, Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { inbox } from "@/api/queries";
+import { ApiError } from "@/api/http";
+import { inbox, logout, me } from "@/api/queries";
+import type { Me } from "@/api/views";
 import { LANGUAGES, speak } from "@/i18n";
 import { paint, type Theme, theme } from "@/theme";
+import { Login } from "./Login";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
 /** What stands around every page: where to go, language, theme. */
 export function Shell() {
   const { t } = useTranslation();
-  const open = useQuery(inbox());
+  const known = useQuery(me());
+  const isOut = known.error instanceof ApiError && known.error.status === 401;
+  const open = useQuery(inbox(known.isSuccess));
   return (
     <div className="flex h-full flex-col">
       <a
@@ -37,12 +42,13 @@ export function Shell() {
           />
         </nav>
         <div className="ml-auto flex items-center gap-1">
+          {known.data ? <Who me={known.data} /> : null}
           <LanguageSwitch />
           <ThemeSwitch />
         </div>
       </header>
       <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
-        <Outlet />
+        {isOut ? <Login /> : <Outlet />}
       </main>
     </div>
   );
@@ -60,6 +66,31 @@ function Place(props: { to: "/workflows" | "/executions" | "/inbox"; icon: React
         <span className="rounded-full bg-waiting-soft px-1.5 text-xs font-medium text-waiting">{props.count}</span>
       ) : null}
     </Link>
+  );
+}
+
+/** Who looks; and out again, where a key let them in. */
+function Who({ me: one }: { me: Me }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const leave = useMutation({ mutationFn: logout, onSuccess: () => client.resetQueries() });
+  return (
+    <span className="flex items-center gap-1 text-xs text-ink-soft">
+      <span className="max-w-32 truncate max-sm:hidden" title={[one.role, ...one.groups].join(", ")}>
+        {one.name}
+      </span>
+      {one.entrance === "login" ? (
+        <button
+          type="button"
+          onClick={() => leave.mutate()}
+          className="flex size-8 items-center justify-center rounded-md hover:bg-sunken"
+          aria-label={t("login.leave")}
+          title={t("login.leave")}
+        >
+          <LogOut className="size-4" />
+        </button>
+      ) : null}
+    </span>
   );
 }
 

@@ -1,0 +1,65 @@
+"""The web app's files: what is served, under which policy, and what is no file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.server import pages
+from tests.server.conftest import Served
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small app, and a file beside it that is nobody's business."""
+    folder = tmp_path / "static"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<title>the app</title>", "utf-8")
+    (folder / "assets" / "main-1a2b.js").write_text("run()", "utf-8")
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    monkeypatch.setattr(pages, "BUILT", folder)
+    return folder
+
+
+async def test_every_address_that_is_no_file_is_a_page_of_the_app(served: Served, built: Path) -> None:
+    for path in ("/", "/workflows", "/executions/exec-1", "/workflows/news desk"):
+        reply = await served.client.get(path)
+        assert (reply.status_code, "the app" in reply.text, reply.headers["cache-control"]) == (200, True, "no-cache")
+        policy = reply.headers["content-security-policy"]
+        assert "script-src 'self';" in policy
+        assert "unsafe-eval" not in policy
+        assert "frame-ancestors 'none'" in policy
+
+
+async def test_files_named_by_their_content_are_kept_for_good(served: Served, built: Path) -> None:
+    reply = await served.client.get("/assets/main-1a2b.js")
+    assert (reply.status_code, reply.text) == (200, "run()")
+    assert reply.headers["content-type"].startswith("text/javascript")
+    assert "immutable" in reply.headers["cache-control"]
+
+
+@pytest.mark.requirement("S1-105")
+@pytest.mark.parametrize(
+    "path", ["/../secret.txt", "/%2e%2e/secret.txt", "/assets/..%2f..%2fsecret.txt", "//secret.txt", "/.sources"]
+)
+async def test_nothing_outside_of_the_folder_is_served(served: Served, built: Path, path: str) -> None:
+    reply = await served.client.get(path)
+    assert "secret" not in reply.text
+    assert reply.status_code in (200, 404)
+
+
+async def test_what_programs_ask_for_is_answered_to_programs(served: Served, built: Path) -> None:
+    for path in ("/api/nowhere", "/v1/nowhere", "/assets/gone.js", "/favicon.ico"):
+        reply = await served.client.get(path)
+        assert (reply.status_code, reply.json()["code"]) == (404, "no-such-page")
+
+
+async def test_an_app_that_is_not_built_says_how_to_build_it(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "BUILT", tmp_path / "nothing")
+    reply = await served.client.get("/")
+    assert (reply.status_code, "make ui" in reply.text) == (200, True)
+    assert (await served.client.get("/workflows")).status_code == 404
+    assert (await served.client.get("/health")).status_code == 200
