@@ -1,7 +1,7 @@
 """The web app: files that were built, served to anyone; everything they show they ask of the operations, with a key.
 
-An address that is no file is a page of the app, which finds its way by itself. Files of `assets/` carry their content's hash
-in their name and are kept for good; the rest is asked for each time.
+An address that is no file is a page of the app, which finds its way by itself. Files of `assets/` carry the hash of
+their content in their names and are kept for good; the rest is asked for each time.
 """
 
 from __future__ import annotations
