@@ -313,13 +313,6 @@ class DryRunAnswer(Answer):
     warnings: list[JsonValue]
 
 
-class DefinitionAnswer(Answer):
-    """A workflow in the native dialect."""
-
-    model_config = sample(document={"pointsman": 1, "id": "letter", "nodes": []})
-    document: JsonValue
-
-
 class CheckAnswer(Answer):
     """What is wrong with a document."""
 

@@ -14,8 +14,8 @@ from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
-from pointsman.server.shapes import ExecuteBody
-from pointsman.server.shown import DefinitionAnswer, EventPage, ExecutionAnswer, ExecutionPage, Started, Status
+from pointsman.server.shapes import Answer, ExecuteBody, JsonValue, sample
+from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["executions"])
@@ -35,6 +35,13 @@ STARTED: Final = answers(ExecutionAnswer) | answers(
     body=True,
 )
 """Of a start: with the execution where it was waited for."""
+
+
+class DefinitionAnswer(Answer):
+    """A workflow in the native dialect."""
+
+    model_config = sample(document={"pointsman": 1, "id": "letter", "nodes": []})
+    document: JsonValue
 
 
 @router.post(
