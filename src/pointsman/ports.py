@@ -166,6 +166,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """What a result of a `client` tool may have, as JSON."""
     workflow: str = ""
     """The saved workflow that carries it out as a sub-workflow; empty: none does."""
+    memory: str = ""
+    """The operation on an agent's memory that it is; empty: none."""
     off: str = ""
     """Why it cannot be called here, and what would change that; empty: it can."""
 

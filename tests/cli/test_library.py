@@ -16,7 +16,7 @@ def test_a_workflow_is_saved_listed_read_and_deleted(prompt: Prompt) -> None:
     assert prompt("workflows", "get", "chain").out == flows.CHAIN
     assert prompt("workflows", "list", "--json").json["workflows"][0]["id"] == "chain"
     assert prompt("workflows", "delete", "chain").code == 0
-    assert prompt("workflows", "list", "--json").json == {"workflows": []}
+    assert prompt("workflows", "list", "--saved", "--json").json == {"workflows": []}
     assert prompt("workflows", "get", "chain").code == 2
 
 
@@ -124,3 +124,16 @@ def test_commands_ids_and_gates_are_completed(prompt: Prompt, monkeypatch: pytes
 def test_completion_stays_silent_where_the_store_is_unusable(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_STORE", "sqlite:///no/such/place.db")
     assert completed(prompt, monkeypatch, "show", "exec-") == []
+
+
+def test_built_in_workflows_are_listed_run_and_cloned_at_the_prompt(prompt: Prompt) -> None:
+    listed = prompt("workflows", "list").out.splitlines()
+    assert any(line.startswith("builtin:iterate ") and " built in " in line for line in listed)
+    run = prompt("run", "builtin:iterate", "--input", '{"items": ["a"], "instruction": "Say"}', "--json").json
+    assert (run["workflowId"], run["status"]) == ("builtin:iterate", "completed")
+    assert prompt("workflows", "clone", "builtin:iterate", "mine").out == "mine@1\n"
+    assert prompt("workflows", "list", "--saved", "--json").json["workflows"][0]["id"] == "mine"
+    refused = prompt("workflows", "delete", "builtin:iterate")
+    assert (refused.code, "clone builtin:iterate my-iterate" in refused.err) == (2, True)
+    misspelt = prompt("run", "builtin:iterat")
+    assert (misspelt.code, "Did you mean 'builtin:iterate'?" in misspelt.err) == (2, True)

@@ -27,6 +27,7 @@ KNOWN: Final = Known(
 )
 WITHOUT_EXAMPLE: Final = {
     "alias-bomb": "an example is a page long",
+    "built-in-id": "depends on what comes with the product",
     "cost-unknown": "depends on the list of prices",
     "expression-too-long": "an example is a page long",
     "expression-too-many-tokens": "an example is a page long",

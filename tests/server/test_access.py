@@ -27,6 +27,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /api/workflows/{id}": "viewer",
     "PUT /api/workflows/{id}": "editor",
     "DELETE /api/workflows/{id}": "editor",
+    "POST /api/workflows/{id}/clone": "editor",
     "GET /api/workflows/{id}/versions": "viewer",
     "GET /api/workflows/{id}/diff": "viewer",
     "POST /api/workflows/{id}/execute": "operator",
@@ -166,7 +167,7 @@ async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
             assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed"), (method, address)
         listed = {}
         for name, header in (("admin", admin), ("inside", inside), ("outside", outside)):
-            saved = (await served.client.get("/api/workflows", headers=header)).json()["workflows"]
+            saved = (await served.client.get("/api/workflows?builtIn=false", headers=header)).json()["workflows"]
             ran = (await served.client.get("/api/workflows/executions", headers=header)).json()["executions"]
             listed[name] = ([one["id"] for one in saved], len(ran))
         assert listed == {
@@ -270,7 +271,7 @@ async def test_pages_of_others_change_nothing_and_names_of_others_are_not_answer
     for host in ("evil.example", "127.0.0.1.evil.example:80", "", "[::1", "localhost@evil.example"):
         reply = await served.client.get("/api/workflows", headers={"host": host})
         assert reply.status_code in (400, 403), host
-    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": []}
     same = {"origin": own, "sec-fetch-site": "same-origin"}
     assert (await served.client.post("/api/workflows", content=CHAIN, headers=same)).status_code == 201
 

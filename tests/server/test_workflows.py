@@ -39,9 +39,11 @@ async def test_a_workflow_is_saved_read_replaced_compared_and_deleted(served: Se
     assert "prompt: two" in difference
     assert "prompt: three" in difference
 
-    assert [one["id"] for one in (await served.client.get("/api/workflows")).json()["workflows"]] == ["chain"]
+    assert [one["id"] for one in (await served.client.get("/api/workflows?builtIn=false")).json()["workflows"]] == [
+        "chain"
+    ]
     assert (await served.client.delete("/api/workflows/chain")).status_code == 204
-    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": []}
     assert (await served.client.get("/api/workflows/chain")).status_code == 404
     assert (await served.client.delete("/api/workflows/chain")).status_code == 404
 
@@ -124,4 +126,31 @@ async def test_a_document_is_checked_without_being_saved(served: Served) -> None
     wrong = (await served.client.post("/api/workflows/check", json={"document": {"pointsman": 1, "nodes": []}})).json()
     assert not wrong["ok"]
     assert wrong["problems"]
-    assert (await served.client.get("/api/workflows")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": []}
+
+
+@pytest.mark.requirement("S4-56", "S4-40")
+async def test_built_in_workflows_are_listed_read_run_and_cloned_but_not_changed(served: Served) -> None:
+    client = served.client
+    listed = (await client.get("/api/workflows?builtIn=true")).json()["workflows"]
+    assert {one["id"] for one in listed} >= {"builtin:iterate", "builtin:deep_research"}
+    assert all(one["builtIn"] and one["createdAt"] is None for one in listed)
+    read = await client.get("/api/workflows/builtin:iterate")
+    assert (read.json()["builtIn"], read.json()["document"]["id"]) == (True, "builtin:iterate")
+    await served.execute("builtin:iterate", {"items": [1], "instruction": "Count"})
+    for reply in (
+        await client.put("/api/workflows/builtin:iterate", content=read.json()["text"]),
+        await client.post("/api/workflows", content=read.json()["text"]),
+        await client.delete("/api/workflows/builtin:iterate"),
+        await client.post("/api/workflows/builtin:iterate/clone", json={"id": "builtin:mine"}),
+    ):
+        assert (reply.status_code, reply.json()["code"]) == (409, "built-in-workflow")
+    cloned = await client.post("/api/workflows/builtin:iterate/clone", json={"id": "mine"})
+    assert (cloned.status_code, cloned.json()["id"], cloned.json()["revision"]) == (201, "mine", 1)
+    assert cloned.headers["location"] == "/api/workflows/mine"
+    assert (await client.get("/api/workflows/mine")).json()["builtIn"] is False
+    again = await client.post("/api/workflows/builtin:iterate/clone", json={"id": "mine"})
+    assert (again.status_code, again.json()["code"]) == (409, "workflow-exists")
+    for wrong in ("../mine", "a/b", "x" * 201, ""):
+        assert (await client.post("/api/workflows/mine/clone", json={"id": wrong})).status_code == 422
+    assert (await client.post("/api/workflows/none/clone", json={"id": "other"})).status_code == 404

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pointsman.settings import Settings
 from pointsman.tools.calculator import calculator
+from pointsman.tools.memory import memory_tools
 from pointsman.tools.off import OffTool
 from pointsman.tools.tool import Tool
 
@@ -26,6 +27,7 @@ def builtin_tools(settings: Settings) -> Iterator[Tool]:
     yield _pages(settings)
     yield _mail(settings)
     yield from _files(settings)
+    yield from memory_tools()
 
 
 def _sql(settings: Settings) -> Tool:

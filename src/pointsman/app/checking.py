@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pointsman.app.shelf.documents import PREFIX as BUILT_IN
+from pointsman.app.shelf.documents import TOOLS as SHELF
+from pointsman.app.shelf.documents import shipped
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
 from pointsman.app.workflow_tools import PREFIX
@@ -61,13 +64,14 @@ def check_workflow(
     read = source.read
     if read.workflow is None:
         return Checked(read.problems, read.dialect, None)
-    named = {site.text for site in sites_of(read.workflow) if site.kind == "tool"} if tools.has_sources else set[str]()
+    named = {site.text for site in sites_of(read.workflow) if site.kind == "tool"}
     known = replace(known_of(settings, tools, workflows, named), node_types=_performed(read.workflow))
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
+    found += _not_ours(workflow)
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
@@ -106,8 +110,8 @@ def softened(problem: Problem) -> Problem:
 
 def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str], named: Collection[str] = ()) -> Known:
     """What this installation has. `named`: tools that are asked about by name, as nobody has listed them yet."""
-    facts: dict[str, ToolFacts] = {}
-    for name in {*tools.names(), *named}:
+    facts = {name: ToolFacts() for name in tools.names() if name in SHELF and name not in named}
+    for name in {*tools.names(), *named} - facts.keys():
         spec = tools.find(name)
         if spec is not None:
             facts[name] = ToolFacts(
@@ -142,6 +146,17 @@ def _variables(workflow: Definition, settings: Settings) -> list[Problem]:
         for pointer, name in variables_in(workflow.to_document())
         if name not in granted
     ]
+
+
+def _not_ours(workflow: Definition) -> list[Problem]:
+    """An id of the shelf on a document that is not what stands there."""
+    if not workflow.id.startswith(BUILT_IN):
+        return []
+    ours = shipped(workflow.id)
+    if ours is not None and ours.definition == workflow:
+        return []
+    message = f"ids that begin with {BUILT_IN!r} are those of workflows that come with the product"
+    return [error("built-in-id", "/id", message, hint="Take another id.")]
 
 
 def _unpriced(workflow: Definition, settings: Settings, model: str | None) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pointsman.app.agents import agents_named, saved_agents
 from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
+from pointsman.app.shelf.documents import IDS
 from pointsman.app.sources import Workflow, draft_of, invalid
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.workflow import Workflow as Definition
@@ -39,7 +40,7 @@ async def check(
     app: Pointsman, store: Store | None, workflow: Workflow, *, lenient: bool = False, model: str | None = None
 ) -> Checked:
     """Everything that is wrong with a workflow, at once. Never raises. Without a store nothing is saved."""
-    saved = [] if store is None else [entry.id for entry in await store.workflows.list()]
+    saved = [*IDS, *([] if store is None else [entry.id for entry in await store.workflows.list()])]
     await app.tools.prepare(workflow_tools_in(workflow))
     settings = app.settings
     known = await _agents_of(store, workflow.read.workflow, settings.agents)
@@ -51,13 +52,13 @@ async def check(
 
 
 async def save(app: Pointsman, workflow: Workflow, *, author: str, draft: bool, after: int | None) -> SavedWorkflow:
-    """Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`; then nothing is saved."""
+    """Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; then nothing is saved."""
     checked = await app.check(workflow)
     if workflow.read.workflow is None or not (checked.ok or draft):
         raise invalid(checked.problems)
     await app.triggers.check(workflow.definition)
     made = draft_of(workflow, app.settings.language, at=Instant(app.clock.now()), author=author)
-    saved = await app.store.workflows.save(made, after=after)
+    saved = await app.library.workflows.save(made, after=after)
     await app.triggers.put(workflow.definition)
     return saved
 

@@ -234,9 +234,9 @@ class Pointsman:
         return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
 
     async def source(self, reference: str) -> Workflow:
-        """A saved workflow, as its author wrote it."""
+        """A saved or built-in workflow, as its author wrote it."""
         _, revision = await self.library.saved(reference)
-        saved = await self.store.workflows.find(f"{reference.partition('@')[0]}@{revision}")
+        saved = await self.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
         assert saved is not None
         return Workflow.parse(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
 

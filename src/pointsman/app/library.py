@@ -10,6 +10,9 @@ from typing import ClassVar, Final, cast
 import msgspec
 
 from pointsman.app.agents import with_saved_agents
+from pointsman.app.shelf.documents import IDS
+from pointsman.app.shelf.library import WithShelf
+from pointsman.app.shelf.tools import shipped_among
 from pointsman.app.variables import substituted, variables_in
 from pointsman.app.workflow_tools import PREFIX, workflows_named
 from pointsman.definition.agents import AgentConfig
@@ -55,7 +58,8 @@ class Library:
     def __init__(self, store: Store, settings: Settings, workflows: Workflows | None = None) -> None:
         """`workflows`: the saved ones of another store, instead of this one's."""
         self._store = store
-        self._workflows = store.workflows if workflows is None else workflows
+        self._saved = store.workflows if workflows is None else workflows
+        self.workflows = WithShelf(self._saved, settings.language)
         self._settings = settings
         self._plans: OrderedDict[tuple[str, str, str], Plan] = OrderedDict()
 
@@ -131,16 +135,21 @@ class Library:
         return workflow
 
     async def saved(self, reference: str) -> tuple[Workflow, int]:
-        """A saved workflow by `id`, `id@revision` or `id@semver`, and its revision. Raises `UnknownWorkflow`."""
-        found = await self._workflows.find(reference)
+        """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
+        found = await self.workflows.find(reference)
         if found is None:
-            entries = await self._workflows.list()
-            known = ", ".join(entry.id for entry in entries[:20]) or "none is saved"
-            raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=f"Saved: {known}.")
+            entries = await self._saved.list()
+            known = ", ".join(entry.id for entry in entries[:20]) or "none"
+            hint = f"Saved: {known}. Built in: {', '.join(IDS)}."
+            raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
         workflow, problems = Workflow.from_document(found.draft.native)
         if workflow is None:
             raise AuthorError(f"the saved workflow {reference!r} has errors: {problems[0].message}")
         return workflow, found.revision
+
+    async def ids(self) -> list[str]:
+        """Of all workflows, saved and built in."""
+        return [*(entry.id for entry in await self._saved.list()), *IDS]
 
     async def pins(self, workflow: Workflow) -> dict[str, Json]:
         """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now."""
@@ -161,14 +170,16 @@ class Library:
     async def called(self, workflow: Workflow) -> list[str]:
         """What its nodes call, and the saved workflows that are tools of its agents."""
         called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
-        tools = [name for name in tools_in(workflow, self.agents) if name.startswith(PREFIX)]
-        return [*called, *workflows_named(tools, await self._workflows.list())] if tools else called
+        tools = [*tools_in(workflow, self.agents)]
+        called += shipped_among(tools)
+        saved = [name for name in tools if name.startswith(PREFIX)]
+        return [*called, *workflows_named(saved, await self._saved.list())] if saved else called
 
     async def copy_into(self, other: Store) -> None:
         """Save every revision of every workflow in another store too, under the same numbers."""
-        for latest in await self._workflows.list():
-            for entry in reversed(await self._workflows.list(latest.id)):
-                found = await self._workflows.find(f"{entry.id}@{entry.revision}")
+        for latest in await self._saved.list():
+            for entry in reversed(await self._saved.list(latest.id)):
+                found = await self._saved.find(f"{entry.id}@{entry.revision}")
                 if found is not None:
                     await other.workflows.save(found.draft)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 
 from pointsman.app.installation import Pointsman
+from pointsman.app.shelf.documents import is_built_in
 from pointsman.errors import CallerError
 from pointsman.journal.faults import RevisionMoved as RevisionMoved
-from pointsman.journal.records import WorkflowEntry
+from pointsman.journal.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import JsonObject, WorkflowId
 
 
@@ -18,15 +19,18 @@ class NoSuchRevision(CallerError):
 
 
 async def list_workflows(
-    app: Pointsman, workflow: str | None = None, *, include_disabled: bool = False
+    app: Pointsman, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
 ) -> list[JsonObject]:
-    """The latest revision of each saved workflow that is not switched off; or all revisions of one, newest first."""
-    entries = await app.workflows(workflow)
-    if workflow is None and not include_disabled:
-        entries = [entry for entry in entries if entry.enabled]
+    """The latest revision of each workflow that is not switched off, the saved ones first; or all revisions of one,
+    newest first. `built_in`: only those, or only the others."""
+    entries = await app.library.workflows.list(None if workflow is None else WorkflowId(workflow))
     if workflow is not None and not entries:
         await app.library.saved(workflow)  # raises, with the names that are known
-    return [entry_view(entry) for entry in entries]
+    views = [entry_view(entry) for entry in entries]
+    if workflow is not None:
+        return views
+    shown = [one for one in views if include_disabled or one["enabled"]]
+    return [one for one in shown if built_in is None or one["builtIn"] is built_in]
 
 
 def entry_view(entry: WorkflowEntry) -> JsonObject:
@@ -36,16 +40,22 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
         "name": entry.name,
         "version": entry.version or None,
         "dialect": entry.dialect,
-        "createdAt": entry.created,
+        "builtIn": is_built_in(entry.id),
+        "createdAt": None if is_built_in(entry.id) else entry.created,
         "author": entry.author,
         "digest": entry.digest,
         "enabled": entry.enabled,
     }
 
 
+def saved_view(saved: SavedWorkflow) -> JsonObject:
+    """What is said of a revision that was saved."""
+    return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+
+
 async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None) -> str:
     """The authors' documents of two revisions compared line by line; absent: the latest two."""
-    revisions = [entry.revision for entry in await app.workflows(workflow)]
+    revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]
     if not revisions:
         await app.library.saved(workflow)
     to = new if new is not None else revisions[0]
@@ -67,6 +77,6 @@ async def delete_workflow(app: Pointsman, workflow: str) -> None:
             f"{workflow!r} is one revision, and a workflow is deleted as a whole",
             hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
         )
-    if not await app.store.workflows.delete(WorkflowId(workflow)):
+    if not await app.library.workflows.delete(WorkflowId(workflow)):
         await app.library.saved(workflow)
     await app.triggers.drop(workflow)

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pointsman.app.builtin_tools import builtin_tools
+from pointsman.app.shelf.documents import TOOLS
+from pointsman.app.shelf.tools import ShippedTool
 from pointsman.settings import Settings
 from pointsman.tools.client import ClientTool
 from pointsman.tools.registry import ToolRegistry
@@ -39,6 +41,8 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         registry.add(ClientTool(name, described), origin="client")
     for tool in builtin_tools(settings):
         registry.add_builtin(tool)
+    for name in TOOLS:
+        registry.add_builtin(ShippedTool(name))
     return registry
 
 

@@ -126,5 +126,6 @@ def wire(
         http=lambda: http_executor(settings),
         fetch=lambda url: _fetched(settings, url),
         interpreter=interpreter,
+        secrets=settings,
     )
     return Hands(hands, models, tools, interpreter)

@@ -72,7 +72,7 @@ async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, s
     from pointsman.cli.opening import installation
 
     async with installation(store) as app:
-        return [(entry.id, entry.name) for entry in await app.workflows()]
+        return [(entry.id, entry.name) for entry in await app.library.workflows.list()]
 
 
 async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:

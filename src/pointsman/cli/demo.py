@@ -12,25 +12,19 @@ import click
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.driving import drive
 from pointsman.app.scripts import load_script, slowed
+from pointsman.app.shelf.documents import examples_directory
 from pointsman.app.timeline import timeline
 from pointsman.cli.bars import account_lines, bar_lines
 from pointsman.cli.opening import go
 from pointsman.cli.outcomes import CODES, output_text, story
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
-from pointsman.errors import OperatorError
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
 DOCUMENT_LINES_MAX: Final = 16
 ANSWER_S: Final = 0.6
 """How long an answer takes where a person watches."""
-
-
-class ExamplesMissing(OperatorError):
-    """The examples that travel with the package are not there."""
-
-    code = "examples-missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +79,6 @@ def demo() -> int:
     click.echo()
     click.echo(AFTERWARDS.format(folder=_shortest(folder)))
     return max(codes)
-
-
-def examples_directory() -> Path:
-    """Inside the installed package, else in the source tree it is installed from. Raises `ExamplesMissing`."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "examples", package.parents[1] / "examples"):
-        if (folder / SCENES[0].file).is_file():
-            return folder
-    raise ExamplesMissing("the examples are not installed with this package", hint="Install it again, with its data.")
 
 
 def _shortest(folder: Path) -> str:

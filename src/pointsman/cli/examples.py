@@ -79,6 +79,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "workflows list": ("pointsman workflows list",),
     "workflows save": ("pointsman workflows save flow.yaml --author ann",),
     "workflows get": ("pointsman workflows get letter@2",),
+    "workflows clone": ("pointsman workflows clone builtin:deep_research my-research",),
     "workflows delete": ("pointsman workflows delete letter",),
     "workflows diff": ("pointsman workflows diff letter 1 2",),
     "workflows versions": ("pointsman workflows versions letter",),

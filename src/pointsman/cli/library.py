@@ -7,8 +7,8 @@ from typing import cast
 import click
 
 from pointsman.app import Workflow
-from pointsman.app.access.acting import save_as
-from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows
+from pointsman.app.access.acting import clone_as, save_as
+from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
@@ -28,11 +28,13 @@ workflows.add_command(share_)
 
 @workflows.command("list")
 @click.option("--all", "include_disabled", is_flag=True, help="List those that are switched off too.")
+@click.option("--saved", "only_saved", is_flag=True, help="Leave out those that are built in.")
 @json_option
 @store_option
-def list_(*, include_disabled: bool, as_json: bool, store: str | None) -> None:
-    """The latest revision of each saved workflow."""
-    _print_entries(go(_entries(store, None, include_disabled=include_disabled)), as_json=as_json)
+def list_(*, include_disabled: bool, only_saved: bool, as_json: bool, store: str | None) -> None:
+    """The latest revision of each saved workflow, then those that are built in."""
+    found = _entries(store, None, include_disabled=include_disabled, built_in=False if only_saved else None)
+    _print_entries(go(found), as_json=as_json)
 
 
 @workflows.command()
@@ -44,9 +46,11 @@ def versions(workflow: str, *, as_json: bool, store: str | None) -> None:
     _print_entries(go(_entries(store, workflow)), as_json=as_json)
 
 
-async def _entries(store: str | None, workflow: str | None, *, include_disabled: bool = False) -> list[JsonObject]:
+async def _entries(
+    store: str | None, workflow: str | None, *, include_disabled: bool = False, built_in: bool | None = None
+) -> list[JsonObject]:
     async with installation(store) as app:
-        return await list_workflows(app, workflow, include_disabled=include_disabled)
+        return await list_workflows(app, workflow, include_disabled=include_disabled, built_in=built_in)
 
 
 def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
@@ -57,8 +61,9 @@ def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
         click.echo("no workflow is saved", err=True)
     for one in entries:
         version = f"  {one['version']}" if one["version"] else ""
-        head = f"{one['id']}@{one['revision']}"
-        click.echo(f"{shown(head):30}  {when(one['createdAt'])}  {one['dialect']:7} {shown(one['name'])}{version}")
+        head = one["id"] if one["builtIn"] else f"{one['id']}@{one['revision']}"
+        saved = f"{'built in':{len(when(0))}}" if one["builtIn"] else when(one["createdAt"])
+        click.echo(f"{shown(head):30}  {saved}  {one['dialect']:7} {shown(one['name'])}{version}")
 
 
 @workflows.command()
@@ -92,8 +97,7 @@ async def _save(
     store: str | None, source: Workflow, *, draft: bool, author: str, variables: tuple[tuple[str, str], ...]
 ) -> JsonObject:
     async with installation(store, variables=variables) as app:
-        saved = await save_as(app, at_the_prompt(), source, author=author, draft=draft)
-    return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+        return saved_view(await save_as(app, at_the_prompt(), source, author=author, draft=draft))
 
 
 @workflows.command()
@@ -107,6 +111,26 @@ def get(workflow: str, *, store: str | None) -> None:
 async def _source(store: str | None, workflow: str) -> Workflow:
     async with installation(store) as app:
         return await app.source(workflow)
+
+
+@workflows.command()
+@click.argument("workflow", metavar="ID[@REVISION]", shell_complete=complete_workflow)
+@click.argument("new", metavar="NEW")
+@click.option("--author", default="", metavar="NAME", help="Kept with the revision.")
+@json_option
+@store_option
+def clone(workflow: str, new: str, *, author: str, as_json: bool, store: str | None) -> None:
+    """Save a workflow once more, under an id of its own: a built-in one to change it, or any saved one."""
+    saved = go(_clone(store, workflow, new, author))
+    if as_json:
+        print_json(saved)
+    else:
+        click.echo(f"{saved['id']}@{saved['revision']}")
+
+
+async def _clone(store: str | None, workflow: str, new: str, author: str) -> JsonObject:
+    async with installation(store) as app:
+        return saved_view(await clone_as(app, at_the_prompt(), workflow, new, author=author))
 
 
 @workflows.command()

@@ -81,9 +81,9 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
 async def known(app: Pointsman, found: Workflow | str) -> Workflow | str:
     """The same, once it is sure that the store has it. Raises `NothingNamed`."""
     if isinstance(found, str):
-        saved = [entry.id for entry in await app.workflows()]
-        if found.partition("@")[0] not in saved:
-            hint = did_you_mean(found.partition("@")[0], saved) or "`pointsman workflows list` shows the saved ones."
+        ids = await app.library.ids()
+        if found.partition("@")[0] not in ids:
+            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` shows them."
             raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
     return found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from pointsman.definition.shape import AnyObject, Count, Expression, Many, Name, Path, Shape, Spelled
 from pointsman.definition.text import Text
+
+MEMORY_TOOLS: Final = ("memory_get", "memory_set", "memory_append", "memory_delete", "memory_search")
+"""By which agents remember, where their `tools` name them."""
 
 
 class Thinking(Shape):
@@ -34,6 +37,10 @@ class AgentMemory(Shape):
     """Most tokens of a question: above it old tool results are cut short, then older messages go. An estimate."""
     summarize: bool | None = None
     """Whether what goes is summarised (true), or only left out."""
+    scopes: Many[Literal["execution", "session", "user", "workflow", "shared"]] | None = None
+    """Whose memory its memory tools reach. Absent: the session's alone."""
+    namespace: Name | None = None
+    """The part of it that they reach, and nothing else of it; with `shared` the name of that memory."""
 
 
 class Guardrail(Shape):

@@ -78,6 +78,10 @@ class Document:
         line, column = self.position(pointer)
         return replace(problem, pointer=pointer, line=line, column=column)
 
+    def offset(self, pointer: str) -> int:
+        """Where in `text` the value begins; of the nearest one around it where there is none."""
+        return self._place(pointer).offset
+
     def _place(self, pointer: str) -> Place:
         place = self._root
         for part in pointer_parts(pointer):

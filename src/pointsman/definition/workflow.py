@@ -37,7 +37,7 @@ _SEMVER: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?"
 )
 _SEMVER_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_SEMVER.pattern}$", "maxLength": 100}
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_ID: Final = re.compile(r"(builtin:)?[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 def _semver(value: str) -> str:

@@ -216,8 +216,7 @@ class AgentLoop:
         """Tools were called: run them and go on (None), or leave them to others."""
         refusals = [self._tools.refusal(call) for call in calls]
         legal = [call for call, refusal in zip(calls, refusals, strict=True) if refusal is None]
-        # What the caller carries out never gets to a tool executor.
-        left = [call for call in legal if self._spec.leaves_calls and self._tools.allowed[call.name].side == "server"]
+        left = [call for call in legal if self._spec.leaves_calls and self._tools.may_leave(call)]
         if is_last and not left:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
         self._keep(assistant_message(reply, name=self._name, calls=calls))

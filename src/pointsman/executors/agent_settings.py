@@ -23,6 +23,7 @@ class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
     window: int | None = None
     summarize: bool | None = None
     tokens: int | None = None
+    scopes: tuple[str, ...] | None = None
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -20,17 +20,28 @@ import msgspec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
-from pointsman.engine.reports import ToolCall, Usage
+from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.approvals import Approvals, Returned
 from pointsman.executors.attachments import Fetch
 from pointsman.executors.failures import WorkRefused
+from pointsman.executors.memory_tools import memory_command
+from pointsman.executors.secrets import hiding, revealed, without
 from pointsman.models.failures import ModelFailed
-from pointsman.ports import Hear, ModelReply, ModelRequest, Models, Run, Tools
+from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Models, Run, Secrets, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
 TOO_LONG: Final = "model-context-too-long"
 _REFUSED: Final = "refused"
+
+
+class _None:
+    def secret(self, name: str) -> str | None:
+        """There is none."""
+        return None
+
+
+NO_SECRETS: Final[Secrets] = _None()
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +51,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     tools: Tools
     fetch: Fetch | None = None
     """Gets files by their addresses."""
+    memory: Executor | None = None
+    """Performs what memory nodes, and the memory tools of agents, want."""
+    secrets: Secrets = NO_SECRETS
+    """What the handles in a document stand for."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,7 +151,11 @@ class Ledger:
         else:
             content = fingerprint(decided.name, decided.arguments)
             key = f"{self._run.execution}:{self._command.step}:{number}:{content}"
-            outcome = await self._bounded_call(decided, key=key)
+            tool = self._world.tools.find(decided.name)
+            if tool is not None and tool.memory:
+                outcome = await self._remember(decided, tool, number)
+            else:
+                outcome = await self._bounded_call(decided, key=key)
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
         return outcome
 
@@ -144,16 +163,31 @@ class Ledger:
         # The key names no attempt: a retry must not do twice what may have been done. It names the content: in
         # another attempt the model may want something else at the same number.
         bound = asyncio.timeout(self._call_s)
+        written = self._spec.config.get("parameters") if self._spec.secrets else None
+        arguments, used = revealed(call.arguments, self._spec.secrets, written, self._world.secrets)
         try:
             async with bound:
-                return Outcome(result=await self._world.tools.call(call, key=key, run=self._run))
+                shown = msgspec.structs.replace(call, arguments=arguments) if used else call
+                return Outcome(result=without(await self._world.tools.call(shown, key=key, run=self._run), used))
         except ToolFailed as why:
-            return Outcome(failure=why.failure)
+            return Outcome(failure=hiding(why.failure, used))
         except TimeoutError:
             if not bound.expired():
                 raise
             message = f"the tool {call.name!r} did not answer within {self._call_s:g} s"
             return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True))
+
+    async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> Outcome:
+        try:
+            asked = memory_command(self._command, call, tool, number)
+        except ToolFailed as why:
+            return Outcome(failure=why.failure)
+        assert self._world.memory is not None, "an installation has a memory"
+        report = await self._world.memory.execute(asked, self._spec, self._run)
+        if isinstance(report, WorkDone):
+            return Outcome(result=report.result)
+        assert isinstance(report, WorkFailed)  # memory asks nobody
+        return Outcome(failure=report.failure)
 
     def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
         recorded = self._run.effects.recorded(number, kind="model", request=asked)

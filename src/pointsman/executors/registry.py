@@ -14,14 +14,14 @@ from pointsman.executors.attachments import Fetch
 from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
-from pointsman.executors.ledger import World
+from pointsman.executors.ledger import NO_SECRETS, World
 from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.recovery import RecoveryExecutor
 from pointsman.executors.structured_record import RecordExecutor
 from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor
-from pointsman.ports import Executor, Models, Tools
+from pointsman.ports import Executor, Models, Secrets, Tools
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 
 GROUP: Final = "pointsman.executors"
@@ -57,6 +57,7 @@ class Executors:
         http: Callable[[], Executor] | None = None,
         fetch: Fetch | None = None,
         interpreter: Interpreter | None = None,
+        secrets: Secrets = NO_SECRETS,
         more: Mapping[str, Executor] | None = None,
         plugins: bool = True,
     ) -> None:
@@ -66,7 +67,7 @@ class Executors:
         `fetch` gets files by their addresses; absent: none are.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
-        self._world = World(models=models, tools=tools, fetch=fetch)
+        self._world = World(models=models, tools=tools, fetch=fetch, memory=memory, secrets=secrets)
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
         self._known: dict[str, Executor] = {

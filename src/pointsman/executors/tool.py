@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval
-from pointsman.executors.failures import work_failed
+from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.executors.ledger import Ledger, World
 from pointsman.ports import Run
 
@@ -24,9 +25,23 @@ class ToolExecutor:
             raise EngineBug(f"a tool step was given {command.input!r}")
         ledger = Ledger(self._world, command, spec, run)
         try:
+            if spec.secrets:
+                self._must_stay_here(name)
             (outcome,) = await ledger.call([ToolCall(id="1", name=name, arguments=parameters or {})])
         except CallsNeedApproval as why:
             return why.report(command)
+        except WorkRefused as why:
+            return work_failed(command, why.failure, ledger.usage)
         if outcome.failure is not None:
             return work_failed(command, outcome.failure, ledger.usage)
         return WorkDone(step=command.step, attempt=command.attempt, result=outcome.result, usage=ledger.usage)
+
+    def _must_stay_here(self, name: str) -> None:
+        """What leaves for a sub-workflow or the caller is kept in journals. Raises `WorkRefused`."""
+        tool = self._world.tools.find(name)
+        if tool is None or not (tool.workflow or tool.side == "client"):
+            return
+        who = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
+        message = f"the parameters of {name!r} name secrets, and {who} carries it out, which would be shown them"
+        hint = "Name the secret where it is used: in the workflow itself, or at the caller's."
+        raise WorkRefused(Failure(code="secret-not-allowed", message=message, hint=hint))

@@ -11,6 +11,7 @@ from pointsman.engine.reports import ToolCall
 from pointsman.executors.agent_settings import AgentSettings
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.ledger import Ledger, Outcome, fingerprint
+from pointsman.executors.memory_tools import DEFAULT, offered
 from pointsman.ports import Run, Tools, ToolSpec
 from pointsman.tools.tool import RESERVED
 from pointsman.values import Json
@@ -49,6 +50,11 @@ class ToolRounds:
         return Failure(
             code="tool-not-allowed", message=message, hint=f"Your tools: {', '.join(self.allowed) or 'none'}."
         )
+
+    def may_leave(self, call: ToolCall) -> bool:
+        """Whether a tool executor may carry it out: neither the caller's nor the agent's own memory is its to reach."""
+        tool = self.allowed[call.name]
+        return tool.side == "server" and not tool.memory
 
     async def perform(self, calls: list[ToolCall]) -> list[Outcome]:
         """All at once; what came of them in their order."""
@@ -89,5 +95,5 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
         if tool.off:
             message = f"the agent may call {name!r}, but that tool is off here"
             raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off))
-        allowed[name] = tool
+        allowed[name] = tool if not tool.memory else offered(tool, settings.memory.scopes or DEFAULT)
     return allowed

@@ -46,6 +46,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.CONFLICT: (
         "agent-taken",
         "answer-differs",
+        "built-in-workflow",
         "entry-moved",
         "execution-exists",
         "execution-unfinished",
@@ -71,6 +72,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "votes-differ",
         "webhook-taken",
         "workflow-disabled",
+        "workflow-exists",
         "wrong-status",
     ),
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("body-too-large", "event-too-large", "files-too-large", "state-too-large"),

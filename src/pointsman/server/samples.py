@@ -18,6 +18,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "answer-differs": (409, "'review' was answered differently under this key", "Use a new key for a new answer."),
     "body-invalid": (400, "the body is not JSON", "Expecting value at character 0"),
     "body-too-large": (413, "the body has more than 64000000 bytes", "Send where the data are, instead of the data."),
+    "built-in-workflow": (
+        409,
+        "'builtin:iterate' is built in: it is read-only",
+        "Clone it, and change that: pointsman workflows clone builtin:iterate my-iterate",
+    ),
     "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
     "definition-gone": (503, "the store has no definition af7cd274bdd7", "It was deleted, or this is another store."),
     "edit-refused": (422, "there is no open branch 'each[1.0]'", "`pointsman show` names the open ones."),
@@ -74,6 +79,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "webhook-refused": (404, "no webhook of this path takes this call", "Check path and secret."),
     "webhook-taken": (409, "the path 'orders' belongs to 'billing'", "Take another path."),
     "workflow-disabled": (409, "'news' is disabled", "Set `enabled: true`."),
+    "workflow-exists": (409, "there is a workflow 'my-research'", "Name the clone differently, or delete that one."),
     "workflow-invalid": (422, "node 'write' leads to 'sned', which does not exist", "Known nodes: write, send."),
     "wrong-status": (409, f"{EXECUTION_ID!r} is completed: it cannot be paused", "Start another one."),
 }

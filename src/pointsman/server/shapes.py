@@ -109,6 +109,13 @@ class MessageBody(Body):
     wait: bool = Field(default=False, description="Answer when nothing more happens by itself, with the execution.")
 
 
+class CloneBody(Body):
+    """A copy of a workflow."""
+
+    model_config = sample(id="my-research")
+    id: str = Field(min_length=1, max_length=200, description="Of the copy.")
+
+
 class CheckBody(Body):
     """A document to look at."""
 

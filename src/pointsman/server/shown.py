@@ -38,6 +38,7 @@ WORKFLOW: JsonObject = {
     "name": "Letter",
     "version": "1.1.0",
     "dialect": "native",
+    "builtIn": False,
     "createdAt": 1_763_700_000.0,
     "author": "ada",
     "digest": "9f86d081884c7d65",
@@ -213,7 +214,8 @@ class WorkflowEntryAnswer(Answer):
     name: str
     version: str | None
     dialect: str
-    created_at: float
+    built_in: bool = Field(description="It comes with the product: read-only, there to be run and cloned.")
+    created_at: float | None = Field(description="Unix seconds; null: it is built in.")
     author: str
     digest: str
     enabled: bool

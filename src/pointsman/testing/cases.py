@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.driving import Answer, drive
 from pointsman.app.scripts import load_script, parse_script
+from pointsman.app.shelf.documents import shipped
 from pointsman.errors import PointsmanError
 from pointsman.models.script import Script
 from pointsman.runtime.clock import SystemClock
@@ -62,7 +63,7 @@ def run_case(case: Case, directory: Path, *, store: str = IN_MEMORY) -> tuple[st
             script=_script(case, directory),
             clock=VirtualClock() if virtual else SystemClock(),
         )
-        source = Workflow.load(directory / case.workflow, dialect=case.dialect)
+        source = shipped(case.workflow) or Workflow.load(directory / case.workflow, dialect=case.dialect)
         saved = [Workflow.load(directory / one) for one in case.saved]
         work = _run(app, source, saved, case)
         return tuple(run_virtually(work) if virtual else asyncio.run(work))

@@ -86,7 +86,7 @@ class Case(_Part):
 
     name: str = ""
     workflow: str = ""
-    """A file, from the directory of the test."""
+    """A file, from the directory of the test; or the id of a built-in workflow."""
     dialect: str | None = None
     lenient: bool = False
     script: str | JsonObject | None = None

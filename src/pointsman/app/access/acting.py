@@ -10,6 +10,7 @@ from pointsman.app.access.seeing import must_own_session, must_see_workflow
 from pointsman.app.access.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
 from pointsman.app.library import UnknownWorkflow
 from pointsman.app.revisions import delete_workflow
+from pointsman.app.shelf.cloning import clone_of
 from pointsman.app.sources import Workflow
 from pointsman.journal.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
@@ -86,6 +87,14 @@ async def save_as(
         if claimed:
             await disclaim(app, definition.id)
         raise
+
+
+async def clone_as(
+    app: Pointsman, caller: Caller, reference: str, new: str, *, author: str | None = None
+) -> SavedWorkflow:
+    """Save a workflow that they may see once more, under an id of its own: it is theirs. Raises as `clone_workflow`."""
+    await must_see_workflow(app, caller, reference)
+    return await save_as(app, caller, await clone_of(app, reference, new), author=author, draft=True)
 
 
 async def delete_as(app: Pointsman, caller: Caller, workflow: str) -> None:

@@ -168,6 +168,13 @@ class _Placeholder:
         return WorkDone(step=command.step, attempt=command.attempt, result=f"(result of {spec.node})")
 
 
+class QuietSecrets:
+    """No secret is needed where nothing leaves."""
+
+    def secret(self, name: str) -> str | None:
+        return f"(secret {name})"
+
+
 class SkippingClock:
     """Time that passes only when it is told to: on to the next thing that somebody waits for."""
 
@@ -213,5 +220,5 @@ class Quiet:
         models = QuietModels(self.notes, self._default, self._script)
         tools = QuietTools(self.notes, self._tools, canned)
         memory = MemoryExecutor(runtime.store.memory, self.clock, quota)
-        executors = Executors(models=models, tools=tools, memory=memory, plugins=False)
+        executors = Executors(models=models, tools=tools, memory=memory, secrets=QuietSecrets(), plugins=False)
         return QuietExecutors(self.notes, executors, runtime)

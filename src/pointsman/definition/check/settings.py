@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.agents import AgentConfig, AgentMemory
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.check.ways import actions_of
@@ -73,6 +73,8 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
         match node.config:
             case HumanConfig():
                 yield from _gate(subject, position, node.config)
+            case AgentConfig() if node.config.memory is not None:
+                yield from _reach(subject, position, node.config.memory)
             case MemoryConfig():
                 yield from _memory(subject, position, node.config)
             case WaitConfig(duration=None, until=None, event=None):
@@ -130,6 +132,13 @@ def _memory(subject: Subject, position: int, config: MemoryConfig) -> Iterator[P
     if missing is not None:
         message = f"{subject.node(position)} does not say {missing}"
         yield error("memory-incomplete", subject.at_node(position, "config"), message, hint=hint)
+
+
+def _reach(subject: Subject, position: int, memory: AgentMemory) -> Iterator[Problem]:
+    if "shared" in (memory.scopes or ()) and memory.namespace is None:
+        message = f"{subject.node(position)} does not say which shared memory its tools reach"
+        at = subject.at_node(position, "config", "memory")
+        yield error("memory-incomplete", at, message, hint="Set `namespace`, or take the scope `workflow`.")
 
 
 def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Problem]:

@@ -176,6 +176,7 @@ class NodeCompiler:
         spec = self._spec(node, node.type, work.document_of(config))
         match config:
             case ToolConfig():
+                spec = replace(spec, secrets=formulas.secrets(config.parameters))
                 resolve = work.tool_input(config, formulas, given)
             case MemoryConfig():
                 resolve = work.memory_input(config, formulas)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.agents import MEMORY_TOOLS, AgentConfig
 from pointsman.definition.control import DecisionConfig
 from pointsman.definition.nodes import Node
 from pointsman.definition.policies import DEFAULTS, Config, Execution
@@ -80,6 +80,7 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
     messages = formulas.value(config.messages) if config.messages is not None else None
     guardrails = guardrails_of(config, formulas)
     files = [formulas.value(path) for path in config.input_files or ()]
+    remembers = any(name in MEMORY_TOOLS for name in config.tools or ())
 
     def resolve(env: Environment) -> Json:
         inputs = given(env) if given is not None else None
@@ -101,9 +102,24 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
             found["files"] = [file(env) for file in files]
         if env.item_key is not None:
             found["item"] = env.item_key
+        if remembers:
+            found["memory"] = _memory_of(config, env)
         return found
 
     return resolve
+
+
+def _memory_of(config: AgentConfig, env: Environment) -> JsonObject:
+    """Whose memory the tools of an agent reach: `{scopes, namespace, session, user}`."""
+    said = config.memory
+    execution = env.names.get("execution")
+    scopes = (said.scopes if said is not None else None) or ("session",)
+    return {
+        "scopes": [*scopes],
+        "namespace": said.namespace if said is not None else None,
+        "session": env.names.get("session"),
+        "user": execution.get("by") if isinstance(execution, dict) else None,
+    }
 
 
 def _rendered(text: Text | None, formulas: Formulas) -> Value | None:

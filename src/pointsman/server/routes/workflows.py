@@ -8,19 +8,19 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from pointsman.app import Workflow
-from pointsman.app.access.acting import delete_as, save_as
+from pointsman.app.access.acting import clone_as, delete_as, save_as
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, visible
 from pointsman.app.conversion import converted
 from pointsman.app.patching import patched
-from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows
+from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
 from pointsman.server.routes.parameters import Dialect, Draft, Editor, Id, IfMatch
-from pointsman.server.shapes import CheckBody, PatchBody
+from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
 from pointsman.server.shown import CheckAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
 
@@ -45,21 +45,22 @@ READ: Final[Described] = {
 }
 
 
-@router.get("", responses=answers(WorkflowPage), summary="List saved workflows")
+@router.get("", responses=answers(WorkflowPage), summary="List workflows")
 async def list_(
     *,
     desk: AtDesk,
     caller: Asking,
     disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
+    built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
 ) -> Response:
-    """The latest revision of each, by id: those the caller may see."""
-    entries = await list_workflows(desk.app, include_disabled=disabled)
+    """The latest revision of each that the caller may see: the saved ones by id, then the built-in ones."""
+    entries = await list_workflows(desk.app, include_disabled=disabled, built_in=built_in)
     return JsonReply({"workflows": [entry for entry in entries if await visible(desk.app, caller, str(entry["id"]))]})
 
 
 @router.post(
     "",
-    responses=answers(SavedAnswer, "workflow-invalid", "webhook-taken", status=201, body=True),
+    responses=answers(SavedAnswer, "workflow-invalid", "webhook-taken", "built-in-workflow", status=201, body=True),
     status_code=201,
     summary="Save a workflow",
     openapi_extra=DOCUMENT,
@@ -111,7 +112,9 @@ async def read(
 
 @router.put(
     "/{id}",
-    responses=answers(SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", body=True),
+    responses=answers(
+        SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "built-in-workflow", body=True
+    ),
     summary="Replace a workflow",
     openapi_extra=DOCUMENT,
 )
@@ -150,7 +153,31 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
     return await _save(desk, caller, source, draft=True, status=200, after=after)
 
 
-@router.delete("/{id}", status_code=204, responses=refusals("unknown-workflow"), summary="Delete a workflow")
+@router.post(
+    "/{id}/clone",
+    responses=answers(
+        SavedAnswer,
+        "unknown-workflow",
+        "workflow-exists",
+        "built-in-workflow",
+        "workflow-invalid",
+        status=201,
+        body=True,
+    ),
+    status_code=201,
+    summary="Clone a workflow",
+)
+async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Response:
+    """Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one."""
+    return _saved(saved_view(await clone_as(desk.app, caller, id, body.id)), status=201)
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    responses=refusals("unknown-workflow", "built-in-workflow"),
+    summary="Delete a workflow",
+)
 async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
     await delete_as(desk.app, caller, id)
@@ -185,9 +212,11 @@ async def diff(
 async def _save(
     desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
 ) -> Response:
-    saved = await save_as(desk.app, caller, source, draft=draft, after=after)
-    said: JsonObject = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
-    return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{saved.draft.id}"})
+    return _saved(saved_view(await save_as(desk.app, caller, source, draft=draft, after=after)), status=status)
+
+
+def _saved(said: JsonObject, *, status: int) -> Response:
+    return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{said['id']}"})
 
 
 async def _entry(desk: Desk, id: str) -> JsonObject:

@@ -1,0 +1,40 @@
+"""Clones: a workflow saved once more under an id of its own, free to be changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pointsman.app.shelf.documents import is_built_in
+from pointsman.app.shelf.library import read_only
+from pointsman.app.shelf.renaming import with_id
+from pointsman.app.sources import Workflow
+from pointsman.errors import CallerError
+from pointsman.journal.records import SavedWorkflow
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+class WorkflowExists(CallerError):
+    """There is a workflow of that id."""
+
+    code: ClassVar[str] = "workflow-exists"
+
+
+async def clone_of(app: Pointsman, reference: str, new: str) -> Workflow:
+    """The document of a workflow (of the shelf or saved, any revision) under a free id; nothing is saved yet.
+
+    Raises `UnknownWorkflow`, `WorkflowExists`, `BuiltIn`, `WorkflowInvalid`.
+    """
+    if is_built_in(new):
+        raise read_only(new)
+    clone = with_id(await app.source(reference), new)
+    if await app.library.workflows.find(new) is not None:
+        raise WorkflowExists(f"there is a workflow {new!r}", hint="Name the clone differently, or delete that one.")
+    return clone
+
+
+async def clone_workflow(app: Pointsman, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
+    """Save a workflow as the first revision of another one, also where it has errors: it is as its author wrote it.
+    Raises what `clone_of` does."""
+    return await app.save(await clone_of(app, reference, new), author=author, draft=True)

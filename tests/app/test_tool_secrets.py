@@ -1,0 +1,142 @@
+"""Secrets in the parameters of tool nodes: put in where the document names them, and nowhere else to be found."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.settings import Settings
+from pointsman.tools.tool import Tool
+from pointsman.values import Json, JsonObject
+
+CANARY = "sesame-open-the-door"
+HANDLES: JsonObject = {"key": "secret.DOOR", "headers": [{"Authorization": "Bearer {secret.DOOR}"}]}
+
+
+class Door:
+    """A tool that says all it was given, and what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[Json] = []
+
+    def tool(self) -> Tool:
+        @tool
+        async def knock(key: str, headers: list[dict[str, str]] | None = None, who: str = "") -> Json:
+            """Knock."""
+            self.given.append([key, [{**one} for one in headers or []], who])
+            if who == "raise":
+                raise ValueError(f"wrong key {key}")
+            return {"said": f"you have {key}", key: [key, who]}
+
+        return knock
+
+
+def installation(door: Door, store: str = "memory:", **more: Json) -> Pointsman:
+    settings = Settings.model_validate({"secrets": {"DOOR": CANARY}, "delays": False, **more})
+    return Pointsman(store, tools=[door.tool()], settings=settings, model="scripted")
+
+
+def knocking(parameters: JsonObject, **node: Json) -> Workflow:
+    one: JsonObject = {"id": "knock", "type": "tool", "config": {"tool": "knock", "parameters": parameters}, **node}
+    return Workflow.of({"id": "door", "nodes": [one], "edges": []})
+
+
+async def everything_said(app: Pointsman, execution: str, folder: Path) -> str:
+    """What anybody can be told of an execution, and every byte that is kept of it."""
+    exported = b"".join([line async for line in app.storage.export(execution)])
+    _, events = await app.look(execution)
+    told: list[Json] = [await app.view(execution), [*events], [*await app.bulletins(execution)]]
+    return str(told) + (exported + kept_in(folder)).decode(errors="replace")
+
+
+def kept_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    door, url, seen = Door(), f"sqlite:///{tmp_path}/store.db", list[str]()
+    caplog.set_level(logging.DEBUG)
+    async with installation(door, url) as app:
+        app.watch(lambda event: seen.append(str(event)))
+        execution = await app.start(knocking({**HANDLES, "who": "{input.who}"}), {"who": "ada"})
+        assert await execution.output() == {"said": "you have ***", "***": ["***", "ada"]}
+        assert door.given == [[CANARY, [{"Authorization": f"Bearer {CANARY}"}], "ada"]]
+        said = await everything_said(app, execution.id, tmp_path)
+    assert "secret.DOOR" in said, "what is kept names the handle"
+    assert CANARY not in said + str(seen) + caplog.text
+    async with installation(door, url) as app:
+        assert CANARY not in await everything_said(app, execution.id, tmp_path)
+        assert (await app.replay(execution.id)).differences == []
+    assert len(door.given) == 1
+
+
+async def test_what_comes_with_data_stays_text_whatever_it_looks_like() -> None:
+    door = Door()
+    async with installation(door) as app:
+        flow = knocking({"key": "{input.key}", "who": "{input.who}"})
+        await (await app.start(flow, {"key": "secret.DOOR", "who": "{secret.DOOR}"})).output()
+        inputs: JsonObject = {"key": "input.key", "who": "input.who"}
+        node: JsonObject = {"id": "knock", "type": "tool", "config": {"tool": "knock"}, "inputs": inputs}
+        whole = Workflow.of({"id": "door", "nodes": [node], "edges": []})
+        await (await app.start(whole, {"key": "secret.DOOR", "who": "{secret.DOOR}"})).output()
+    assert door.given == [["secret.DOOR", [], "{secret.DOOR}"]] * 2
+
+
+async def test_a_failure_tells_no_secret() -> None:
+    door = Door()
+    async with installation(door) as app:
+        execution = await app.start(knocking({"key": "secret.DOOR", "who": "raise"}), {})
+        assert await execution.settled() == "failed"
+        view = await app.view(execution.id)
+        assert "wrong key ***" in str(view["errors"])
+        assert CANARY not in str(view) + str(await app.look(execution.id))
+
+
+async def test_a_secret_that_nobody_has_fails_the_step_before_the_tool_is_called() -> None:
+    door = Door()
+    async with installation(door) as app:
+        execution = await app.start(knocking({"key": "secret.WINDOW"}), {})
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert (execution.state.failure.code, "POINTSMAN_SECRET_WINDOW" in execution.state.failure.hint) == (
+            "secret-missing",
+            True,
+        )
+    assert door.given == []
+
+
+async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
+    """Also over a restart: the secret is looked up when the call is made, not when it is asked for."""
+    door, url = Door(), f"sqlite:///{tmp_path}/store.db"
+    flow = knocking(HANDLES, requiresApproval=True)
+    async with installation(door, url) as app:
+        execution = await app.start(flow, {})
+        assert await execution.settled() == "waiting"
+        assert CANARY not in str(await app.view(execution.id))
+    async with installation(door, url) as app:
+        again = await app.open(execution.id)
+        await again.answer("knock", "approve", by="ada")
+        assert await again.output() == {"said": "you have ***", "***": ["***", ""]}
+    assert len(door.given) == 1
+
+
+async def test_a_secret_is_not_handed_to_sub_workflows() -> None:
+    called: JsonObject = {"tool": "iterate", "parameters": {"items": ["secret.DOOR"], "instruction": "Say"}}
+    flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
+    async with installation(Door()) as app:
+        execution = await app.start(flow, {})
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert execution.state.failure.code == "secret-not-allowed"
+
+
+async def test_a_dry_run_needs_no_secret() -> None:
+    door = Door()
+    async with installation(door) as app:
+        dry = await app.dry_run(knocking({"key": "secret.WINDOW"}), {})
+        assert (dry.status, door.given) == ("completed", [])
