@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
+from pointsman.app.access.tokens import tokens_of
 from pointsman.app.channels import Channels
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
@@ -75,6 +76,7 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         app=app,
         keys=keys,
         logins=logins,
+        tokens=tokens_of(app.settings, app.clock),
         channels=Channels(app, WIRE),
         is_local=is_local,
         life=Life() if life is None else life,

@@ -15,13 +15,16 @@ from pointsman.app import Pointsman
 from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
+from pointsman.app.access.tokens import Tokens, is_token
 from pointsman.app.channels import Channels
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(
-    auto_error=False, description="An API key: `pointsman keys add NAME` makes one.", scheme_name="key"
+    auto_error=False,
+    description="An API key, or a token of the identity provider.",
+    scheme_name="key",
 )
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
@@ -42,6 +45,7 @@ class Desk:
     app: Pointsman
     keys: Keys
     logins: Logins
+    tokens: Tokens | None
     channels: Channels
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
@@ -49,6 +53,21 @@ class Desk:
     """How far this process has come."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Whoever replaces what they have read: nobody else of this server does meanwhile."""
+
+    async def asks_nobody(self) -> bool:
+        """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""
+        return self.is_local and self.tokens is None and not await self.keys.are_made()
+
+    async def caller(self, credential: str) -> Caller:
+        """By an API key or a token. Raises `NotSignedIn`, `IssuerUnreachable`."""
+        if self.tokens is not None and is_token(credential):
+            caller = await self.tokens.caller(credential)
+        else:
+            caller = await self.keys.caller(credential)
+        if caller is None:
+            why = "this key or token opens nothing here"
+            raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
+        return caller
 
 
 def desk_of(request: Request) -> Desk:
@@ -67,13 +86,10 @@ async def caller_of(
         if caller is not None:
             _must_be_own_page(request)
             return caller
-        if desk.is_local and not await desk.keys.are_made():
+        if await desk.asks_nobody():
             return LOCAL
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
-    caller = await desk.keys.caller(shown.credentials)
-    if caller is None:
-        raise NotSignedIn("this key opens nothing here", hint="It was revoked, has expired, or is of another store.")
-    return caller
+    return await desk.caller(shown.credentials)
 
 
 def _must_be_own_page(request: Request) -> None:

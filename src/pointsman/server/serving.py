@@ -85,7 +85,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     """
     host, life, hurry = settings.host, Life(), asyncio.Event()
     desk = make_desk(app, is_local=is_loopback(host) and not settings.names, life=life)
-    if not desk.is_local and not await desk.keys.are_made():
+    if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
         raise Unguarded(
             f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
             " everybody could do everything",

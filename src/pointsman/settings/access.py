@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.definition.quantities import Duration
 from pointsman.values import Seconds
+
+RoleName: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
+Algorithm: TypeAlias = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
+
+
+class OidcSettings(BaseModel):
+    """An identity provider whose tokens let people in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    issuer: str = Field(min_length=1)
+    """As its tokens name it."""
+    audience: str = Field(min_length=1)
+    """For whom a token must be."""
+    jwks: str = ""
+    """Its keys: a file or an address; empty: where the issuer says that they are."""
+    algorithms: tuple[Algorithm, ...] = Field(default=("RS256", "ES256"), min_length=1)
+    name_claim: str = "sub"
+    role_claim: str = "roles"
+    """A claim, or the way to it: `realm_access.roles`."""
+    groups_claim: str = "groups"
+    roles: dict[str, RoleName] = Field(default_factory=dict[str, RoleName])
+    """What the provider calls a role -> what it is here."""
+    default_role: RoleName | None = None
+    """Of whom no role is said; none: they are not let in."""
+    leeway: Duration = Duration(Seconds(60.0))
+    """How far clocks may be apart."""
 
 
 class AccessSettings(BaseModel):
@@ -18,3 +44,4 @@ class AccessSettings(BaseModel):
     """Who sees a workflow beside its owner until that is changed."""
     login: Duration = Duration(Seconds(43_200.0))
     """How long a browser stays logged in."""
+    oidc: OidcSettings | None = None

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
-from pointsman.server.desk import COOKIE, Asking, AtDesk, Must, NotSignedIn
+from pointsman.app.access.tokens import TOKEN_CHARS_MAX
+from pointsman.server.desk import COOKIE, Asking, AtDesk, Must
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.shapes import Answer, Body, sample
@@ -20,7 +21,6 @@ router = APIRouter(tags=["access"])
 Admin = Annotated[Caller, Depends(Must("admin", "make or revoke keys"))]
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]
 LoginId = Annotated[str, Path(min_length=1, max_length=64, description="The login's id, as the list shows it.")]
-KEY_CHARS_MAX: Final = 500
 DAY_S: Final = 86_400.0
 DAYS_MAX: Final = 36_500
 
@@ -29,7 +29,7 @@ class LoginBody(Body):
     """What opens the server."""
 
     model_config = sample(key="pm_…")
-    key: str = Field(min_length=1, max_length=KEY_CHARS_MAX, description="An API key.")
+    key: str = Field(min_length=1, max_length=TOKEN_CHARS_MAX, description="An API key, or a token.")
 
 
 class KeyBody(Body):
@@ -128,14 +128,13 @@ async def me(caller: Asking) -> Response:
 async def log_in(
     desk: AtDesk, body: LoginBody, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
 ) -> Response:
-    """Shows a key once: from then on a cookie that no page can read stands for it, until it expires or is ended.
+    """Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
 
     Takes no key in a header. Browsers keep the cookie over https, and on this machine.
     """
-    caller = await desk.keys.caller(body.key)
-    if caller is None:
-        raise NotSignedIn("this key opens nothing here", hint="It was revoked, has expired, or is of another store.")
-    token, entered = await desk.logins.begin(caller, key=body.key, agent=user_agent)
+    caller = await desk.caller(body.key)
+    shown = "" if caller.entrance == "token" else body.key
+    token, entered = await desk.logins.begin(caller, key=shown, agent=user_agent)
     reply = JsonReply(caller_view(entered), headers={"cache-control": "no-store"})
     age = int(desk.app.settings.access.login.seconds)
     reply.set_cookie(COOKIE, token, max_age=age, path="/", secure=True, httponly=True, samesite="strict")
