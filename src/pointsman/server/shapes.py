@@ -17,9 +17,9 @@ def sample(**example: _Json) -> ConfigDict:
 
 
 class Body(BaseModel):
-    """What is sent. Unknown fields are refused: they are mostly misspelt ones."""
+    """What is sent. Unknown fields are refused: they are mostly misspelt ones; and a text is no number."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
 
 
 class Answer(BaseModel):
@@ -129,7 +129,7 @@ class CheckBody(Body):
 class PatchBody(BaseModel):
     """A JSON merge patch: what is not there stays, null takes out. `app.patching` says what may be patched."""
 
-    model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow")
+    model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow", strict=True)
     name: JsonValue = Field(default=None, description="A text, or one by language.")
     description: JsonValue = None
     version: str | None = Field(default=None, max_length=100, description="A semantic version.")

@@ -1,0 +1,128 @@
+"""Events, schedules and webhooks over HTTP."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pointsman.app.triggers.signatures import key_of, sign
+from pointsman.settings import Settings
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, WAITS
+
+SECRET = "whsec-0123456789abcdef"
+ORDERS = """\
+pointsman: 1
+id: orders
+input: {type: object}
+output: {number: order}
+triggers:
+  - {id: call, type: webhook, path: shop/orders, secret: secret.SHOP, inputs: {order: event.order}}
+nodes:
+  - {id: done, type: end}
+"""
+WITH_SECRET = Settings(delays=False, secrets={"SHOP": SECRET})
+
+
+def signed(body: bytes, delivery: str, now: float, secret: str = SECRET) -> dict[str, str]:
+    at = int(now)
+    return {
+        "content-type": "application/json",
+        "webhook-id": delivery,
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign(key_of(secret), delivery, at, body),
+    }
+
+
+async def test_an_event_reaches_who_waits_for_it_once_for_each_key(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(WAITS)
+        execution = await served.execute("waits")
+    async with serving(file_store) as served:
+        key = {"idempotency-key": "k1"}
+        told = await served.client.post("/api/events", json={"name": "knock", "data": {"by": "ada"}}, headers=key)
+        assert told.json()["delivered"] == [execution]
+        again = await served.client.post("/api/events", json={"name": "knock", "data": {"by": "ada"}}, headers=key)
+        assert (again.json()["delivered"], again.json()["key"]) == ([], told.json()["key"])
+        nobody = await served.client.post("/api/events", json={"name": "ring"})
+        assert (nobody.json()["delivered"], nobody.json()["started"]) == ([], [])
+
+
+async def test_a_schedule_is_made_looked_at_paused_and_deleted(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        body = {"workflow": "chain", "cron": "0 8 * * *", "timezone": "Europe/Berlin", "id": "morning"}
+        made = await served.client.post("/api/schedules", json=body)
+        assert (made.status_code, made.headers["location"]) == (201, "/api/schedules/morning")
+        again = await served.client.post("/api/schedules", json=body)
+        assert (again.status_code, again.json()["code"]) == (409, "schedule-exists")
+    async with serving(file_store) as served:
+        assert (await served.client.get("/api/schedules/morning")).json()["when"] == "0 8 * * * (Europe/Berlin)"
+        times = (await served.client.get("/api/schedules/morning/times?count=3")).json()["times"]
+        assert len(times) == 3
+        assert times == sorted(times)
+        paused = (await served.client.post("/api/schedules/morning/pause")).json()
+        assert (paused["paused"], paused["next"]) == (True, None)
+        assert (await served.client.post("/api/schedules/morning/resume")).json()["next"] is not None
+        assert (await served.client.delete("/api/schedules/morning")).status_code == 204
+        assert (await served.client.get("/api/schedules/morning")).json()["code"] == "no-such-schedule"
+
+
+async def test_the_schedule_of_a_document_is_paused_and_not_deleted(served: Served) -> None:
+    own = "triggers: [{id: nightly, type: schedule, cron: '0 3 * * *'}]"
+    await served.save(CHAIN.replace("output: {said: b}", f"output: {{said: b}}\n{own}"))
+    assert [one["id"] for one in (await served.client.get("/api/schedules")).json()["schedules"]] == ["chain/nightly"]
+    assert (await served.client.post("/api/schedules/chain/nightly/pause")).json()["paused"]
+    refused = await served.client.delete("/api/schedules/chain%2Fnightly")
+    assert (refused.status_code, refused.json()["code"]) == (422, "schedule-invalid")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cron": "0 8 * * *", "every": 5},
+        {},
+        {"cron": "every day"},
+        {"every": -1},
+        {"at": 1},
+        {"cron": "0 8 * * *", "timezone": "Mars/Base"},
+        {"every": 60, "missed": "some"},
+        {"every": 60, "id": "a/b"},
+        {"every": "60"},
+    ],
+    ids=str,
+)
+async def test_a_schedule_that_is_none_is_refused(served: Served, wrong: dict[str, object]) -> None:
+    await served.save(CHAIN)
+    reply = await served.client.post("/api/schedules", json={"workflow": "chain", **wrong})
+    assert reply.status_code in (400, 422), reply.text
+    assert (await served.client.get("/api/schedules")).json()["schedules"] == []
+
+
+async def test_a_signed_call_starts_a_workflow_once_and_nobody_else_is_told_that_it_is_there() -> None:
+    async with serving(settings=WITH_SECRET, is_local=False) as served:
+        editor = await served.key("ada", "editor")
+        assert (await served.client.post("/api/workflows", content=ORDERS, headers=editor)).status_code == 201
+        body = json.dumps({"order": 12}).encode()
+        now = served.app.clock.now()
+        address = "/api/webhooks/shop/orders"
+        taken = await served.client.post(address, content=body, headers=signed(body, "msg_1", now))
+        assert (taken.status_code, taken.json()) == (202, {"delivery": "msg_1", "accepted": True})
+        again = await served.client.post(address, content=body, headers=signed(body, "msg_1", now))
+        assert again.status_code == 202
+        ran = (await served.client.get("/api/workflows/executions", headers=await served.key("root", "admin"))).json()
+        assert len(ran["executions"]) == 1
+        refused = [
+            await served.client.post(address, content=body),
+            await served.client.post(address, content=body + b" ", headers=signed(body, "msg_2", now)),
+            await served.client.post(address, content=body, headers=signed(body, "msg_3", now - 900)),
+            await served.client.post(address, content=body, headers=signed(body, "msg_4", now, secret="x" * 20)),
+            await served.client.post("/api/webhooks/nobody", content=body, headers=signed(body, "msg_5", now)),
+        ]
+        assert {(one.status_code, one.json()["code"], one.json()["detail"]) for one in refused} == {
+            (404, "webhook-refused", "no webhook of this path takes this call")
+        }
+        listed = (await served.client.get("/api/webhooks", headers=editor)).json()["webhooks"]
+        assert [(one["address"], one["workflowId"], one["signed"]) for one in listed] == [(address, "orders", True)]
+        assert SECRET not in json.dumps(listed)
