@@ -113,7 +113,7 @@ async def serving(
         desk = make_desk(app, is_local=is_local)
         with listening("127.0.0.1", 0) as listener:
             application = make_application(desk, body_bytes_max=body_bytes_max)
-            server = Server(configured(application), desk.channels.let_go)
+            server = Server(configured(application), desk.let_go)
             task = asyncio.create_task(server.serve(sockets=[listener]))
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
             async with httpx2.AsyncClient(base_url=address, timeout=30) as client:

@@ -6,6 +6,7 @@ import difflib
 
 from pointsman.app.installation import Pointsman
 from pointsman.app.shelf.documents import is_built_in
+from pointsman.app.sources import Workflow
 from pointsman.errors import CallerError
 from pointsman.journal.faults import RevisionMoved as RevisionMoved
 from pointsman.journal.records import SavedWorkflow, WorkflowEntry
@@ -68,6 +69,18 @@ async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: in
         texts.append((await app.source(f"{workflow}@{revision}")).document.text.splitlines(keepends=True))
     names = (f"{workflow}@{since}", f"{workflow}@{to}")
     return "".join(difflib.unified_diff(texts[0], texts[1], *names))
+
+
+async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow:
+    """The document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
+    known = [entry.revision for entry in await app.workflows(workflow)]
+    if not known:
+        await app.library.saved(workflow)
+    if revision not in known:
+        raise NoSuchRevision(
+            f"{workflow!r} has no revision {revision}", hint=f"It has {', '.join(map(str, known[:20]))}."
+        )
+    return await app.source(f"{workflow}@{revision}")
 
 
 async def delete_workflow(app: Pointsman, workflow: str) -> None:

@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "schedules": Place("triggers", "schedules", "What starts when: list, add, pause, resume, delete, next, run."),
     "keep": Place("keeping", "keep", "Keep a store: go on with executions, ring timers, start what is due."),
     "serve": Place("serving", "serve", "Serve the API, and keep the store meanwhile."),
+    "mcp": Place("mcp", "mcp", "Serve MCP clients on standard input and output."),
     "keys": Place("serving", "keys", "Keys that open the server: add, list, revoke."),
     "notifications": Place("notifications", "notifications", "What addresses outside are told: list, retry."),
     "pause": Place("steering", "pause", "Let no further step start."),

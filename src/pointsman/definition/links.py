@@ -170,12 +170,12 @@ def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[Edg
         source = index.get(edge.source, DANGLING)
         target = index.get(edge.target, TO_END if edge.target == END else DANGLING)
         routing = routing_of(workflow.nodes[source]) if source >= 0 else "all"
-        name = edge.id if edge.id is not None else _fresh(f"{edge.source}->{edge.target}", names)
+        name = edge.id if edge.id is not None else fresh_name(f"{edge.source}->{edge.target}", names)
         kind = kind_of(edge, routing) if edge.condition is not None or edge.label is not None else "plain"
         yield EdgeRef(position, name, source, target, kind, mark=edge.mark)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh_name(name: str, taken: set[str]) -> str:
     """`a->b`, or with a number where that is taken."""
     candidate, number = name, 2
     while candidate in taken:

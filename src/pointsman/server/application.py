@@ -21,12 +21,14 @@ from pointsman.server import pages, problems
 from pointsman.server.desk import Desk
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
+from pointsman.server.mcp_door import McpDoor
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes import (
     access,
     agents,
     bulk,
     control,
+    designing,
     documents,
     executions,
     files,
@@ -52,6 +54,7 @@ ROUTERS: Final = (
     control.router,
     control.people,
     documents.router,
+    designing.router,
     workflows.router,
     agents.router,
     tools.router,
@@ -87,7 +90,7 @@ def make_application(desk: Desk, *, names: Iterable[str] = (), body_bytes_max: i
     """Everything behind the gate. `names`: what others call the server; none: as they like, unless it is local."""
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    return Gate(make_api(desk), names=own, body_bytes_max=body_bytes_max)
+    return Gate(McpDoor(make_api(desk), desk), names=own, body_bytes_max=body_bytes_max)
 
 
 def make_api(desk: Desk) -> FastAPI:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, ClassVar, Final, cast
@@ -53,6 +54,14 @@ class Desk:
     """How far this process has come."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Whoever replaces what they have read: nobody else of this server does meanwhile."""
+    leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
+    """What else holds clients, and lets them go."""
+
+    def let_go(self) -> None:
+        """The server stops: whoever listens is told so, and nobody is waited for."""
+        self.channels.let_go()
+        for leave in self.leaving:
+            leave()
 
     async def asks_nobody(self) -> bool:
         """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""

@@ -93,7 +93,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
         )
     application = make_application(desk, names=settings.names, body_bytes_max=settings.body_bytes_max)
     with listening(host, settings.port) as listener:
-        server = Server(configured(application, settings), desk.channels.let_go)
+        server = Server(configured(application, settings), desk.let_go)
         try:
             async with kept(app, life, said, standby=standby), watched():
                 with stopped_by_signals(server, life, hurry):

@@ -1,0 +1,190 @@
+"""A native document while it is changed: found by name, changed by pointer. It may be as broken as authors leave it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from pointsman.authoring.operations import OperationRefused
+from pointsman.definition.links import fresh_name
+from pointsman.definition.problems import did_you_mean, pointer_parts
+from pointsman.definition.workflow import Workflow
+from pointsman.values import END, Json, JsonObject
+
+AT_END: Final = "-"
+"""The place behind the last item of a list."""
+
+
+class Draft:
+    """The document, and a copy of its own."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.document = copy.deepcopy(document)
+        self._parts("nodes")
+        self._parts("edges")
+
+    def _parts(self, key: str) -> list[Json]:
+        parts = self.document.setdefault(key, [])
+        if not isinstance(parts, list):
+            raise OperationRefused(f"{key!r} is no list", hint="Write the workflow again; this one cannot be changed.")
+        return parts
+
+    @property
+    def nodes(self) -> list[Json]:
+        """As they stand, whatever they are."""
+        return self._parts("nodes")
+
+    @property
+    def edges(self) -> list[Json]:
+        """As they stand, whatever they are."""
+        return self._parts("edges")
+
+    def ids(self) -> list[str]:
+        return [str(node["id"]) for node in self.nodes if isinstance(node, dict) and "id" in node]
+
+    def has(self, node: str) -> bool:
+        return node in self.ids()
+
+    def node(self, name: str) -> JsonObject:
+        """Raises `OperationRefused`."""
+        for one in self.nodes:
+            if isinstance(one, dict) and one.get("id") == name:
+                return one
+        raise _unknown("node", name, self.ids())
+
+    def edge(self, name: str) -> JsonObject:
+        """Raises `OperationRefused`."""
+        for known, one in self.named_edges():
+            if known == name:
+                return one
+        raise _unknown("edge", name, [known for known, _ in self.named_edges()])
+
+    def named_edges(self) -> Iterator[tuple[str, JsonObject]]:
+        """Each edge with the name by which messages and operations know it."""
+        edges = [one for one in self.edges if isinstance(one, dict)]
+        return zip(edge_names(edges), edges, strict=True)
+
+    def ways_from(self, node: str) -> list[JsonObject]:
+        return [edge for _, edge in self.named_edges() if edge.get("source") == node]
+
+    def ways_to(self, node: str) -> list[JsonObject]:
+        return [edge for _, edge in self.named_edges() if edge.get("target") == node]
+
+    def connect(self, edge: JsonObject, *, behind: JsonObject | None = None) -> None:
+        """Add an edge: at the end, or right behind another one, so that it is asked in its turn."""
+        edges = self.edges
+        place = next((at + 1 for at, one in enumerate(edges) if one is behind), len(edges))
+        edges.insert(place, edge)
+
+    def drop(self, edges: Iterable[JsonObject]) -> None:
+        """Take edges out."""
+        gone = [id(edge) for edge in edges]
+        self.edges[:] = [one for one in self.edges if id(one) not in gone]
+
+    def must_lead_somewhere(self, edge: JsonObject) -> None:
+        """Raises `OperationRefused` where an end of an edge is no node."""
+        for key in ("source", "target"):
+            end = edge.get(key)
+            if not isinstance(end, str):
+                raise OperationRefused(f"the edge has no {key!r}", hint="An edge is {source, target, …}.")
+            if not self.has(end) and not (key == "target" and end == END):
+                raise _unknown("node", end, self.ids())
+
+    def workflow(self) -> Workflow:
+        """What it reads as now. Raises `OperationRefused` where its shape has errors."""
+        found, problems = Workflow.from_document(self.document)
+        if found is None:
+            first = problems[0]
+            raise OperationRefused(
+                f"this takes a workflow whose shape is right, and {first.pointer or 'it'}: {first.message}",
+                hint="Mend that first.",
+            )
+        return found
+
+
+def edge_names(edges: Iterable[Mapping[str, Json]]) -> list[str]:
+    """The name of each edge: its id, or `source->target`, with a number where that is taken."""
+    listed = list(edges)
+    taken = {str(edge["id"]) for edge in listed if edge.get("id") is not None}
+    return [
+        str(edge["id"])
+        if edge.get("id") is not None
+        else fresh_name(f"{edge.get('source')}->{edge.get('target')}", taken)
+        for edge in listed
+    ]
+
+
+def change(
+    thing: JsonObject, put: Mapping[str, Json], remove: Sequence[str], *, what: str, kept: Sequence[str] = ()
+) -> None:
+    """Set and remove what pointers name. `kept`: members that are not changed so. Raises `OperationRefused`."""
+    for pointer in (*put, *remove):
+        parts = pointer_parts(pointer)
+        if not pointer.startswith("/"):
+            raise OperationRefused(f"{pointer!r} is no JSON pointer into {what}", hint="Write it as '/config/prompt'.")
+        if parts[0] in kept:
+            raise OperationRefused(
+                f"{pointer!r} of {what} is not changed this way", hint="There are operations of its own for it."
+            )
+    for pointer, value in put.items():
+        _put(thing, pointer_parts(pointer), copy.deepcopy(value), pointer, what)
+    # From behind: what goes first must not move what goes next.
+    for pointer in sorted(remove, key=_natural, reverse=True):
+        _remove(thing, pointer_parts(pointer), pointer, what)
+
+
+def _natural(pointer: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() and len(part) < 10 else (-1, part) for part in pointer_parts(pointer)]
+
+
+def _put(here: Json, parts: Sequence[str], value: Json, pointer: str, what: str) -> None:
+    *way, last = parts
+    for part in way:
+        if isinstance(here, dict):
+            if here.get(part) is None:
+                here[part] = {}
+            here = here[part]
+        else:
+            here = _item(here, part, pointer, what)
+    if isinstance(here, dict):
+        here[last] = value
+    elif isinstance(here, list) and (last == AT_END or last == str(len(here))):
+        here.append(value)
+    else:
+        _item(here, last, pointer, what)
+        assert isinstance(here, list)
+        here[int(last)] = value
+
+
+def _remove(here: Json, parts: Sequence[str], pointer: str, what: str) -> None:
+    *way, last = parts
+    for part in way:
+        here = _member(here, part, pointer, what)
+    _member(here, last, pointer, what)
+    if isinstance(here, dict):
+        del here[last]
+    elif isinstance(here, list):
+        del here[int(last)]
+
+
+def _member(here: Json, part: str, pointer: str, what: str) -> Json:
+    if isinstance(here, dict):
+        if part not in here:
+            known = ", ".join(map(repr, list(here)[:10])) or "nothing"
+            raise OperationRefused(f"{what} has no {pointer!r}", hint=f"Where {part!r} should be there is {known}.")
+        return here[part]
+    return _item(here, part, pointer, what)
+
+
+def _item(here: Json, part: str, pointer: str, what: str) -> Json:
+    if isinstance(here, list) and part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here):
+        return here[int(part)]
+    length = f"a list of {len(here)}" if isinstance(here, list) else "neither an object nor a list"
+    raise OperationRefused(f"{pointer!r} leads nowhere in {what}", hint=f"Where {part!r} should be there is {length}.")
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> OperationRefused:
+    near = did_you_mean(name, known)
+    listed = ", ".join(map(repr, known[:20])) or "none"
+    return OperationRefused(f"there is no {kind} {name[:200]!r}", hint=near or f"There is {listed}.")

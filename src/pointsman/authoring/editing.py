@@ -1,0 +1,165 @@
+"""Editing a workflow as its author wrote it: operations in, the new document and what it does to its problems out.
+
+    author's text ─▶ native ─ operations ─▶ native' ─▶ author's dialect ─▶ text'
+                                               └─────▶ check ─▶ problems, of them those that are new
+
+A dialect without words for a change is left: the new document is native then, and that is told as a loss.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.sources import invalid
+from pointsman.authoring.applying import apply_operations
+from pointsman.authoring.comparing import operations_between, same
+from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
+from pointsman.definition.problems import Problem, warning
+from pointsman.definition.workflow import FORMAT
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.dialects.detect import write_workflow
+from pointsman.values import Json, JsonObject
+
+NATIVE: Final = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of a workflow."""
+
+    source: Workflow
+    """As it is now, in its author's dialect."""
+    changes: tuple[AnyOperation, ...]
+    """What differs from before, whatever operations were asked for."""
+    problems: tuple[Problem, ...]
+    """All it has now."""
+    new: tuple[Problem, ...]
+    """Those of them that it did not have."""
+    gone: tuple[Problem, ...]
+    """Those it had."""
+    losses: tuple[Problem, ...] = ()
+    """What the text does not keep of what the author wrote."""
+
+    @property
+    def ok(self) -> bool:
+        """It may run."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "ok": self.ok,
+            "document": self.source.original,
+            "text": self.source.document.text,
+            "dialect": self.source.read.dialect,
+            "changes": written_operations(self.changes),
+            "problems": _listed(self.problems),
+            "new": _listed(self.new),
+            "gone": _listed(self.gone),
+            "losses": _listed(self.losses),
+        }
+
+
+def _listed(problems: Iterable[Problem]) -> list[Json]:
+    return [problem.to_json() for problem in problems]
+
+
+async def edit(app: Pointsman, source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
+    """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
+    before = native_of(source)
+    after = apply_operations(before, operations)
+    made, losses = respelled(source, before, after)
+    was, now = await app.check(source), await app.check(made)
+    return Edited(
+        source=made,
+        changes=operations_between(before, after),
+        problems=now.problems,
+        new=_beyond(now.problems, was.problems),
+        gone=_beyond(was.problems, now.problems),
+        losses=losses,
+    )
+
+
+def native_of(source: Workflow) -> JsonObject:
+    """What a document reads as, also where its shape has errors. Raises `WorkflowInvalid` where it reads as nothing."""
+    if source.read.imported is None:
+        raise invalid(source.problems)
+    return source.read.imported.document
+
+
+def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
+    """The source saying `after` instead of `before`, and what is lost on the way."""
+    if source.read.dialect == NATIVE:
+        return _native(source, before, after)
+    workflow, _ = Definition.from_document(after)
+    told: tuple[Problem, ...] = ()
+    if workflow is not None and isinstance(source.original, dict):
+        written = write_workflow(workflow, dialect=source.read.dialect or NATIVE, original=source.original)
+        told = written.losses
+        made = _parsed(source, rewritten(source.document, written.document), source.read.dialect)
+        if not told and made.read.workflow == workflow:
+            return made, ()
+    left = warning(
+        "dialect-left",
+        "",
+        f"the dialect {source.read.dialect!r} cannot say this: the workflow is written in {NATIVE!r} now",
+        hint="Save it under another id to keep the old one beside it.",
+    )
+    return _parsed(source, _native_text(source, after), NATIVE), (left, *told)
+
+
+def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
+    original = source.original
+    if isinstance(original, dict) and _is_of_today(original, before):
+        # What reading filled in is written only where it was changed.
+        filled = [key for key in before if key not in original]
+        added = {key: value for key, value in after.items() if key not in original}
+        kept = {key: after[key] for key in original if key in after}
+        new = {key: value for key, value in added.items() if key not in filled or value != before[key]}
+        return _parsed(source, rewritten(source.document, {**kept, **new}), NATIVE), ()
+    older = warning(
+        "rewritten-today",
+        "",
+        "older words and wrappers of the document are written in today's words now",
+        hint="The revision before keeps them.",
+    )
+    return _parsed(source, _native_text(source, after), NATIVE), (older,)
+
+
+def _is_of_today(original: JsonObject, read: JsonObject) -> bool:
+    """Whether reading a native document only filled in what it did not say."""
+    return all(key in read and same(read[key], value) for key, value in original.items()) and all(
+        key in original or key in ("id", "nodes", "edges") for key in read
+    )
+
+
+def _native_text(source: Workflow, document: JsonObject) -> str:
+    said = {"pointsman": FORMAT, **document}
+    if source.document.format == "yaml":
+        return plain_yaml(said)
+    return json.dumps(said, ensure_ascii=False, indent=INDENT) + "\n"
+
+
+def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
+    return Workflow.parse(text, name=source.name, dialect=dialect)
+
+
+def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Those that the others are not: told apart by what they say, since their places move."""
+    known = Counter(map(_said, others))
+    found: list[Problem] = []
+    for problem in problems:
+        if known[_said(problem)] > 0:
+            known[_said(problem)] -= 1
+        else:
+            found.append(problem)
+    return tuple(found)
+
+
+def _said(problem: Problem) -> tuple[str, str, str]:
+    return problem.code, problem.severity, problem.message

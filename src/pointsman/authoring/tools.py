@@ -1,0 +1,255 @@
+"""The verbs as tools: for agents in workflows, for MCP clients, for the assistant. One table, each with its schema.
+
+A tool's arguments are a struct; its schema is what a model is shown. What goes wrong is an answer, not an exception:
+`{"error": {code, message, hint}, "problems": […]}` says what to correct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from pointsman.app.access.callers import Role
+from pointsman.authoring.operations import read_operations
+from pointsman.authoring.workbench import Dialect, Hear, Workbench, document_of
+from pointsman.definition.problems import Problem
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+A = TypeVar("A", bound=Struct)
+Effect: TypeAlias = Literal["reads", "changes", "destroys"]
+
+WorkflowRef: TypeAlias = Annotated[
+    str, Meta(description="`id`, `id@revision` or `id@version`.", min_length=1, max_length=300)
+]
+WorkflowName: TypeAlias = Annotated[str, Meta(description="The id of a saved workflow.", min_length=1, max_length=300)]
+ExecutionRef: TypeAlias = Annotated[str, Meta(description="The id of an execution.", min_length=1, max_length=100)]
+Given: TypeAlias = Annotated[
+    dict[str, Any] | str, Meta(description="The workflow: an object, or its text in JSON or YAML.")
+]
+
+
+class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    """What a tool takes."""
+
+
+class Nothing(Arguments, frozen=True):
+    """No arguments."""
+
+
+class Named(Arguments, frozen=True):
+    workflow: WorkflowRef
+
+
+class Checked(Arguments, frozen=True):
+    document: Given
+    dialect: Dialect | None = None
+
+
+class Saved(Arguments, frozen=True):
+    document: Given
+    dialect: Dialect | None = None
+    draft: Annotated[bool, Meta(description="Save it although it has errors; it cannot be run then.")] = False
+
+
+class Edits(Arguments, frozen=True):
+    workflow: WorkflowName
+    operations: Annotated[
+        list[Any],
+        Meta(
+            description="add_node, remove_node, change_node, rename_node, move_node, connect, disconnect, change_edge, "
+            "change_workflow, order_nodes, order_edges: each an object with its `op`. All are applied, or none."
+        ),
+    ]
+    apply: Annotated[bool, Meta(description="Save it; else only show what would change, and the problems.")] = False
+    revision: Annotated[int | None, Meta(description="Only over this revision.")] = None
+
+
+class Compared(Arguments, frozen=True):
+    workflow: WorkflowName
+    since: Annotated[int | None, Meta(description="A revision; absent: the one before.")] = None
+    to: Annotated[int | None, Meta(description="A revision; absent: the latest.")] = None
+
+
+class TakenBack(Arguments, frozen=True):
+    workflow: WorkflowName
+    revision: Annotated[int, Meta(description="The revision whose document it shall have again.", ge=1)]
+
+
+class Run(Arguments, frozen=True):
+    workflow: WorkflowRef
+    input: Annotated[Any, Meta(description="What the workflow's `input` schema takes.")] = None
+    session_id: Annotated[str, Meta(description="The conversation it is a turn of.", max_length=200)] | None = None
+    wait: Annotated[bool, Meta(description="Until it ends or waits for a person; else its id is the answer.")] = True
+
+
+class Looked(Arguments, frozen=True):
+    execution_id: ExecutionRef
+
+
+class Answered(Arguments, frozen=True):
+    execution_id: ExecutionRef
+    gate: Annotated[str, Meta(description="The gate's id, or its node's while that has one open gate.", min_length=1)]
+    action: Annotated[str, Meta(description="One of the gate's options.", min_length=1)]
+    data: Any = None
+    comment: Annotated[str, Meta(max_length=10_000)] = ""
+    wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
+
+
+class Cancelled(Arguments, frozen=True):
+    execution_id: ExecutionRef
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: who makes it, what is heard meanwhile, and the key under which it is made once."""
+
+    bench: Workbench
+    hear: Hear
+    key: str = ""
+    began: Callable[[str], None] = lambda _: None
+    """Told the execution that it waits for."""
+
+
+Does: TypeAlias = Callable[[Call, A], Awaitable[JsonObject]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[A]):
+    """A tool of the library."""
+
+    name: str
+    says: str
+    takes: type[A]
+    does: Does[A]
+    role: Role = "viewer"
+    """The least that whoever calls it must be."""
+    effect: Effect = "reads"
+
+    @property
+    def schema(self) -> JsonObject:
+        """Of its arguments."""
+        return _schema(self.takes)
+
+    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+        """Raises nothing that the caller could mend: that is in the answer."""
+        try:
+            call.bench.must(self.role, f"use {self.name}")
+            given = msgspec.convert(arguments, self.takes)
+        except msgspec.ValidationError as why:
+            return _error("arguments-invalid", str(why), "Call it again, corrected.")
+        except PointsmanError as why:
+            return error_of(why)
+        try:
+            return await self.does(call, given)
+        except PointsmanError as why:
+            return error_of(why)
+
+
+def error_of(why: PointsmanError) -> JsonObject:
+    """What went wrong, for whoever can mend it."""
+    problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
+    return _error(why.code, str(why), why.hint, [problem.to_json() for problem in problems])
+
+
+def _error(
+    code: str, message: str, hint: str = "", problems: list[Json] | list[JsonObject] | None = None
+) -> JsonObject:
+    said: JsonObject = {"error": {"code": code, "message": message, "hint": hint}}
+    return {**said, "problems": [*problems]} if problems else said
+
+
+@cache
+def _schema(struct: type[Struct]) -> JsonObject:
+    """With its one definition in place of the reference to it."""
+    made = cast("JsonObject", msgspec.json.schema(struct))
+    (own,) = cast("dict[str, JsonObject]", made["$defs"]).values()
+    return {key: value for key, value in own.items() if key not in ("title", "description")}
+
+
+async def _list(call: Call, given: Nothing) -> JsonObject:
+    return {"workflows": [*await call.bench.list()]}
+
+
+async def _get(call: Call, given: Named) -> JsonObject:
+    return await call.bench.get(given.workflow)
+
+
+async def _check(call: Call, given: Checked) -> JsonObject:
+    return await call.bench.check(document_of(given.document, dialect=given.dialect))
+
+
+async def _save(call: Call, given: Saved) -> JsonObject:
+    return await call.bench.save(document_of(given.document, dialect=given.dialect), draft=given.draft)
+
+
+async def _edit(call: Call, given: Edits) -> JsonObject:
+    operations = read_operations(given.operations)
+    return await call.bench.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
+
+
+async def _delete(call: Call, given: Named) -> JsonObject:
+    return await call.bench.delete(given.workflow)
+
+
+async def _versions(call: Call, given: Named) -> JsonObject:
+    return {"versions": [*await call.bench.versions(given.workflow)]}
+
+
+async def _diff(call: Call, given: Compared) -> JsonObject:
+    return await call.bench.diff(given.workflow, given.since, given.to)
+
+
+async def _rollback(call: Call, given: TakenBack) -> JsonObject:
+    return await call.bench.rollback(given.workflow, given.revision)
+
+
+async def _run(call: Call, given: Run) -> JsonObject:
+    execution = await call.bench.start(given.workflow, given.input, session=given.session_id, key=call.key)
+    if not given.wait:
+        return {"executionId": execution.id, "status": execution.status}
+    call.began(execution.id)
+    return await call.bench.watched(execution, call.hear)
+
+
+async def _look(call: Call, given: Looked) -> JsonObject:
+    return await call.bench.execution(given.execution_id)
+
+
+async def _answer(call: Call, given: Answered) -> JsonObject:
+    execution = await call.bench.answer(given.execution_id, given.gate, given.action, given.data, given.comment)
+    if not given.wait:
+        return {"executionId": execution.id, "status": execution.status}
+    return await call.bench.watched(execution, call.hear)
+
+
+async def _cancel(call: Call, given: Cancelled) -> JsonObject:
+    return await call.bench.cancel(given.execution_id, given.reason)
+
+
+VERBS: Final[tuple[Verb[Any], ...]] = (
+    Verb("list_workflows", "List the saved workflows.", Nothing, _list),
+    Verb("get_workflow", "A saved workflow: its document, a picture (Mermaid), its problems.", Named, _get),
+    Verb("check_workflow", "All problems of a workflow, with places and hints. Saves nothing.", Checked, _check),
+    Verb("save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "editor", "changes"),
+    Verb("edit_workflow", "Change a workflow by operations; shows what changes.", Edits, _edit, "editor", "changes"),
+    Verb("delete_workflow", "Delete a saved workflow.", Named, _delete, "editor", "destroys"),
+    Verb("workflow_versions", "All revisions of a saved workflow.", Named, _versions),
+    Verb("diff_workflow", "What two revisions of a workflow differ in, as operations.", Compared, _diff),
+    Verb("rollback_workflow", "Make an old revision the latest.", TakenBack, _rollback, "editor", "changes"),
+    Verb("run_workflow", "Run a workflow to its end, or until a person is asked.", Run, _run, "operator", "changes"),
+    Verb("get_execution", "How an execution stands: status, output, what it waits for.", Looked, _look),
+    Verb("answer_gate", "Answer where an execution waits for a person.", Answered, _answer, "operator", "changes"),
+    Verb("cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "operator", "destroys"),
+)
+
+
+def verbs() -> dict[str, Verb[Any]]:
+    """By name."""
+    return {verb.name: verb for verb in VERBS}

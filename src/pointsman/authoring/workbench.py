@@ -1,0 +1,203 @@
+"""The library as a designer uses it: what a caller may see is looked at, changed, saved, taken back and tried.
+
+Every verb answers JSON that a person or a model can act on: the ids and revisions it is about, and every problem with
+its place and what mends it. Faces and tools call these verbs and add nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.access.acting import delete_as, save_as, start_as
+from pointsman.app.access.callers import Caller, Role
+from pointsman.app.access.seeing import must_see, must_see_workflow, visible
+from pointsman.app.conversion import converted
+from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
+from pointsman.authoring.comparing import operations_between
+from pointsman.authoring.editing import Edited, edit, native_of
+from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.definition.problems import problems_to_json
+from pointsman.values import Json, JsonObject
+
+Hear = Callable[[JsonObject], None]
+"""Hears what happens meanwhile."""
+Dialect = Literal["native", "rows", "graph", "steps", "plan"]
+
+KEY: Final = "authoring"
+
+
+class Workbench:
+    """One caller at the library of one installation."""
+
+    def __init__(self, app: Pointsman, caller: Caller) -> None:
+        self.app = app
+        self.caller = caller
+
+    def must(self, role: Role, what: str) -> None:
+        """Raises `NotAllowed`."""
+        self.caller.must_have(role, what)
+
+    async def see(self, workflow: str) -> None:
+        """Raises `UnknownWorkflow`, `NotAllowed`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+
+    async def list(self) -> list[JsonObject]:
+        """The latest revision of each saved workflow that the caller may see."""
+        entries = await list_workflows(self.app, include_disabled=True)
+        return [entry for entry in entries if await visible(self.app, self.caller, str(entry["id"]))]
+
+    async def get(self, workflow: str) -> JsonObject:
+        """A saved workflow as its author wrote it, how it looks, and its problems."""
+        await self.see(workflow)
+        source = await self.app.source(workflow)
+        _, revision = await self.app.library.saved(workflow)
+        return {"id": source.definition.id, "revision": revision, **await self._described(source)}
+
+    async def check(self, source: Workflow) -> JsonObject:
+        """All problems of a document. Nothing is saved."""
+        checked = await self.app.check(source)
+        return problems_to_json(checked.problems, dialect=checked.dialect)
+
+    async def save(self, source: Workflow, *, draft: bool = False) -> JsonObject:
+        """A new revision. Raises `WorkflowInvalid` where it has errors and is no draft."""
+        self.must("editor", "save workflows")
+        saved = await save_as(self.app, self.caller, source, draft=draft)
+        said = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+        return {**said, **await self._described(source)}
+
+    async def edit(
+        self,
+        workflow: str,
+        operations: Sequence[AnyOperation],
+        *,
+        apply: bool = False,
+        revision: int | None = None,
+        draft: bool = False,
+    ) -> JsonObject:
+        """A saved workflow changed: shown, and with `apply` saved. Only over `revision`, where one is named.
+
+        Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` where it would be saved with errors.
+        """
+        await self.see(workflow)
+        source, known = await self._at(workflow, revision)
+        return await self.keep(await edit(self.app, source, operations), known, apply=apply, draft=draft)
+
+    async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> JsonObject:
+        """What was changed, and, with `apply`, saved over the revision it was made from."""
+        said = {"id": edited.source.definition.id, "revision": revision, **edited.to_json()}
+        if not apply:
+            return {**said, "applied": False}
+        self.must("editor", "save workflows")
+        saved = await save_as(self.app, self.caller, edited.source, draft=draft, after=revision)
+        return {**said, "revision": saved.revision, "digest": saved.digest, "applied": True}
+
+    async def _at(self, workflow: str, revision: int | None) -> tuple[Workflow, int]:
+        """Raises `RevisionMoved` where the latest revision is another one."""
+        name = workflow.partition("@")[0]
+        _, latest = await self.app.library.saved(name)
+        if revision is not None and revision != latest:
+            raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
+        return await self.app.source(workflow), latest
+
+    async def source(self, workflow: str) -> tuple[Workflow, int]:
+        """A saved workflow that the caller may see, and its latest revision."""
+        await self.see(workflow)
+        return await self._at(workflow, None)
+
+    async def delete(self, workflow: str) -> JsonObject:
+        """Hide it. Executions keep the revision they run; saving it again brings it back."""
+        self.must("editor", "delete workflows")
+        await delete_as(self.app, self.caller, workflow)
+        return {"deleted": workflow}
+
+    async def versions(self, workflow: str) -> list[JsonObject]:
+        """All revisions, newest first."""
+        await self.see(workflow)
+        return await list_workflows(self.app, workflow)
+
+    async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> JsonObject:
+        """Two revisions (absent: the latest two): the operations from one to the other, and their texts by line."""
+        await self.see(workflow)
+        lines = await diff_revisions(self.app, workflow, old, new)
+        to = new if new is not None else (await self._at(workflow, None))[1]
+        since = old if old is not None else await self._before(workflow, to)
+        before, after = [await self.app.source(f"{workflow}@{one}") for one in (since, to)]
+        changes = operations_between(native_of(before), native_of(after))
+        return {"from": since, "to": to, "changes": written_operations(changes), "lines": lines}
+
+    async def _before(self, workflow: str, revision: int) -> int:
+        known = [entry.revision for entry in await self.app.workflows(workflow)]
+        return max((one for one in known if one < revision), default=revision)
+
+    async def rollback(self, workflow: str, revision: int) -> JsonObject:
+        """A new revision that says what an old one said."""
+        self.must("editor", "save workflows")
+        await self.see(workflow)
+        source = await old_revision(self.app, workflow, revision)
+        saved = await save_as(self.app, self.caller, source, draft=True)
+        return {"id": workflow, "revision": saved.revision, "digest": saved.digest, "of": revision}
+
+    # Trying it -----------------------------------------------------------------------------------------------------
+
+    async def start(self, workflow: str, input: Json, *, session: str | None = None, key: str = "") -> Execution:
+        """Begin an execution as the caller; under one `key` the same one."""
+        self.must("operator", "run workflows")
+        trigger: JsonObject = {"kind": KEY, "by": self.caller.name}
+        under = f"{KEY}|{key}" if key else None
+        return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
+
+    async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
+        """Wait until nothing more happens by itself; `hear` is shown its events, from the first. How it stands then."""
+        async for event in execution.events():
+            hear(event)
+        await execution.settled()
+        return outcome(await execution.view())
+
+    async def execution(self, execution: str) -> JsonObject:
+        """How it stands."""
+        await must_see(self.app, self.caller, execution)
+        return outcome(await self.app.view(execution))
+
+    async def answer(self, execution: str, gate: str, action: str, data: Json = None, comment: str = "") -> Execution:
+        """Answer an open gate as the caller."""
+        self.must("operator", "answer gates")
+        await must_see(self.app, self.caller, execution)
+        found = await self.app.open(execution)
+        await found.answer(gate, action, data, comment=comment, by=self.caller.name, groups=self.caller.groups)
+        return found
+
+    async def cancel(self, execution: str, reason: str = "") -> JsonObject:
+        """Stop it for good."""
+        self.must("operator", "cancel executions")
+        await must_see(self.app, self.caller, execution)
+        found = await self.app.reach(execution)
+        await found.cancel(reason=reason, by=self.caller.name)
+        return outcome(await found.view())
+
+    async def _described(self, source: Workflow) -> JsonObject:
+        checked = await self.app.check(source)
+        picture = converted(source, "mermaid").text if source.read.workflow is not None else ""
+        return {
+            "document": source.original,
+            "text": source.document.text,
+            "dialect": source.read.dialect,
+            "ok": checked.ok,
+            "problems": [problem.to_json() for problem in checked.problems],
+            "mermaid": picture,
+        }
+
+
+def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
+    """A workflow that came as data, or as text in JSON or YAML."""
+    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    return Workflow.parse(text, dialect=dialect, name=name)
+
+
+def outcome(view: JsonObject) -> JsonObject:
+    """What a designer wants to know of an execution."""
+    keys = ("executionId", "workflowId", "status", "output", "waiting", "errors", "path", "usage")
+    return {key: view[key] for key in keys if key in view}

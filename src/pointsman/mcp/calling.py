@@ -1,0 +1,143 @@
+"""Calls of tools: what happens meanwhile is reported as progress, and who cancels a call cancels what it runs.
+
+A call that ends because the connection broke, or the server stops, leaves its execution alone: it is durable, and goes
+on. Only the client's own word ends it: a cancellation, or (newer protocol over HTTP, where that is the word for it) the
+end of the response it waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.types import CallToolResult, TextContent, Tool
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from mcp import MCPError
+from pointsman.authoring.tools import Call
+from pointsman.authoring.workbench import Hear, Workbench
+from pointsman.errors import PointsmanError
+from pointsman.values import JsonObject
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Place: TypeAlias = tuple[str, str]
+"""Of a call: its connection, its id."""
+
+WAITED_MAX: Final = 10_000
+SESSION: Final = "mcp-session-id"
+TOLD: Final = {
+    "step_started": "started",
+    "step_passed": "passed",
+    "step_succeeded": "done",
+    "step_failed": "failed",
+    "retry_scheduled": "tries again",
+    "gate_opened": "asks a person",
+}
+"""Kinds of events that are progress, and how it is told."""
+
+
+class Offered(Protocol):
+    """A tool as it is called."""
+
+    @property
+    def shown(self) -> Tool: ...
+
+    async def call(self, call: Call, arguments: JsonObject) -> JsonObject: ...
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of one server that wait for an execution."""
+
+    _waited: dict[Place, tuple[Workbench, str]] = field(default_factory=dict[Place, tuple[Workbench, str]])
+    _closing: bool = False
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    def close(self) -> None:
+        """From now on nothing is cancelled any more."""
+        self._closing = True
+
+    async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
+        place = _place(context, str(context.request_id))
+
+        def began(execution: str) -> None:
+            self._waited[place] = bench, execution
+            while len(self._waited) > WAITED_MAX:
+                del self._waited[next(iter(self._waited))]
+
+        try:
+            async with progress(context) as hear:
+                answer = await tool.call(Call(bench=bench, hear=hear, began=began), arguments)
+        except asyncio.CancelledError:
+            if _is_word(context) and not self._closing:
+                self._end(place)
+            raise
+        self._waited.pop(place, None)
+        return result_of(answer)
+
+    async def cancelled(self, context: Context) -> None:
+        """A client cancelled a call. What it waited for is cancelled, whichever of the two is heard first."""
+        asked = (context.params or {}).get("requestId")
+        if asked is not None:
+            self._end(_place(context, str(asked)))
+
+    def _end(self, place: Place) -> None:
+        waited = self._waited.pop(place, None)
+        if waited is not None:
+            task = asyncio.create_task(_cancel(*waited))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+async def _cancel(bench: Workbench, execution: str) -> None:
+    with suppress(PointsmanError):  # It ended meanwhile.
+        await bench.cancel(execution, "the call was cancelled")
+
+
+def _place(context: Context, request: str) -> Place:
+    headers = getattr(context.request, "headers", {})
+    return str(headers.get(SESSION, "")), request
+
+
+def _is_word(context: Context) -> bool:
+    """Over HTTP in the newer protocol a client cancels by ending the response."""
+    return context.request is not None and context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+@asynccontextmanager
+async def progress(context: Context) -> AsyncGenerator[Hear, None]:
+    """Tell whoever asked for it what happens, in order, without holding up what happens."""
+    said: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def hear(event: JsonObject) -> None:
+        told = TOLD.get(str(event.get("kind")))
+        if told is not None:
+            said.put_nowait(f"{event.get('node', event.get('step', ''))} {told}".strip())
+
+    async def tell() -> None:
+        number = 0
+        while (message := await said.get()) is not None:
+            number += 1
+            with suppress(MCPError):  # Nobody listens any more.
+                await context.session.report_progress(number, None, message)
+
+    telling = asyncio.create_task(tell())
+    try:
+        yield hear
+        said.put_nowait(None)
+        await telling
+    finally:
+        telling.cancel()
+
+
+def result_of(answer: JsonObject) -> CallToolResult:
+    """As data, and as the same text for clients that show only that."""
+    text = msgspec.json.encode(answer).decode()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=answer, is_error="error" in answer
+    )

@@ -1,0 +1,103 @@
+"""The tools that a caller is shown: the verbs its role allows, and the saved workflows it may see and run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.types import Tool, ToolAnnotations
+
+from pointsman.app.access.seeing import visible
+from pointsman.app.workflow_tools import PREFIX, WorkflowTools
+from pointsman.authoring.tools import Call, Effect, Verb, error_of, verbs
+from pointsman.authoring.workbench import Workbench
+from pointsman.errors import PointsmanError
+from pointsman.ports import ToolSpec
+from pointsman.values import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class VerbTool:
+    """A verb of the library."""
+
+    verb: Verb[Any]
+
+    @property
+    def shown(self) -> Tool:
+        verb = self.verb
+        return Tool(
+            name=verb.name,
+            description=verb.says,
+            input_schema=verb.schema,
+            annotations=hints(verb.effect),
+        )
+
+    @property
+    def changes_library(self) -> bool:
+        return self.verb.role == "editor"
+
+    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+        return await self.verb.call(call, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowTool:
+    """A saved workflow: called, it runs."""
+
+    spec: ToolSpec
+    changes_library: bool = False
+
+    @property
+    def shown(self) -> Tool:
+        return Tool(
+            name=self.spec.name,
+            description=self.spec.description,
+            input_schema=self._schema,
+            annotations=hints("changes"),
+        )
+
+    @property
+    def _schema(self) -> JsonObject:
+        """Arguments are an object: an input that is none is its one member."""
+        schema = self.spec.parameters
+        if schema.get("type", "object") == "object":
+            return {"type": "object", **schema}
+        return {"type": "object", "properties": {"input": schema}, "required": ["input"], "additionalProperties": False}
+
+    def _input(self, arguments: JsonObject) -> Json:
+        return arguments if self.spec.parameters.get("type", "object") == "object" else arguments.get("input")
+
+    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+        """Its start is refused as any other is: what is wrong with the input is in the answer."""
+        try:
+            execution = await call.bench.start(self.spec.workflow, self._input(arguments), key=call.key)
+            call.began(execution.id)
+            return await call.bench.watched(execution, call.hear)
+        except PointsmanError as why:
+            return error_of(why)
+
+
+def hints(effect: Effect) -> ToolAnnotations:
+    """What clients may tell people before they call it."""
+    return ToolAnnotations(
+        read_only_hint=effect == "reads", destructive_hint=effect == "destroys", open_world_hint=effect != "reads"
+    )
+
+
+def verbs_of(bench: Workbench) -> list[VerbTool]:
+    """Those that the caller's role allows."""
+    return [VerbTool(verb) for verb in verbs().values() if bench.caller.has(verb.role)]
+
+
+async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[WorkflowTool]:
+    """The saved workflows that the caller may run. `saved` knows those it has read before."""
+    if not bench.caller.has("operator"):
+        return []
+    specs = [tool.spec for tool in await saved.listed()]
+    return [WorkflowTool(spec) for spec in specs if await visible(bench.app, bench.caller, spec.workflow)]
+
+
+async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> VerbTool | WorkflowTool | None:
+    """None: there is none for this caller."""
+    offered = await workflows_of(bench, saved) if name.startswith(PREFIX) else verbs_of(bench)
+    return next((tool for tool in offered if tool.shown.name == name), None)

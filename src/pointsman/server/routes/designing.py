@@ -1,0 +1,146 @@
+"""Workflows changed by operations, compared by them, and taken back to what they were."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+
+from pointsman.authoring.operations import operations_schema, read_operations
+from pointsman.authoring.workbench import Workbench
+from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.routes.parameters import Editor, IfMatch
+from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.shown import SavedAnswer
+from pointsman.values import JsonObject
+
+router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+
+Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
+REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
+CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/config/prompt": "Write about {goal}."}}
+
+
+class EditBody(Body):
+    """A change of a saved workflow."""
+
+    model_config = sample(operations=[CHANGE], apply=True)
+    operations: list[JsonValue] = Field(max_length=2000, description="See `/api/workflows/operations`: all, or none.")
+    apply: bool = Field(default=False, description="Save it; else it is only shown what would be.")
+    draft: bool = Field(default=False, description="Save it although it has errors; it cannot be run.")
+
+
+class RollbackBody(Body):
+    """Back to what it was."""
+
+    model_config = sample(revision=1)
+    revision: int = Field(ge=1, le=2**53, description="The revision whose document it shall have again.")
+
+
+class EditAnswer(Answer):
+    """What a change makes of a workflow."""
+
+    model_config = sample(
+        id="letter",
+        revision=2,
+        applied=False,
+        ok=True,
+        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        text="pointsman: 1\nid: letter\n",
+        dialect="native",
+        changes=[CHANGE],
+        problems=[],
+        new=[],
+        gone=[],
+        losses=[],
+    )
+    id: str
+    revision: int = Field(description="The one it was made from, or, applied, the new one.")
+    applied: bool
+    ok: bool = Field(description="It has no errors.")
+    document: JsonValue
+    text: str = Field(description="The document as its author wrote it, but for what changed.")
+    dialect: str | None
+    changes: list[dict[str, Any]] = Field(description="What differs, as operations.")
+    problems: list[dict[str, Any]]
+    new: list[dict[str, Any]] = Field(description="Those of the problems that it did not have.")
+    gone: list[dict[str, Any]] = Field(description="Problems that it had.")
+    losses: list[dict[str, Any]] = Field(description="What the new text does not keep.")
+
+
+class ChangesAnswer(Answer):
+    """What two revisions differ in."""
+
+    model_config = sample(from_=1, to=2, changes=[CHANGE], lines="--- letter@1\n+++ letter@2\n")
+    from_: int = Field(alias="from")
+    to: int
+    changes: list[dict[str, Any]] = Field(description="Operations that lead from the one to the other.")
+    lines: str = Field(description="The authors' texts compared line by line.")
+
+
+class SchemaAnswer(Answer):
+    """A JSON Schema."""
+
+    model_config = sample(title="Operations on a workflow", type="array")
+
+
+@router.get("/operations", responses=answers(SchemaAnswer), summary="Describe operations")
+async def operations(caller: Asking) -> Response:
+    """The JSON Schema of a list of operations."""
+    return JsonReply(operations_schema())
+
+
+@router.post(
+    "/{id}/edit",
+    responses=answers(
+        EditAnswer, "unknown-workflow", "revision-moved", "operation-refused", "workflow-invalid", body=True
+    ),
+    summary="Change a workflow by operations",
+)
+async def edit(desk: AtDesk, caller: Editor, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
+    """Shows what would change and which problems that causes; with `apply` a new revision is saved."""
+    found = read_operations(body.operations)
+    async with desk.writing:
+        said = await Workbench(desk.app, caller).edit(
+            id, found, apply=body.apply, draft=body.draft, revision=revision_of(if_match)
+        )
+    return JsonReply(said)
+
+
+@router.get(
+    "/{id}/changes",
+    responses=answers(ChangesAnswer, "unknown-workflow", "no-such-revision"),
+    summary="Compare two revisions by operations",
+)
+async def changes(
+    desk: AtDesk,
+    caller: Asking,
+    id: Name,
+    old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
+    new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
+) -> Response:
+    """The operations that lead from one to the other; the latest two where none is named."""
+    return JsonReply(await Workbench(desk.app, caller).diff(id, old, new))
+
+
+@router.post(
+    "/{id}/rollback",
+    responses=answers(SavedAnswer, "unknown-workflow", "no-such-revision", body=True),
+    summary="Take a workflow back",
+)
+async def rollback(desk: AtDesk, caller: Editor, id: Name, body: RollbackBody) -> Response:
+    """A new revision with the document of an old one."""
+    async with desk.writing:
+        return JsonReply(await Workbench(desk.app, caller).rollback(id, body.revision))
+
+
+def revision_of(if_match: str | None) -> int | None:
+    """The revision that an ETag names; one that names none is of no revision there is."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    found = REVISION.match(if_match)
+    return int(found[1]) if found else 0

@@ -1,0 +1,369 @@
+"""Operations: what each does to a document, what it refuses, and that differences are operations."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointsman.authoring.applying import apply_operations
+from pointsman.authoring.comparing import operations_between, same
+from pointsman.authoring.operations import (
+    OPERATIONS_MAX,
+    AddNode,
+    MoveNode,
+    OperationRefused,
+    RemoveNode,
+    RenameNode,
+    operations_schema,
+    read_operations,
+    written_operations,
+)
+from pointsman.definition.graph import analyse
+from pointsman.definition.workflow import Workflow
+from pointsman.testing.graphs import random_workflow
+from pointsman.tools.schemas import Checker
+from pointsman.values import JsonObject
+from tests.definition.graphs import document
+
+CHAIN = "start -> a; a -> b; b -> end"
+FORK = "start -> fan; fan -> a; fan -> b; a -> join; b -> join; join -> end"
+LOOP = "start -> loop; loop -body-> a; a -> loop; loop -> end"
+
+
+def drawn(drawing: str, **configs: JsonObject) -> JsonObject:
+    """Its edges have no ids: they are named by where they lead."""
+    made = document(drawing, configs=configs)
+    edges: Any = made["edges"]
+    return {**made, "edges": [{key: value for key, value in edge.items() if key != "id"} for edge in edges]}
+
+
+def after(drawing: JsonObject | str, *operations: JsonObject) -> JsonObject:
+    given = drawn(drawing) if isinstance(drawing, str) else drawing
+    before = copy.deepcopy(given)
+    made = apply_operations(given, read_operations([*operations]))
+    assert given == before, "the document that was given is not touched"
+    return made
+
+
+def ways(made: JsonObject) -> list[str]:
+    edges: Any = made["edges"]
+    return sorted(f"{edge['source']}->{edge['target']}" for edge in edges)
+
+
+def ids(made: JsonObject) -> list[str]:
+    nodes: Any = made["nodes"]
+    return [node["id"] for node in nodes]
+
+
+def node(made: JsonObject, name: str) -> Any:
+    nodes: Any = made["nodes"]
+    return next(one for one in nodes if one["id"] == name)
+
+
+NEW: JsonObject = {"id": "new", "type": "transform", "config": {"operations": []}}
+
+
+@pytest.mark.requirement("S4-36", "S4-37")
+def test_a_node_is_added_behind_another_onto_an_edge_or_alone() -> None:
+    assert ways(after(CHAIN, {"op": "add_node", "node": NEW, "after": "a"})) == [
+        "a->new",
+        "b->end",
+        "new->b",
+        "start->a",
+    ]
+    assert ways(after(CHAIN, {"op": "add_node", "node": NEW, "on": "b->end"})) == [
+        "a->b",
+        "b->new",
+        "new->end",
+        "start->a",
+    ]
+    alone = after(CHAIN, {"op": "add_node", "node": NEW})
+    assert ids(alone)[-1] == "new"
+    assert ways(alone) == ways(drawn(CHAIN))
+
+
+@pytest.mark.requirement("S4-36")
+def test_a_node_leaves_with_its_edges_or_the_way_closes_behind_it() -> None:
+    assert ways(after(CHAIN, {"op": "remove_node", "node": "a"})) == ["b->end"]
+    bridged = after(CHAIN, {"op": "remove_node", "node": "a", "bridge": True})
+    assert ids(bridged) == ["start", "b", "end"]
+    assert ways(bridged) == ["b->end", "start->b"]
+
+
+def test_a_bridge_keeps_the_condition_of_the_way_that_came() -> None:
+    made = after(
+        "start -> dec; dec -#yes-> a; dec -#no-> b; a -> end; b -> end",
+        {"op": "remove_node", "node": "a", "bridge": True},
+    )
+    edges: Any = made["edges"]
+    kept = next(edge for edge in edges if edge["source"] == "dec" and edge["target"] == "end")
+    assert kept["condition"] == {"type": "label", "label": "yes"}
+
+
+def test_a_node_goes_into_a_parallel_as_a_branch_and_out_behind_its_join() -> None:
+    inside = after(FORK, {"op": "add_node", "node": NEW, "within": "fan"})
+    assert {"fan->new", "new->join"} <= {*ways(inside)}
+    graph = analyse(_read(inside))
+    assert graph.scopes[graph.index["new"]] == (graph.index["fan"],)
+    outside = after(inside, {"op": "move_node", "node": "new", "after": "fan"})
+    assert {"join->new", "new->end"} <= {*ways(outside)}
+    assert analyse(_read(outside)).scopes[graph.index["new"]] == ()
+
+
+def test_a_node_goes_into_a_loop_at_the_end_of_its_rounds_and_out_behind_it() -> None:
+    inside = after(LOOP, {"op": "add_node", "node": NEW, "within": "loop"})
+    assert ways(inside) == ["a->new", "loop->a", "loop->end", "new->loop", "start->loop"]
+    graph = analyse(_read(inside))
+    assert {graph.ids[one] for one in graph.loops[graph.index["loop"]].body} == {"a", "new"}
+    outside = after(inside, {"op": "move_node", "node": "new", "after": "loop"})
+    assert ways(outside) == ["a->loop", "loop->a", "loop->new", "new->end", "start->loop"]
+    assert _read(outside)
+
+
+def test_the_body_that_a_loop_lists_gets_the_node_too() -> None:
+    listed = drawn("start -> loop; loop -> end; a", loop={"body": ["a"], "maxIterations": 3})
+    made = after(listed, {"op": "add_node", "node": NEW, "within": "loop"})
+    assert node(made, "loop")["config"]["body"] == ["a", "new"]
+    gone = after(made, {"op": "remove_node", "node": "a"})
+    assert node(gone, "loop")["config"]["body"] == ["new"]
+
+
+@pytest.mark.requirement("S4-38")
+def test_what_is_inside_a_node_an_edge_or_the_workflow_is_changed_by_pointers() -> None:
+    before = drawn("start -> agent; agent -> end", agent={"prompt": "One.", "tools": ["x", "y"]})
+    made = after(
+        before,
+        {
+            "op": "change_node",
+            "node": "agent",
+            "set": {"/config/prompt": "Two.", "/config/tools/-": "z", "/outputs/draft": "result"},
+            "remove": ["/config/tools/0"],
+        },
+        {"op": "change_edge", "edge": "agent->end", "set": {"/condition": {"type": "default"}}},
+        {"op": "change_workflow", "set": {"/name": "Letter", "/config/limits/steps": 9}},
+    )
+    agent = node(made, "agent")
+    assert (agent["config"]["prompt"], agent["config"]["tools"]) == ("Two.", ["y", "z"])
+    assert agent["outputs"] == {"draft": "result"}
+    assert made["name"] == "Letter"
+    assert made["config"] == {"limits": {"steps": 9}}
+    assert _read(made)
+
+
+NAMED: JsonObject = {
+    "id": "w",
+    "entry": "draft",
+    "onError": "draft",
+    "nodes": [
+        {"id": "draft", "type": "agent", "config": {"prompt": "Write."}, "outputs": {"draft": "result"}},
+        {
+            "id": "mail",
+            "type": "tool",
+            "inputs": {
+                "one": 'nodes.draft.text + nodeOutputs["draft"] + outputs.draft + draft.nodes.draft',
+                "two": "'nodes.draft' + nodes.drafts + $.nodes.draft",
+            },
+            "config": {
+                "tool": "send",
+                "parameters": {"body": "Dear {nodes.draft.text}, nodes.draft {draft} \\{nodes.draft}"},
+            },
+        },
+        {"id": "boss", "type": "agent", "config": {"prompt": "Hi {nodes.draft?}", "handoffs": ["draft"]}},
+        {"id": "fan", "type": "parallel", "config": {"branches": ["draft", "mail"]}},
+    ],
+    "edges": [
+        {"source": "draft", "target": "mail", "condition": {"type": "expression", "expression": "nodes.draft.ok"}}
+    ],
+}
+
+
+def test_a_renamed_node_is_renamed_wherever_it_is_named_and_nowhere_else() -> None:
+    made = after(NAMED, {"op": "rename_node", "node": "draft", "to": "first draft"})
+    told = json.dumps(made, ensure_ascii=False)
+    assert node(made, "mail")["inputs"] == {
+        "one": 'nodes["first draft"].text + nodeOutputs["first draft"] + outputs["first draft"] + draft.nodes.draft',
+        "two": "'nodes.draft' + nodes.drafts + $.nodes[\"first draft\"]",
+    }
+    assert node(made, "mail")["config"]["parameters"]["body"] == (
+        'Dear {nodes["first draft"].text}, nodes.draft {draft} \\{nodes.draft}'
+    )
+    assert node(made, "boss")["config"] == {"prompt": 'Hi {nodes["first draft"]?}', "handoffs": ["first draft"]}
+    assert node(made, "fan")["config"]["branches"] == ["first draft", "mail"]
+    assert (made["entry"], made["onError"]) == ("first draft", "first draft")
+    edges: Any = made["edges"]
+    assert edges == [
+        {
+            "source": "first draft",
+            "target": "mail",
+            "condition": {"type": "expression", "expression": 'nodes["first draft"].ok'},
+        }
+    ]
+    assert node(made, "first draft")["outputs"] == {"draft": "result"}
+    back = after(made, {"op": "rename_node", "node": "first draft", "to": "draft"})
+    assert '"draft"' in told
+    assert node(back, "mail")["config"] == node(NAMED, "mail")["config"]
+    assert node(back, "mail")["inputs"]["two"] == "'nodes.draft' + nodes.drafts + $.nodes.draft"
+
+
+@pytest.mark.parametrize(
+    ("operation", "message", "hint"),
+    [
+        ({"op": "remove_node", "node": "q"}, "there is no node 'q'", "'start'"),
+        ({"op": "remove_node", "node": "strat"}, "there is no node 'strat'", "Did you mean 'start'?"),
+        ({"op": "add_node", "node": {"type": "end"}}, "the node has no id", '"id"'),
+        ({"op": "add_node", "node": {"id": "a", "type": "end"}}, "there is a node 'a' already", "another id"),
+        ({"op": "add_node", "node": {"id": "END", "type": "end"}}, "'END' is no node", "another id"),
+        ({"op": "add_node", "node": NEW, "after": "a", "on": "a->b"}, "after and on are both said", "one of them"),
+        ({"op": "add_node", "node": NEW, "within": "a"}, "'a' is a transform", "a loop or a parallel"),
+        ({"op": "move_node", "node": "start", "after": "a"}, "'start' is of type 'start'", "connect it again"),
+        ({"op": "move_node", "node": "a"}, "it is not said where 'a' goes", "`within`"),
+        ({"op": "move_node", "node": "a", "after": "a"}, "behind or into itself", "another node"),
+        ({"op": "move_node", "node": "a", "on": "a->b"}, "an edge of 'a' itself", "another edge"),
+        ({"op": "rename_node", "node": "a", "to": "b"}, "there is a node 'b' already", "another id"),
+        ({"op": "rename_node", "node": "a", "to": "END"}, "'END' is no node", "another id"),
+        ({"op": "connect", "edge": {"source": "a"}}, "the edge has no 'target'", "{source, target"),
+        ({"op": "connect", "edge": {"source": "a", "target": "zz"}}, "there is no node 'zz'", "'start'"),
+        ({"op": "disconnect", "edge": "a->end"}, "there is no edge 'a->end'", "Did you mean"),
+        ({"op": "change_edge", "edge": "a->b", "set": {"/target": "zz"}}, "there is no node 'zz'", "'start'"),
+        ({"op": "change_node", "node": "a", "set": {"id": "x"}}, "'id' is no JSON pointer", "/config/prompt"),
+        ({"op": "change_node", "node": "a", "set": {"/id": "x"}}, "'/id' of node 'a' is not changed", "of its own"),
+        ({"op": "change_node", "node": "a", "remove": ["/config/x"]}, "has no '/config/x'", "'x' should be"),
+        ({"op": "change_workflow", "set": {"/nodes/0/id": "x"}}, "is not changed this way", "of its own"),
+        ({"op": "order_nodes", "nodes": ["zz"]}, "there is no node 'zz'", "'start'"),
+    ],
+)
+@pytest.mark.requirement("S4-43")
+def test_what_does_not_fit_is_refused_by_name_and_nothing_is_changed(
+    operation: JsonObject, message: str, hint: str
+) -> None:
+    before = drawn(CHAIN)
+    given = copy.deepcopy(before)
+    operations = read_operations([{"op": "change_workflow", "set": {"/name": "x"}}, operation])
+    with pytest.raises(OperationRefused) as refused:
+        apply_operations(given, operations)
+    assert str(refused.value).startswith(f"operation 2 ({operation['op']}): ")
+    assert message in str(refused.value)
+    assert hint in refused.value.hint
+    assert given == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        {"op": "remove_node", "node": "a"},
+        [{"op": "explode"}],
+        [{"node": "a"}],
+        [{"op": "remove_node"}],
+        [{"op": "remove_node", "node": ""}],
+        [{"op": "remove_node", "node": 7}],
+        [{"op": "remove_node", "node": "a", "why": "x"}],
+        [{"op": "add_node", "node": [1]}],
+        ["remove_node"],
+        [[]],
+        [{"op": "remove_node", "node": "a"}] * (OPERATIONS_MAX + 1),
+    ],
+)
+def test_what_is_no_list_of_operations_is_refused(value: Any) -> None:
+    with pytest.raises(OperationRefused) as refused:
+        read_operations(value)
+    assert refused.value.hint
+
+
+def test_a_bridge_over_a_fork_is_not_guessed() -> None:
+    with pytest.raises(OperationRefused, match="'dec' is left by 2 edges"):
+        after("start -> dec; dec -#yes-> a; dec -#no-> b", {"op": "remove_node", "node": "dec", "bridge": True})
+    with pytest.raises(OperationRefused, match="left by 2 edges with conditions"):
+        after("start -> dec; dec -#yes-> a; dec -#no-> b", {"op": "add_node", "node": NEW, "after": "dec"})
+
+
+def test_what_holds_others_together_is_not_moved() -> None:
+    for name in ("fan", "join"):
+        with pytest.raises(OperationRefused, match=f"'{name}' is of type"):
+            after(FORK, {"op": "move_node", "node": name, "after": "start"})
+
+
+def test_broken_documents_are_changed_too_but_for_what_needs_their_shape() -> None:
+    broken: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "agent"}, "what", {"type": "end"}, {"id": "a"}]}
+    mended = after(broken, {"op": "change_node", "node": "a", "set": {"/config": {"prompt": "Hi."}}})
+    assert node(mended, "a")["config"] == {"prompt": "Hi."}
+    with pytest.raises(OperationRefused, match="whose shape is right"):
+        after(broken, {"op": "rename_node", "node": "a", "to": "b"})
+    with pytest.raises(OperationRefused, match="'nodes' is no list"):
+        after({"id": "w", "nodes": {}}, {"op": "remove_node", "node": "a"})
+
+
+def test_operations_survive_being_written_and_their_schema_takes_what_they_are() -> None:
+    operations = (
+        AddNode(node=NEW, after="a"),
+        RemoveNode(node="a", bridge=True),
+        MoveNode(node="a", within="loop"),
+        RenameNode(node="a", to="b"),
+    )
+    written = written_operations(operations)
+    assert read_operations(written) == operations
+    schema = Checker(operations_schema())
+    assert schema.problems(written) == ""
+    assert schema.problems([{"op": "remove_node"}]) != ""
+    assert schema.problems([{"op": "explode", "node": "a"}]) != ""
+
+
+graphs = st.builds(random_workflow, st.integers(0, 400), st.integers(1, 25), unruly=st.booleans())
+
+
+@given(graphs, graphs)
+@settings(max_examples=60, deadline=None)
+def test_a_difference_leads_from_one_workflow_to_the_other(before: JsonObject, other: JsonObject) -> None:
+    meant = {**other, "id": before["id"]}
+    made = apply_operations(before, operations_between(before, meant))
+    assert same(made, meant)
+    assert operations_between(made, meant) == ()
+
+
+@given(graphs, st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_renamed_node_changes_nothing_about_the_graph_and_comes_back(before: JsonObject, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(ids(before)))
+    new = data.draw(st.sampled_from(["other", "an other", 'quo"ted', "ö-1", "7"]))
+    made = apply_operations(before, [RenameNode(node=name, to=new)])
+    assert name not in ids(made)
+    graph, was = analyse(_read(made)), analyse(_read(before))
+    assert (graph.scopes, graph.out, graph.join_of) == (was.scopes, was.out, was.join_of)
+    back = apply_operations(made, [RenameNode(node=new, to=name)])
+    assert _told(back) == _told(before)
+
+
+def _told(made: JsonObject) -> str:
+    """A name that needs no quotes may have had some."""
+    return json.dumps(made, sort_keys=True)
+
+
+@given(graphs, st.integers(0, 10_000), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_whatever_node_is_put_anywhere_the_way_stays_whole_or_it_is_refused(
+    before: JsonObject, one: int, other: int
+) -> None:
+    names = ids(before)
+    moved, to = names[one % len(names)], names[other % len(names)]
+    place = ("after", "within")[(one + other) % 2]
+    was = analyse(_read(before))
+    try:
+        made = apply_operations(before, read_operations([{"op": "move_node", "node": moved, place: to}]))
+    except OperationRefused:
+        return
+    graph = analyse(_read(made))
+    lost = {was.ids[n] for n, scope in enumerate(was.scopes) if scope is not None} - {
+        graph.ids[n] for n, scope in enumerate(graph.scopes) if scope is not None
+    }
+    assert lost <= {moved}, "nothing else is cut off"
+
+
+def _read(made: JsonObject) -> Workflow:
+    found, problems = Workflow.from_document(made)
+    assert found is not None, problems
+    return found

@@ -1,0 +1,140 @@
+"""`/mcp`: the same over HTTP, behind the gate, for whoever shows a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ToolListChangedNotification
+
+from mcp import Client
+from pointsman.values import JsonObject
+from tests.mcp.conftest import CALC, MODES, Mode, call, names, refused
+from tests.server.conftest import Served, serving
+from tests.server.flows import LETTER, secret_of
+
+VIEWS = ["list_workflows", "get_workflow", "check_workflow", "workflow_versions", "diff_workflow", "get_execution"]
+
+
+@asynccontextmanager
+async def over_http(
+    served: Served, key: dict[str, str] | None = None, mode: Mode = "auto"
+) -> AsyncGenerator[Client, None]:
+    address = str(served.client.base_url).rstrip("/") + "/mcp"
+    async with (
+        httpx2.AsyncClient(headers=key or {}, timeout=30) as transport,
+        Client(streamable_http_client(address, http_client=transport), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_designs_saves_and_runs_over_http(mode: Mode) -> None:
+    async with serving() as served, over_http(served, mode=mode) as client:
+        assert (await call(client, "save_workflow", document=CALC))["revision"] == 1
+        assert (await call(client, "workflow__calc", a=2))["output"] == 4
+        reply = await served.client.get("/api/workflows/calc")
+        assert reply.json()["author"] == "local"
+
+
+async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() -> None:
+    async with serving(is_local=False) as served:
+        for headers in ({}, {"authorization": "Bearer pm_wrong"}):
+            reply = await served.client.post(
+                "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers
+            )
+            assert (reply.status_code, reply.json()["code"]) == (401, "not-signed-in")
+        ada = await served.key("ada", "editor", "desk")
+        vi, op, bob = (
+            await served.key("vi", "viewer"),
+            await served.key("op", "operator"),
+            await served.key("bob", "editor"),
+        )
+        async with over_http(served, ada) as client:
+            await call(client, "save_workflow", document=secret_of("desk"))
+            await call(client, "save_workflow", document=LETTER)
+            assert {"workflow__secret", "workflow__letter"} <= {*await names(client)}
+        async with over_http(served, vi) as client:
+            assert await names(client) == VIEWS
+            assert [one["id"] for one in (await call(client, "list_workflows"))["workflows"]] == ["letter"]
+        async with over_http(served, op) as client:
+            assert {*await names(client)} - {*VIEWS} == {
+                "run_workflow",
+                "answer_gate",
+                "cancel_execution",
+                "workflow__letter",
+            }
+        async with over_http(served, bob) as client:
+            assert "workflow__secret" not in await names(client)
+            shut: tuple[tuple[str, JsonObject], ...] = (
+                ("get_workflow", {"workflow": "secret"}),
+                ("run_workflow", {"workflow": "secret"}),
+                ("edit_workflow", {"workflow": "secret", "operations": []}),
+                ("delete_workflow", {"workflow": "secret"}),
+                ("save_workflow", {"document": secret_of("day")}),
+            )
+            for tool, arguments in shut:
+                assert (await refused(client, tool, **arguments))["error"]["code"] == "not-allowed", tool
+
+
+async def test_pages_of_others_and_bodies_that_are_too_large_are_refused() -> None:
+    async with serving(body_bytes_max=5000) as served:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        evil = await served.client.post("/mcp", json=body, headers={"origin": "https://evil.example"})
+        assert (evil.status_code, evil.json()["code"]) == (403, "origin-refused")
+        named = await served.client.post("/mcp", json=body, headers={"host": "evil.example"})
+        assert named.status_code == 403
+        large = await served.client.post("/mcp", content=b"x" * 5001)
+        assert large.status_code == 413
+        junk = await served.client.post("/mcp", content=b"{", headers={"accept": "application/json, text/event-stream"})
+        assert 400 <= junk.status_code < 500
+
+
+async def test_a_session_goes_on_only_for_who_began_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        accept = {"accept": "application/json, text/event-stream"}
+        hello = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        }
+        began = await served.client.post("/mcp", json=hello, headers={**ada, **accept})
+        session = {"mcp-session-id": began.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert (await served.client.post("/mcp", json=listing, headers={**ada, **accept, **session})).status_code == 200
+        assert (await served.client.post("/mcp", json=listing, headers={**bob, **accept, **session})).status_code == 404
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_clients_hear_that_there_are_other_tools(mode: Mode) -> None:
+    heard = asyncio.Event()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            heard.set()
+
+    async with serving() as served:
+        address = str(served.client.base_url).rstrip("/") + "/mcp"
+        async with Client(address, mode=mode, message_handler=hear) as client:
+            if mode == "auto":
+                async with client.listen(tools_list_changed=True) as changes:
+                    await call(client, "save_workflow", document=CALC)
+                    async with asyncio.timeout(10):
+                        async for _ in changes:
+                            break
+            else:
+                await names(client)
+                async with asyncio.timeout(10):
+                    await call(client, "save_workflow", document=CALC)
+                    await heard.wait()
+            assert "workflow__calc" in await names(client)

@@ -1,0 +1,258 @@
+"""`pointsman mcp`: a real process at the other end of a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp import Client, MCPError
+from pointsman.definition.schema import SCHEMA_ID
+from tests.mcp.conftest import CALC, MODES, SOURCES, Mode, at_prompt, call, names, refused
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning"
+)  # The SDK leaves pipes of the child to the collector.
+
+GATE: dict[str, Any] = {
+    "pointsman": 1,
+    "id": "gate",
+    "entry": "ask",
+    "nodes": [
+        {"id": "ask", "type": "human", "config": {"message": "Go?", "options": [{"value": "yes"}, {"value": "no"}]}},
+        {"id": "end", "type": "end"},
+    ],
+    "edges": [{"source": "ask", "target": "end"}],
+}
+
+LONG: dict[str, Any] = {
+    "pointsman": 1,
+    "id": "long",
+    "nodes": [
+        {"id": "first", "type": "transform", "config": {"operations": []}},
+        {"id": "think", "type": "agent", "config": {"prompt": "Think."}},
+    ],
+    "edges": [{"source": "first", "target": "think"}],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.requirement("S4-39", "S4-40", "S4-41", "S4-42", "T4-11")
+async def test_a_client_designs_saves_runs_changes_and_deletes_a_workflow(tmp_path: Path, mode: Mode) -> None:
+    async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}", mode) as client:
+        assert (await call(client, "check_workflow", document=CALC))["ok"]
+        saved = await call(client, "save_workflow", document=CALC)
+        assert (saved["id"], saved["revision"], saved["ok"]) == ("calc", 1, True)
+        assert saved["mermaid"].startswith("flowchart")
+        assert [one["id"] for one in (await call(client, "list_workflows"))["workflows"]] == ["calc"]
+        ran = await call(client, "run_workflow", workflow="calc", input={"a": 4})
+        assert (ran["status"], ran["output"]) == ("completed", 8)
+        change = [{"op": "change_node", "node": "double", "set": {"/config/operations/0/evaluate": "a * 3"}}]
+        shown = await call(client, "edit_workflow", workflow="calc", operations=change)
+        assert (shown["applied"], shown["changes"]) == (
+            False,
+            [
+                {
+                    "op": "change_node",
+                    "node": "double",
+                    "set": {"/config/operations": [{"evaluate": "a * 3", "to": "b"}]},
+                }
+            ],
+        )
+        await call(client, "edit_workflow", workflow="calc", operations=change, apply=True, revision=1)
+        assert (await call(client, "workflow__calc", a=4))["output"] == 12
+        assert len((await call(client, "workflow_versions", workflow="calc"))["versions"]) == 2
+        assert (await call(client, "rollback_workflow", workflow="calc", revision=1))["revision"] == 3
+        assert (await call(client, "workflow__calc", a=4))["output"] == 8
+        await call(client, "delete_workflow", workflow="calc")
+        assert "workflow__calc" not in await names(client)
+
+
+async def test_what_was_saved_is_there_for_the_next_client(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with at_prompt(store) as client:
+        await call(client, "save_workflow", document=json.dumps(CALC))
+        await call(client, "save_workflow", document=GATE)
+        waiting = await call(client, "run_workflow", workflow="gate")
+        assert waiting["status"] == "waiting"
+        assert waiting["waiting"][0]["nodeId"] == "ask"
+    async with at_prompt(store) as client:
+        tool = next(one for one in (await client.list_tools()).tools if one.name == "workflow__calc")
+        assert tool.description == "Doubles a number."
+        assert tool.input_schema == CALC["input"]
+        execution = waiting["executionId"]
+        assert (await call(client, "get_execution", executionId=execution))["status"] == "waiting"
+        bad = await refused(client, "answer_gate", executionId=execution, gate="ask", action="maybe")
+        assert bad["error"]["code"] == "action-not-offered"
+        ended = await call(client, "answer_gate", executionId=execution, gate="ask", action="yes")
+        assert ended["status"] == "completed"
+
+
+@pytest.mark.requirement("S4-43")
+async def test_what_is_wrong_is_an_answer_that_says_what_to_correct(tmp_path: Path) -> None:
+    async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}") as client:
+        broken = {**CALC, "edges": [{"source": "start", "target": "duoble"}]}
+        invalid = await refused(client, "save_workflow", document=broken)
+        assert invalid["error"]["code"] == "workflow-invalid"
+        assert any("duoble" in one["message"] and "double" in one["hint"] for one in invalid["problems"])
+        await call(client, "save_workflow", document=CALC)
+        assert (await refused(client, "workflow__calc", a="four"))["error"]["code"] == "input-invalid"
+        assert (await refused(client, "run_workflow", workflow="nope"))["error"]["code"] == "unknown-workflow"
+        assert (await refused(client, "get_execution", executionId="../x"))["error"]["code"] == "unknown-execution"
+        for arguments in (
+            {},
+            {"workflow": 7},
+            {"workflow": "calc", "speed": 9},
+            {"workflow": ""},
+            {"workflow": "x" * 999},
+        ):
+            assert (await refused(client, "run_workflow", **arguments))["error"]["code"] == "arguments-invalid"
+        bad = await refused(client, "edit_workflow", workflow="calc", operations=[{"op": "explode"}])
+        assert bad["error"]["code"] == "operation-refused"
+        with pytest.raises(MCPError, match="there is no tool 'workflow__nope'"):
+            await client.call_tool("workflow__nope", {})
+        huge = {**CALC, "metadata": {"x": "y" * 17_000_000}}
+        assert not (await call(client, "check_workflow", document=huge))["ok"]
+        assert (await call(client, "check_workflow", document=CALC))["ok"], "it is still there"
+
+
+async def test_progress_is_told_step_by_step(tmp_path: Path) -> None:
+    heard: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+        assert progress == len(heard)
+
+    async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}") as client:
+        await call(client, "save_workflow", document=CALC)
+        await client.call_tool("run_workflow", {"workflow": "calc", "input": {"a": 1}}, progress_callback=hear)
+    assert heard == ["start passed", "double passed", "end passed"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_cancels_a_call_cancels_what_runs(tmp_path: Path, mode: Mode) -> None:
+    async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}", mode, script=slow(tmp_path)) as client:
+        await call(client, "save_workflow", document=LONG)
+        began = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            began.set()
+
+        running = asyncio.create_task(client.call_tool("run_workflow", {"workflow": "long"}, progress_callback=hear))
+        await began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert await ends(client, execution_in(tmp_path / "store.db")) == "cancelled"
+
+
+async def test_a_client_that_goes_away_leaves_what_runs_alone(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with at_prompt(store, script=slow(tmp_path)) as client:
+        await call(client, "save_workflow", document=LONG)
+        began = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            began.set()
+
+        running = asyncio.create_task(client.call_tool("run_workflow", {"workflow": "long"}, progress_callback=hear))
+        await began.wait()
+        execution = execution_in(tmp_path / "store.db")
+    running.cancel()
+    with suppress(MCPError, asyncio.CancelledError):
+        await running
+    async with at_prompt(store) as client:
+        assert (await call(client, "get_execution", executionId=execution))["status"] != "cancelled"
+
+
+def slow(folder: Path) -> Path:
+    """A script by which it thinks for an hour."""
+    file = folder / "slow.yaml"
+    file.write_text("rules: [{node: think, delay: 1h, text: Done.}]\n")
+    return file
+
+
+def execution_in(store: Path) -> str:
+    """The one execution of a store, read while another process has it open."""
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+        ((found,),) = connection.execute("SELECT id FROM executions").fetchall()
+    return str(found)
+
+
+async def ends(client: Client, execution: str) -> str:
+    """Its status, once it runs no more."""
+    while True:
+        status = str((await call(client, "get_execution", executionId=execution))["status"])
+        if status not in ("running", "waiting"):
+            return status
+
+
+async def test_documents_and_prompts_are_there_to_be_read(tmp_path: Path) -> None:
+    async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}") as client:
+        await call(client, "save_workflow", document=json.dumps(CALC))
+        listed = {str(one.uri) for one in (await client.list_resources()).resources}
+        assert listed == {
+            "pointsman://guide",
+            "pointsman://schema",
+            "pointsman://operations",
+            "pointsman://workflows/calc",
+        }
+
+        async def text(uri: str) -> str:
+            (content,) = (await client.read_resource(uri)).contents
+            return str(getattr(content, "text", ""))
+
+        assert json.loads(await text("pointsman://schema"))["$id"] == SCHEMA_ID
+        assert json.loads(await text("pointsman://operations"))["type"] == "array"
+        assert json.loads(await text("pointsman://workflows/calc")) == CALC
+        (designing,) = (await client.get_prompt("design_workflow", {"goal": "Write letters."})).messages
+        said = str(getattr(designing.content, "text", ""))
+        assert "Write letters." in said
+        assert await text("pointsman://guide") in said
+        changing = await client.get_prompt("change_workflow", {"workflow": "calc", "wish": "Triple it."})
+        assert "Triple it." in str(changing.messages)
+        for bad in (
+            "pointsman://workflows/nope",
+            "pointsman://nothing",
+            "file:///etc/passwd",
+            "pointsman://workflows/../x",
+        ):
+            with pytest.raises(MCPError):
+                await client.read_resource(bad)
+        for name, arguments in (
+            ("nope", {}),
+            ("design_workflow", {}),
+            ("change_workflow", {"workflow": "no", "wish": "x"}),
+        ):
+            with pytest.raises(MCPError):
+                await client.get_prompt(name, arguments)
+
+
+def test_lines_that_are_no_messages_are_answered_or_left_and_end_nothing(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }
+    lines = ["not json", '{"jsonrpc": "2.0"', "[]", "null", '{"id": 7}', json.dumps(hello)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pointsman", "mcp", "--store", store],
+        input="\n".join([*lines, ""]),
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
+        timeout=30,
+        check=False,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
+    assert done.returncode == 0, done.stderr
