@@ -220,8 +220,8 @@ async def test_a_bench_lets_nobody_do_what_their_role_does_not(app: Pointsman) -
     await app.save(Workflow.parse(LETTER + "allowedGroups: [desk]\n"))
     viewer, stranger = Caller(name="vi", role="viewer", groups=("desk",)), Caller(name="st", role="editor")
     gone = read_operations([{"op": "remove_node", "node": "write"}])
-    assert [entry["id"] for entry in await bench(app, viewer).list()] == ["letter"]
-    assert await bench(app, stranger).list() == []
+    for caller, seen in ((viewer, ["letter"]), (stranger, [])):
+        assert [entry["id"] for entry in await bench(app, caller).list() if not entry["builtIn"]] == seen
     refused = (
         bench(app, viewer).save(Workflow.parse(LETTER)),
         bench(app, viewer).edit("letter", gone, apply=True),
