@@ -63,6 +63,7 @@ requirements: $(VENV)/dev.stamp
 lock: $(VENV)/dev.stamp
 	$(LOCK) --extra postgres --extra dev --output-file requirements/dev.lock $(ARGS)
 	$(LOCK) --constraint requirements/dev.lock --output-file requirements/runtime.lock $(ARGS)
+	$(LOCK) --extra postgres --constraint requirements/dev.lock --output-file requirements/server.lock $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,12 +7,13 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from msgspec.structs import replace
 
+from pointsman.app.deployment import deployment
+from pointsman.app.finding import Finding
 from pointsman.app.installation import Pointsman
 from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, summaries
@@ -24,9 +25,7 @@ from pointsman.runtime.parking import Parking
 from pointsman.settings import Settings
 from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
 from pointsman.tools.sandbox.workers import interpreter
-from pointsman.values import ExecutionId, JsonObject
-
-Severity = Literal["error", "warning", "note"]
+from pointsman.values import ExecutionId
 
 ROOM_BYTES_MIN: Final = 256 * 1024 * 1024
 """Less room than this is soon none."""
@@ -38,27 +37,6 @@ WAITED_S: Final = 86_400.0
 LISTED_MAX: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something an operator should know, and what to do about it."""
-
-    severity: Severity
-    code: str
-    message: str
-    hint: str = ""
-    mendable: bool = False
-    """`doctor --fix` can do what the hint says, without any risk."""
-
-    def to_json(self) -> JsonObject:
-        return {
-            "severity": self.severity,
-            "code": self.code,
-            "message": self.message,
-            "hint": self.hint,
-            "mendable": self.mendable,
-        }
-
-
 async def findings(app: Pointsman) -> list[Finding]:
     """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
     found = [Finding("warning", "store", text) for text in app.store.warnings()]
@@ -66,6 +44,7 @@ async def findings(app: Pointsman) -> list[Finding]:
     found += _model_and_tools(app)
     found += [one async for one in _sandbox(app)]
     found += [one async for one in _executions(app)]
+    found += [one async for one in deployment(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"

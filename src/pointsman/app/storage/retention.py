@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pointsman.app.access.keys import Keys
+from pointsman.app.access.logins import Logins
 from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.engine.state import ENDED
@@ -33,6 +35,8 @@ class Collected:
     """Forks and imports that were interrupted."""
     memories: int
     """Remembered values that had expired."""
+    logins: int
+    """Logins of browsers that had expired."""
     given_back: int
     """Bytes the store's files became shorter by."""
     dry_run: bool
@@ -45,6 +49,7 @@ class Collected:
             "blobBytes": self.blob_bytes,
             "copies": self.copies,
             "memories": self.memories,
+            "logins": self.logins,
             "bytesGivenBack": self.given_back,
         }
 
@@ -66,9 +71,15 @@ async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
             continue  # Somebody took it up again meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
+    logins = 0 if dry_run else await logins_of(app).purge()
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
-    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, given_back, dry_run)
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, given_back, dry_run)
+
+
+def logins_of(app: Pointsman) -> Logins:
+    keys = Keys(app.store.entries, app.clock)
+    return Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
 
 
 async def expired(app: Pointsman) -> AsyncIterator[Summary]:

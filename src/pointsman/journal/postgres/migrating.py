@@ -9,6 +9,7 @@ of the database: several processes may open a new store at once.
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,6 +23,8 @@ from pointsman.journal.postgres.explaining import fault
 VERSION: Final = 2
 """Of the last file in `migrations/versions`."""
 OLDEST_SERVER: Final = 130000
+APART_S: Final = 5.0
+"""Clocks that are further apart than this are worth a word."""
 LOCK: Final = 0x504F494E
 """`POIN` in ASCII: our locks begin with it."""
 SCRIPTS: Final = Path(__file__).parent / "migrations"
@@ -79,9 +82,15 @@ def _prepared(address: Address) -> Prepared:
 
 
 def warnings_of(connection: psycopg.Connection) -> list[str]:
-    """What the server's settings let it lose, or not notice."""
+    """What the server's settings let it lose, or not notice; and whether its clock is another one than ours."""
     off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
-    return [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
+    warnings = [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
+    asked = time.time()
+    said = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    apart = 0.0 if said is None else max(asked - said[0], said[0] - time.time())
+    if apart > APART_S:
+        warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: set one of them right")
+    return warnings
 
 
 def found_in(connection: psycopg.Connection) -> tuple[str, int]:

@@ -1,0 +1,42 @@
+"""Frozen stores: what a release left behind as a file of SQLite, and as a dump of PostgreSQL. Never changed.
+
+In each: two letters that wait for Ada (one called by `parent`), `waits` that waits for a knock, `nap` that sleeps for
+ten years, `chain` and `fans` that ended; `letter` in two revisions, `waits` deleted; memory, a closed conversation, a
+schedule, an execution that was deleted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, LiteralString, cast
+
+import psycopg
+import zstandard
+
+from pointsman.journal.postgres.address import address_of
+
+FOLDER: Final = Path(__file__).parent / "stores"
+SCHEMA: Final = "pointsman"
+"""Of the dumps."""
+
+
+def releases() -> list[str]:
+    return sorted(path.name.removesuffix(".sqlite.zst") for path in FOLDER.glob("*.sqlite.zst"))
+
+
+def thaw_file(release: str, path: Path) -> str:
+    """Lay the file there; its address."""
+    packed = (FOLDER / f"{release}.sqlite.zst").read_bytes()
+    path.write_bytes(zstandard.ZstdDecompressor().decompress(packed))
+    return f"sqlite:///{path}"
+
+
+def thaw_dump(release: str, url: str) -> str:
+    """Load the dump into the schema of this address."""
+    address = address_of(url)
+    text = (FOLDER / f"{release}.sql").read_text()
+    own = re.sub(rf"\b{SCHEMA}\.", f"{address.schema}.", text).replace(f"SCHEMA {SCHEMA};", f"SCHEMA {address.schema};")
+    with psycopg.connect(address.conninfo, autocommit=True) as connection:
+        connection.execute(cast("LiteralString", own))
+    return url
