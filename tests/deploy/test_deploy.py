@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import trustme
+from compose_spec import PyCompose
 from ruamel.yaml import YAML
 
 from pointsman.settings import Settings
@@ -80,6 +81,15 @@ def test_everything_that_is_copied_into_the_image_is_there_and_not_ignored() -> 
             for source in shlex.split(rest)[:-1]:
                 assert (ROOT / source).exists(), source
                 assert source in allowed or source.startswith("web/"), f"{source} is not in .dockerignore"
+
+
+def test_the_compose_file_is_one() -> None:
+    """Every key and value is of the specification, and whatever is named is there."""
+    found = PyCompose.from_yaml((DEPLOY / "compose.yaml").read_text())
+    found.validate()
+    found.validate_volumes()
+    with pytest.raises(ValueError, match="read_onli"):
+        PyCompose.from_yaml((DEPLOY / "compose.yaml").read_text().replace("read_only", "read_onli"))
 
 
 def test_the_services_are_bounded_and_reachable_from_this_machine_only() -> None:
