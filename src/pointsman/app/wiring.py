@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
 from pointsman.app.workflow_tools import WorkflowTools
 from pointsman.executors.attachments import Fetched
@@ -15,6 +16,7 @@ from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.spending import Spending
 from pointsman.models.transport import PydanticModels, is_scripted
+from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Executor
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
@@ -42,7 +44,12 @@ class Hands:
 
 
 def models_for(
-    settings: Settings, *, model: str | None, script: Script | None, spending: Spending | None = None
+    settings: Settings,
+    *,
+    model: str | None,
+    script: Script | None,
+    spending: Spending | None = None,
+    turns: Turns | None = None,
 ) -> PydanticModels:
     """Connects nothing yet: providers are opened by the first call."""
     return PydanticModels(
@@ -53,6 +60,7 @@ def models_for(
         only=model,
         script=script,
         spending=spending,
+        turns=turns,
     )
 
 
@@ -116,7 +124,9 @@ def wire(
     """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's."""
     tools.add_source(WorkflowTools(workflows or store.workflows))
     default = settings.model_in_effect
-    models = models_for(settings, model=model, script=script, spending=KeptSpending(store))
+    models = models_for(
+        settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
+    )
     played = is_scripted(model or default)
     interpreter = interpreter_of(settings)
     hands = Executors(

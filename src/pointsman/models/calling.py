@@ -81,7 +81,7 @@ class Caller:
                 return _told(reply, line, key, request.key_index, refused)
             finally:
                 line.pool.give_back(key)
-            self._rest(line, key, failure)
+            await self._rest(line, key, failure)
             if failure.code == BUDGET_SPENT:
                 refused.append(failure.message)
             elif failure.code in REFUSED_KEYS:
@@ -109,10 +109,11 @@ class Caller:
         unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
         return replace(reply, warnings=(*reply.warnings, unpriced))
 
-    def _rest(self, line: Line, key: int, failure: Failure) -> None:
+    async def _rest(self, line: Line, key: int, failure: Failure) -> None:
         if failure.code == RATE_LIMITED:
             wait = line.wait_s if failure.retry_after_s is None else failure.retry_after_s
             line.pool.rest(key, wait, failure)
+            await line.pool.tell(key)
         elif failure.code in REFUSED_KEYS:
             line.pool.rest(key, REFUSED_S, failure)
 

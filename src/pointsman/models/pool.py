@@ -7,7 +7,8 @@
 
 A key that was rate-limited cools; one that was refused rests. A key that would have to be waited for longer than
 `PATIENCE_S` is no choice: its calls go to the next one, and where none is left they fail at once and say for how long.
-One timer waits for the next turn. Belongs to one event loop, and keeps time by it.
+One timer waits for the next turn. Belongs to one event loop, and keeps time by it. Where other processes use the same
+keys, whose turn it is here is agreed with them (`models.turns`) before anybody calls.
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from random import uniform
 from typing import ClassVar, Final
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
+from pointsman.models.turns import Turn, Turns
 from pointsman.ports import Clock
 from pointsman.values import JsonObject
 
 PATIENCE_S: Final = 30.0
 """Longest wait for a key that cools. Longer ones are for retries of the step, which survive a restart."""
+SPREAD_S: Final = 0.05
+"""Processes that wait for one key look again within so long of each other, in no order: none is always the later."""
 REFUSED_S: Final = 600.0
 """How long a key rests that the provider refused. Then it is tried again: access may have been repaired."""
 
@@ -61,6 +66,8 @@ class _Key:
     """When it was last used."""
     calls: int = 0
     open: int = 0
+    ready_at: float = -math.inf
+    """Another process uses it until then."""
     rests_until: float = -math.inf
     why: Failure | None = None
     """What made it rest."""
@@ -85,9 +92,18 @@ class LoopClock:
 class KeyPool:
     """Hands out the numbers of keys. Knows no key itself, so none can leak from here."""
 
-    def __init__(self, name: str, *, keys: int, pacing: Pacing | None = None, clock: Clock | None = None) -> None:
-        """`name` is the provider's, for messages. A provider without keys has one nameless key."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        keys: int,
+        pacing: Pacing | None = None,
+        clock: Clock | None = None,
+        turns: Turns | None = None,
+    ) -> None:
+        """`name` is the provider's, for messages and `turns`. A provider without keys has one nameless key."""
         self._name = name
+        self._turns = turns
         self._clock = clock or LoopClock()
         self._pacing = pacing or Pacing()
         self._keys = [_Key() for _ in range(max(keys, 1))]
@@ -109,19 +125,61 @@ class KeyPool:
         Raises `KeysExhausted` where none can be used within `PATIENCE_S`.
         """
         waiter = _Waiter(next(self._tickets))
-        self._queues.setdefault(self._wanted(index), deque()).append(waiter)
+        while True:
+            key = await self._granted(waiter, index)
+            if self._turns is None or await self._agreed(self._turns, key):
+                break
+            # It was here first, and it stays so.
+            waiter = _Waiter(waiter.ticket)
+        self._handing = False
+        self._last = self._keys[key].last = self._clock.now()
+        self._serve()
+        return key
+
+    async def _granted(self, waiter: _Waiter, index: int | None) -> int:
+        queue = self._queues.setdefault(self._wanted(index), deque())
+        # Only who could not agree with the other processes comes again, and it was the first.
+        queue.appendleft(waiter) if queue and queue[0].ticket > waiter.ticket else queue.append(waiter)
         self._serve()
         try:
-            key = await waiter.granted
+            return await waiter.granted
         except asyncio.CancelledError:
             if waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
                 self._return(waiter.granted.result())  # granted in the moment of being cancelled
             self._serve()
             raise
-        self._handing = False
-        self._last = self._keys[key].last = self._clock.now()
-        self._serve()
-        return key
+
+    async def _agreed(self, turns: Turns, key: int) -> bool:
+        """Whether the other processes let it be our turn; then it is. Meanwhile nobody here is granted anything."""
+        pacing = self._pacing
+        try:
+            turn = await turns.take(self._name, key, interval_s=pacing.interval_s, key_interval_s=pacing.key_interval_s)
+            if turn.wait_s > 0:
+                await self._clock.sleep_until(self._clock.now() + turn.wait_s)
+        except BaseException:
+            self._return(key)
+            self._serve()
+            raise
+        if not turn.granted:
+            self._learn(turn)
+            self._return(key)
+            return False
+        # As for everybody else who waits for it: who used it last must not always be the first to look again.
+        self._keys[key].ready_at = self._clock.now() + pacing.key_interval_s + self._spread()
+        return True
+
+    def _spread(self) -> float:
+        return uniform(0, min(SPREAD_S, self._pacing.key_interval_s / 10))
+
+    def _learn(self, turn: Turn) -> None:
+        """Take over what other processes did to keys."""
+        now = self._clock.now()
+        for key, seconds in turn.ready_in_s.items():
+            if key < len(self._keys):
+                self._keys[key].ready_at = now + seconds + self._spread()
+        for key, seconds in turn.rests_s.items():
+            if key < len(self._keys):
+                self.rest(key, seconds, _limited_elsewhere(key, self._name))
 
     def give_back(self, key: int) -> None:
         """The call is over."""
@@ -135,6 +193,11 @@ class KeyPool:
         if until > one.rests_until:
             one.rests_until, one.why = until, why
         self._serve()
+
+    async def tell(self, key: int) -> None:
+        """Tell the other processes how long a key rests."""
+        if self._turns is not None:
+            await self._turns.rest(self._name, key, self._keys[key].rests_until - self._clock.now())
 
     def is_usable(self, key: int) -> bool:
         """Whether a key is worth waiting for."""
@@ -200,7 +263,7 @@ class KeyPool:
         one, pacing = self._keys[key], self._pacing
         if pacing.concurrency is not None and one.open >= pacing.concurrency:
             return math.inf  # Whoever gives it back looks again.
-        return max(self._last + pacing.interval_s, one.last + pacing.key_interval_s, one.rests_until)
+        return max(self._last + pacing.interval_s, one.last + pacing.key_interval_s, one.ready_at, one.rests_until)
 
     def _grant(self, waiter: _Waiter, key: int) -> None:
         self._keys[key].open += 1
@@ -253,6 +316,11 @@ class KeyPool:
         await self._clock.sleep_until(at)
         self._timer = None
         self._serve()
+
+
+def _limited_elsewhere(key: int, name: str) -> Failure:
+    message = f"key {key} of {name!r} was limited in another process"
+    return Failure(code="model-rate-limited", message=message, retryable=True)
 
 
 _REPAIR: Final = "Set keys that the provider accepts: `keys` in the settings, or its environment variable."

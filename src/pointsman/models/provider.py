@@ -38,6 +38,8 @@ class Provider:
     pacing: Pacing = field(default_factory=Pacing)
     day: DayLimit | None = None
     """What each key may pay for on one day."""
+    shared: bool = False
+    """Other processes use its keys, too: turns are agreed with them."""
     retries: int = 1
     """Tries again of a call that was rate-limited, or that the service could not answer, before anything was said."""
     api_version: str = ""
@@ -102,6 +104,8 @@ class ProviderSettings(BaseModel):
     calls_max: int | None = Field(default=None, ge=0)
     day: DaySettings | None = None
     rest_max: Duration = Duration(Seconds(3600.0))
+    shared: bool = False
+    """All processes that share the store keep the pace together."""
     retries: int = Field(default=1, ge=0, le=10)
     api_version: str = ""
     region: str = ""
@@ -131,6 +135,7 @@ class ProviderSettings(BaseModel):
             day=None if self.day is None else DayLimit(**self.day.model_dump()),
             headers=self.headers,
             pacing=pacing,
+            shared=self.shared,
             retries=self.retries,
             api_version=self.api_version,
             region=self.region,

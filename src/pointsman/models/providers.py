@@ -14,6 +14,7 @@ from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool
 from pointsman.models.provider import Provider
 from pointsman.models.spending import DayLimit
+from pointsman.models.turns import Turns
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -55,8 +56,12 @@ class Line:
 class Providers:
     """Opens models and keeps them open. One client per model and key, one pool of keys per provider."""
 
-    def __init__(self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None, turns: Turns | None = None
+    ) -> None:
+        """`turns`: where those agree with other processes that share their keys."""
         self._known = dict(known or {})
+        self._turns = turns
         self._clock = clock
         self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
         self._open: dict[tuple[str, str, int], Model] = {}
@@ -80,7 +85,9 @@ class Providers:
                 settings = settings.resolved(provider)
             pacing = None if settings is None else settings.pacing
             keys = 1 if settings is None else len(settings.keys)
-            self._reached[provider] = settings, KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock)
+            turns = self._turns if settings is not None and settings.shared else None
+            pool = KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock, turns=turns)
+            self._reached[provider] = settings, pool
         return Line(provider, model, *self._reached[provider])
 
     def model(self, line: Line, key: int = 0) -> Model:

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
-from pointsman.errors import PointsmanError
+from pointsman.errors import Outage, PointsmanError
 from pointsman.models.calling import Caller, Ear, bounded
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
 from pointsman.models.provider import Provider
@@ -26,6 +26,7 @@ from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
 from pointsman.models.spending import Spending
+from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.values import JsonObject
 
@@ -53,13 +54,15 @@ class PydanticModels:
         sleep: Sleep = asyncio.sleep,
         clock: Clock | None = None,
         spending: Spending | None = None,
+        turns: Turns | None = None,
     ) -> None:
         """Requests that name no model are answered by that of their purpose, else by `default`.
 
         `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
-        `spending` remembers what keys paid for; absent: for this process alone.
+        `spending` remembers what keys paid for; absent: for this process alone. In `turns` providers that are shared
+        agree with other processes who calls next; absent: with none.
         """
-        self._providers = Providers(providers, clock=clock)
+        self._providers = Providers(providers, clock=clock, turns=turns)
         self._caller = Caller(self._providers, clock, spending=spending)
         self._default = default
         self._purposes = purposes or {}
@@ -112,7 +115,7 @@ class PydanticModels:
             if not model:
                 raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
             return await self._caller.call(self._providers.line(provider, model), request, ear)
-        except ModelFailed:
+        except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
             raise ModelFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from None

@@ -1,0 +1,93 @@
+"""Turns of keys, kept in the store: all processes that share it keep the pace together.
+
+One entry per provider says when it, and each of its keys, may be used next. Who wants a turn moves these times on, by
+a write that is refused where somebody else was faster. Clocks of machines must agree about as well as the pace is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.store import Store
+from pointsman.models.turns import Turn
+from pointsman.ports import Clock
+
+KIND: Final = "key-turns"
+AHEAD_S: Final = 60.0
+"""A turn lies no further ahead: processes have one each. Later ones were written by a clock that runs ahead."""
+
+
+class Standing(Struct, frozen=True, omit_defaults=True):
+    """How it stands with a provider. Times are unix seconds; keys are their numbers, as text."""
+
+    next: float = 0.0
+    """When it may be called again, whichever key pays."""
+    keys: Mapping[str, float] = field(default_factory=dict[str, float])
+    """When each may be used again."""
+    rests: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Until when each rests that was limited."""
+
+    def as_of(self, now: float, *, ahead_s: float) -> Standing:
+        """Without what is over, and what only a clock that runs ahead can have written."""
+        keys = {name: at for name, at in self.keys.items() if now < at <= now + ahead_s}
+        rests = {name: at for name, at in self.rests.items() if now < at}
+        return Standing(self.next if self.next <= now + ahead_s else now, keys, rests)
+
+
+class KeptTurns:
+    """Turns by way of the store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._entries = store.entries
+        self._clock = clock
+
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> Turn:
+        """Again where somebody else took one meanwhile."""
+        name = str(key)
+        while True:
+            standing, version = await self._standing(provider)
+            now = self._clock.now()
+            kept = standing.as_of(now, ahead_s=AHEAD_S + max(interval_s, key_interval_s))
+            at = max(now, kept.next)
+            if max(kept.keys.get(name, now), kept.rests.get(name, now)) > at:
+                return _not_yet(kept, now)
+            taken = replace(kept, next=at + interval_s, keys={**kept.keys, name: at + key_interval_s})
+            if await self._put(provider, taken, version):
+                return Turn(granted=True, wait_s=at - now)
+
+    async def rest(self, provider: str, key: int, seconds: float) -> None:
+        """What is known already is not shortened."""
+        while True:
+            standing, version = await self._standing(provider)
+            now, name = self._clock.now(), str(key)
+            until = now + seconds
+            if standing.rests.get(name, now) >= until:
+                return
+            if await self._put(provider, replace(standing, rests={**standing.rests, name: until}), version):
+                return
+
+    async def _standing(self, provider: str) -> tuple[Standing, int]:
+        entry = await self._entries.find(KIND, provider)
+        return (Standing(), 0) if entry is None else (msgspec.convert(entry.value, Standing), entry.version)
+
+    async def _put(self, provider: str, standing: Standing, version: int) -> bool:
+        """False: somebody else was faster."""
+        try:
+            await self._entries.put(KIND, provider, msgspec.to_builtins(standing), after=version)
+        except EntryMoved:
+            return False
+        return True
+
+
+def _not_yet(standing: Standing, now: float) -> Turn:
+    return Turn(
+        granted=False,
+        ready_in_s={int(name): at - now for name, at in standing.keys.items()},
+        rests_s={int(name): at - now for name, at in standing.rests.items()},
+    )
