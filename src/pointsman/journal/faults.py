@@ -115,6 +115,12 @@ class StoreCrowded(StoreFailed, Outage):
     code: ClassVar[str] = "store-crowded"
 
 
+class VectorsDiffer(OperatorError):
+    """A model of embeddings gives other vectors than those that are kept under its name: they cannot be compared."""
+
+    code: ClassVar[str] = "memory-vectors-differ"
+
+
 class StoreKept(OperatorError):
     """The store has a keeper already: one process recovers, wakes and schedules for all."""
 

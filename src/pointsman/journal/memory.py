@@ -17,6 +17,7 @@ from pointsman.journal.following import Followers, Told
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
 from pointsman.journal.memory_memories import MemoryMemories
+from pointsman.journal.memory_vectors import MemoryVectors
 from pointsman.journal.naming import HOLD_S, blobs_named
 from pointsman.journal.records import (
     Conversation,
@@ -296,6 +297,7 @@ class MemoryStore:
         self.workflows = MemoryWorkflows()
         self.effects = MemoryEffects()
         self.memory = MemoryMemories(self.effects)
+        self.vectors = MemoryVectors(self.memory)
         self.sessions = MemorySessions()
         self.entries = MemoryEntries()
         self.blobs = MemoryBlobs()

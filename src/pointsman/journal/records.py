@@ -179,6 +179,33 @@ class Remembered(Struct, frozen=True, kw_only=True):
     expires: float | None = None
 
 
+class Unplaced(Struct, frozen=True):
+    """A remembered value of which nobody has said yet what it means."""
+
+    key: str
+    value: Json
+    mark: bytes
+    """Tells this very value from the one before and after it."""
+
+
+class Placed(Struct, frozen=True):
+    """Where a value lies among others by what it means."""
+
+    key: str
+    mark: bytes
+    vector: tuple[float, ...]
+    """Empty: it cannot be said of this one."""
+
+
+class Near(Struct, frozen=True):
+    """A remembered value that means something like what was asked for."""
+
+    key: str
+    value: Json
+    similarity: float
+    """The cosine: 1 is the same, 0 has nothing to do with it."""
+
+
 class Holding(Struct, frozen=True, kw_only=True):
     """How much one owner remembers, and since when nothing changed there."""
 

@@ -24,10 +24,13 @@ from pointsman.journal.records import (
     GateEntry,
     Holding,
     InboxQuery,
+    Near,
+    Placed,
     Remembered,
     SavedWorkflow,
     Summary,
     Swept,
+    Unplaced,
     WorkflowDraft,
     WorkflowEntry,
 )
@@ -106,6 +109,30 @@ class Memories(ChangingMemory, Protocol):
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
         """Delete what had expired by `at`; how many values."""
+        ...
+
+
+class Vectors(Protocol):
+    """What remembered values mean, as a model of embeddings places them. Derived: a value that changes or goes takes
+    its vector along, and what is missing is made again. Asked for the first time, it makes its own tables."""
+
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[Unplaced]:
+        """Values of an owner that this model has not placed, by key; not those that had expired by `at`."""
+        ...
+
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Placed]) -> None:
+        """Keep the vectors of those that are still the same values. Raises `VectorsDiffer` where the owner has some of
+        another length from this model; then nothing is kept."""
+        ...
+
+    async def nearest(
+        self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
+    ) -> list[Near]:
+        """The values of an owner that lie nearest, the nearest first. Exact. Raises `VectorsDiffer`."""
+        ...
+
+    async def clear(self) -> int:
+        """Forget all vectors; how many. No value is forgotten."""
         ...
 
 
@@ -202,6 +229,8 @@ class Store(Protocol):
     def workflows(self) -> Workflows: ...
     @property
     def memory(self) -> Memories: ...
+    @property
+    def vectors(self) -> Vectors: ...
     @property
     def sessions(self) -> Sessions: ...
     @property

@@ -15,6 +15,7 @@ from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
+from pointsman.testing.vectors import VECTOR_RULES
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 DESK: Final = WorkflowId("desk")
@@ -316,6 +317,7 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     of_many_who_change_an_entry_at_once_one_does,
     bytes_are_kept_once_by_their_content,
     *MEMORY_RULES,
+    *VECTOR_RULES,
     *REMOVAL_RULES,
     *KEEPER_RULES,
     *FOLLOWER_RULES,

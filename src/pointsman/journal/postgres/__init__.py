@@ -25,6 +25,7 @@ from pointsman.journal.postgres.removal import PostgresRemoval
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.postgres.sessions import PostgresSessions
 from pointsman.journal.postgres.summaries import PostgresExecutions
+from pointsman.journal.postgres.vectors import PostgresVectors
 from pointsman.journal.postgres.workflows import PostgresWorkflows
 from pointsman.values import ExecutionId
 
@@ -42,6 +43,7 @@ class PostgresStore:
         self.executions = PostgresExecutions(connections)
         self.workflows = PostgresWorkflows(connections)
         self.memory = PostgresMemories(connections)
+        self.vectors = PostgresVectors(connections)
         self.sessions = PostgresSessions(connections)
         self.entries = PostgresEntries(connections)
         self.blobs = PostgresBlobs(connections, kept)

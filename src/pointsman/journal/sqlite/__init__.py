@@ -24,6 +24,7 @@ from pointsman.journal.sqlite.removal import SqliteRemoval
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.sqlite.sessions import SqliteSessions
 from pointsman.journal.sqlite.summaries import SqliteExecutions
+from pointsman.journal.sqlite.vectors import SqliteVectors
 from pointsman.journal.sqlite.workflows import SqliteWorkflows
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId
@@ -40,6 +41,7 @@ class SqliteStore:
         self.executions = SqliteExecutions(*parts)
         self.workflows = SqliteWorkflows(*parts)
         self.memory = SqliteMemories(*parts)
+        self.vectors = SqliteVectors(*parts)
         self.sessions = SqliteSessions(*parts)
         self.effects = SqliteEffects(*parts)
         self.entries = SqliteEntries(*parts)
