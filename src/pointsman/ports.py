@@ -266,6 +266,28 @@ class Memory(Protocol):
         ...
 
 
+class Found(Struct, frozen=True):
+    """What was found in a memory, the best first."""
+
+    values: list[tuple[str, Json]]
+    warnings: tuple[str, ...] = ()
+    """What people should know of how it was found."""
+
+
+class Meaning(Protocol):
+    """Finds remembered values by what they mean."""
+
+    def changed(self, scope: str, namespace: str) -> None:
+        """Something was remembered there: see to it, later, that it is found. Never fails."""
+        ...
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
+    ) -> Found:
+        """As `Memory.search`, of what means something like the text, or shares words with it."""
+        ...
+
+
 class ChangingMemory(Memory, Protocol):
     """Memory that several may change at once: nothing is lost, and nothing is done twice."""
 

@@ -180,7 +180,7 @@ class Pointsman:
         """What is remembered of executions, sessions, users and workflows."""
         from pointsman.app.memories import Memories  # Most processes only remember.
 
-        return Memories(self)
+        return Memories(self, self._hands.meaning if self._hands is not None else None)
 
     @property
     def agents(self) -> Agents:

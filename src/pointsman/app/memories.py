@@ -7,13 +7,14 @@ What people change here is under the same bounds as what workflows write.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypedDict
 
 import msgspec
 from msgspec import Struct
 
+from pointsman import ports
 from pointsman.app.looking import PlaceInvalid
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.journal.records import Holding, Remembered
@@ -22,6 +23,7 @@ from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
+    from pointsman.app.meaning import KeptMeaning
 
 PAGE: Final = 100
 
@@ -55,19 +57,42 @@ class Known(Struct, frozen=True, kw_only=True):
     expires: float | None
 
 
+class EmbeddingsOff(OperatorError):
+    """What remembered values mean is not kept here."""
+
+    code: ClassVar[str] = "embeddings-off"
+
+
 class Found(Struct, frozen=True, kw_only=True):
-    """A remembered value that shares words with a text."""
+    """A remembered value that was searched for."""
 
     namespace: str
     key: str
     value: Json
 
 
+class Finding(Struct, frozen=True):
+    """What a search found."""
+
+    values: list[Found]
+    warnings: tuple[str, ...] = ()
+    """What people should know of how it was found."""
+
+
+class Searched(TypedDict):
+    """How a memory is searched."""
+
+    within: str
+    limit: int
+    at: float
+
+
 class Memories:
     """The memories of one installation."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: Pointsman, meaning: KeptMeaning | None = None) -> None:
         self._app = app
+        self._meaning = meaning
 
     async def owners(self) -> list[Holding]:
         """Who remembers how much. What steps were cached is none of it."""
@@ -80,7 +105,16 @@ class Memories:
         _named("an owner", owner)
         if namespace:
             _named("a namespace", namespace)
-        return OneMemory(self._app, scope, owner, namespace)
+        return OneMemory(self._app, scope, owner, namespace, self._meaning)
+
+    async def reindex(self) -> int:
+        """Say anew what every value means; how many. Raises `EmbeddingsOff`, and what the model says."""
+        if self._meaning is None:
+            raise EmbeddingsOff(
+                "memory is searched by words alone: no model of embeddings is set",
+                hint="Set `model` under [memory.embeddings].",
+            )
+        return await self._meaning.reindex(await self.owners())
 
     @property
     def _now(self) -> float:
@@ -90,8 +124,11 @@ class Memories:
 class OneMemory:
     """What one owner remembers; with a namespace, only what is under it."""
 
-    def __init__(self, app: Pointsman, scope: str, owner: str, namespace: str) -> None:
+    def __init__(
+        self, app: Pointsman, scope: str, owner: str, namespace: str, meaning: KeptMeaning | None = None
+    ) -> None:
         self._app = app
+        self._meaning = meaning
         self._owner = (scope, owner)
         self._namespace = namespace
 
@@ -112,11 +149,19 @@ class OneMemory:
         return [_known(one) for one in found]
 
     async def search(self, text: str, *, limit: int = PAGE) -> list[Found]:
-        """What shares words with the text, the best first."""
-        within = prefix_of(self._namespace)
-        found = await self._app.store.memory.search(*self._owner, text, within=within, limit=limit, at=self._now)
-        named = ((names_of(stored), value) for stored, value in found)
-        return [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+        """What shares words with the text, or means something like it, the best first."""
+        return (await self.find(text, limit=limit)).values
+
+    async def find(self, text: str, *, limit: int = PAGE) -> Finding:
+        """As `search`, with what people should know of how it was found."""
+        how: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
+        if self._meaning is not None:
+            found = await self._meaning.search(*self._owner, text, **how)
+        else:
+            found = ports.Found(await self._app.store.memory.search(*self._owner, text, **how))
+        named = ((names_of(stored), value) for stored, value in found.values)
+        values = [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+        return Finding(values, found.warnings)
 
     async def set(self, key: str, value: Json, *, ttl: float | None = None) -> Json:
         """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
@@ -147,7 +192,10 @@ class OneMemory:
             expires=None if ttl is None else self._now + ttl,
             quota=self._app.settings.memory.quota,
         )
-        return await self._app.store.memory.change(change)
+        answer = await self._app.store.memory.change(change)
+        if self._meaning is not None:
+            self._meaning.changed(scope, owner)
+        return answer
 
     @property
     def _now(self) -> float:

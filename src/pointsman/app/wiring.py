@@ -24,6 +24,7 @@ from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.unscripted import UnscriptedTools
 
 if TYPE_CHECKING:
+    from pointsman.app.meaning import KeptMeaning
     from pointsman.tools.outgoing.calls import Outgoing
     from pointsman.tools.outgoing.door import Rules
 
@@ -36,8 +37,12 @@ class Hands:
     models: PydanticModels
     tools: ToolRegistry
     interpreter: Interpreter
+    meaning: KeptMeaning | None
+    """Absent: memory is searched by words."""
 
     async def close(self) -> None:
+        if self.meaning is not None:
+            await self.meaning.close()
         await self.models.close()
         await self.tools.close()
         await self.interpreter.close()
@@ -129,13 +134,23 @@ def wire(
     )
     played = is_scripted(model or default)
     interpreter = interpreter_of(settings)
+    meaning = meaning_of(settings, store, clock, models)
     hands = Executors(
         models=models,
         tools=UnscriptedTools(tools) if played else tools,
-        memory=MemoryExecutor(store.memory, clock, settings.memory.quota),
+        memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
         http=lambda: http_executor(settings),
         fetch=lambda url: _fetched(settings, url),
         interpreter=interpreter,
         secrets=settings,
     )
-    return Hands(hands, models, tools, interpreter)
+    return Hands(hands, models, tools, interpreter, meaning)
+
+
+def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> KeptMeaning | None:
+    """None: memory is searched by words."""
+    if settings.memory.embeddings is None:
+        return None
+    from pointsman.app.meaning import KeptMeaning  # Most installations do without.
+
+    return KeptMeaning(store, clock, models.embed, settings.memory.embeddings)

@@ -75,6 +75,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "memory append": ("pointsman memory append --user ann notes Called.",),
     "memory delete": ("pointsman memory delete --user ann tone",),
     "memory search": ("pointsman memory search --user ann invoice",),
+    "memory reindex": ("pointsman memory reindex",),
     "convert": ("pointsman convert flow.yaml --to mermaid", "pointsman convert flow.yaml --to graph --out flow.json"),
     "workflows list": ("pointsman workflows list",),
     "workflows save": ("pointsman workflows save flow.yaml --author ann",),

@@ -171,8 +171,14 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
 @json_option
 @store_option
 def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
-    """What shares words with a text, the best first. No sign in it has a meaning of its own."""
-    known = _with(store, _of(found, lambda one: one.search(" ".join(words), limit=limit)))
+    """What shares words with a text, the best first. No sign in it has a meaning of its own.
+
+    Where the settings name a model of embeddings, also what means something like it.
+    """
+    finding = _with(store, _of(found, lambda one: one.find(" ".join(words), limit=limit)))
+    for warning in finding.warnings:
+        say(f"warning: {warning}")
+    known = finding.values
     if as_json:
         print_json({"found": [cast(JsonObject, msgspec.to_builtins(one)) for one in known]})
         return
@@ -181,6 +187,14 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
         click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}")
     if not known:
         say("nothing like that is remembered there")
+
+
+@memory.command()
+@store_option
+def reindex(*, store: str | None) -> None:
+    """Say anew what every remembered value means: after a change of the model of embeddings."""
+    count = _with(store, lambda app: app.memory.reindex())
+    say(f"{count} values placed by what they mean")
 
 
 def _of(

@@ -16,7 +16,7 @@ from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import fingerprint
 from pointsman.executors.owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Change, ChangingMemory, Clock, MemoryOperation, Once, Quota, Run
+from pointsman.ports import Change, ChangingMemory, Clock, Found, Meaning, MemoryOperation, Once, Quota, Run
 from pointsman.values import Json
 
 SEARCH_LIMIT: Final = 10
@@ -39,8 +39,10 @@ class MemoryExecutor:
     A change happens once for each step, however often the step is tried: it and its answer are one transaction.
     """
 
-    def __init__(self, memory: ChangingMemory, clock: Clock, quota: Quota) -> None:
+    def __init__(self, memory: ChangingMemory, clock: Clock, quota: Quota, *, meaning: Meaning | None = None) -> None:
+        """Without `meaning` a search finds by words."""
         self._memory = memory
+        self._meaning = meaning
         self._clock = clock
         self._quota = quota
 
@@ -51,8 +53,10 @@ class MemoryExecutor:
                 check_name("a key", wish.key)
             if changes(wish.operation):
                 result = await self._change(command, run, wish, wish.operation)
-            elif wish.operation in ("get", "search"):
-                result = await self._read(command, wish)
+            elif wish.operation == "get":
+                result = await self._get(command, wish)
+            elif wish.operation == "search":
+                return await self._search(command, wish)
             else:
                 message = f"there is no memory operation {wish.operation!r}"
                 return work_failed(command, Failure(code="config-wrong", message=message))
@@ -75,20 +79,29 @@ class MemoryExecutor:
         # The name tells no attempt: a retry must not do twice what may have been done. It tells what is done: in
         # another attempt it may be something else.
         same = fingerprint(change.scope, change.namespace, change.key, operation, change.value)
-        return await self._memory.change(change, once=Once(run.execution, f"memory {command.step} {same}"))
+        answer = await self._memory.change(change, once=Once(run.execution, f"memory {command.step} {same}"))
+        if self._meaning is not None:
+            self._meaning.changed(change.scope, change.namespace)
+        return answer
 
-    async def _read(self, command: Execute, wish: Wish) -> Json:
+    async def _get(self, command: Execute, wish: Wish) -> Json:
         owner, now = wish.owner, self._clock.now()
-        if wish.operation == "get":
-            value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
-            section = command.input.get("section")
-            return value if not isinstance(section, str) else section_of(text_of(value), section)
+        value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
+        section = command.input.get("section")
+        return value if not isinstance(section, str) else section_of(text_of(value), section)
+
+    async def _search(self, command: Execute, wish: Wish) -> WorkDone:
+        owner, now = (wish.owner.scope, wish.owner.name), self._clock.now()
         limit = command.input.get("limit")
         text = text_of(command.input.get("query")) or wish.key
         most = limit if isinstance(limit, int) else SEARCH_LIMIT
         within = prefix_of(wish.namespace)
-        found = await self._memory.search(owner.scope, owner.name, text, limit=most, within=within, at=now)
-        return [_found(stored, value, names_it=not wish.namespace) for stored, value in found]
+        if self._meaning is not None:
+            found = await self._meaning.search(*owner, text, limit=most, within=within, at=now)
+        else:
+            found = Found(await self._memory.search(*owner, text, limit=most, within=within, at=now))
+        result: Json = [_found(stored, value, names_it=not wish.namespace) for stored, value in found.values]
+        return WorkDone(step=command.step, attempt=command.attempt, result=result, warnings=found.warnings)
 
 
 def _found(stored: str, value: Json, *, names_it: bool) -> Json:

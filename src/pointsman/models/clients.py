@@ -11,6 +11,7 @@ from pointsman.models.provider import Provider
 
 if TYPE_CHECKING:
     import httpx2
+    from pydantic_ai.embeddings import EmbeddingModel
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider as SpeakerOf
 
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 READ_S: Final = 600.0
 """Longest silence of a provider. Calls have limits of their own; this one only ends what nobody bounded."""
 CONNECT_S: Final = 10.0
-_ADDRESSES: Final = {"openrouter": "https://openrouter.ai/api/v1", "deepseek": "https://api.deepseek.com"}
+_ADDRESSES: Final = {
+    "openrouter": "https://openrouter.ai/api/v1",
+    "deepseek": "https://api.deepseek.com",
+    "mistral": "https://api.mistral.ai/v1",
+}
+_NO_EMBEDDINGS: Final = frozenset({"anthropic", "bedrock", "deepseek", "groq"})
 
 
 class Closing(Protocol):
@@ -68,6 +74,29 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
     return Opened(infer_model(named, provider_factory=lambda _: _speaker(provider, key=key, http=http)), http)
 
 
+def open_embedder(
+    label: str, model: str, provider: Provider, *, key: str | None
+) -> tuple[EmbeddingModel, httpx2.AsyncClient]:
+    """The client of a model of embeddings, and the connections under it. Raises `ModelUnusable`."""
+    if provider.kind in _NO_EMBEDDINGS:
+        raise ModelUnusable(
+            f"the provider {label!r} is of a kind without embeddings here: {provider.kind!r}",
+            hint="Name a model of another provider under [memory.embeddings].",
+        )
+    http = _http(provider)
+    if provider.kind == "google":
+        from pydantic_ai.embeddings.google import GoogleEmbeddingModel
+
+        return GoogleEmbeddingModel(model, provider=_speaker(provider, key=key, http=http)), http
+    from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+
+    if provider.kind in (COMPATIBLE, COMPATIBLE_RESPONSES):
+        return OpenAIEmbeddingModel(model, provider=_compatible_speaker(label, provider, key=key, http=http)), http
+    if provider.kind == "azure":
+        return OpenAIEmbeddingModel(model, provider=_speaker(provider, key=key, http=http)), http
+    return OpenAIEmbeddingModel(model, provider=_openai(provider, key=key, http=http)), http
+
+
 def infer(provider: str, model: str) -> Model:
     """The client of a provider that only pydantic-ai knows, configured by its own environment variables."""
     from pydantic_ai.exceptions import UserError
@@ -100,15 +129,20 @@ def _http(provider: Provider) -> httpx2.AsyncClient:
 
 
 def _compatible(label: str, model: str, provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Model:
-    from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    client = AsyncOpenAI(api_key=key or "none", base_url=provider.base_url, http_client=http, max_retries=0)
-    speaker = OpenAICompatibleProvider(label, openai_client=client)
+    speaker = _compatible_speaker(label, provider, key=key, http=http)
     if provider.kind == COMPATIBLE_RESPONSES:
         return OpenAIResponsesModel(model, provider=speaker)
     return OpenAIChatModel(model, provider=speaker)
+
+
+def _compatible_speaker(label: str, provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
+    from openai import AsyncOpenAI
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    client = AsyncOpenAI(api_key=key or "none", base_url=provider.base_url, http_client=http, max_retries=0)
+    return OpenAICompatibleProvider(label, openai_client=client)
 
 
 def _speaker(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:

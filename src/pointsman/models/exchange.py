@@ -144,6 +144,13 @@ def _heard_in(event: ModelResponseStreamEvent) -> str:
 
 
 @contextmanager
+def exchanging() -> Generator[None]:
+    """What goes wrong while a provider is asked is named as a `ModelFailed`."""
+    with _failures_named(), _garbage_named():
+        yield
+
+
+@contextmanager
 def _garbage_named() -> Generator[None]:
     """What answers with anything but its wire makes clients stumble, each in its own way."""
     try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure
 from pointsman.errors import Outage, PointsmanError
 from pointsman.models.calling import Caller, Ear, bounded
+from pointsman.models.embedding import Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
 from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
@@ -63,6 +64,7 @@ class PydanticModels:
         agree with other processes who calls next; absent: with none.
         """
         self._providers = Providers(providers, clock=clock, turns=turns)
+        self._embedders = Embedders(self._providers)
         self._caller = Caller(self._providers, clock, spending=spending)
         self._default = default
         self._purposes = purposes or {}
@@ -93,8 +95,18 @@ class PydanticModels:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
 
+    async def embed(
+        self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
+    ) -> list[tuple[float, ...]]:
+        """What texts mean, as vectors, by the keys that also answer. Raises `ModelFailed`, `ModelUnusable`."""
+        try:
+            return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
+        except ModelFailed as why:
+            raise ModelFailed(redacted(why.failure, self._providers.keys)) from None  # As above.
+
     async def close(self) -> None:
         """Hang up. The next call connects again."""
+        await self._embedders.close()
         await self._providers.close()
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:

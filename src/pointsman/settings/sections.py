@@ -73,6 +73,18 @@ class HttpSettings(BaseModel):
     body_bytes_max: int = Field(default=10_000_000, ge=1)
 
 
+class EmbeddingSettings(BaseModel):
+    """Which model says what remembered values mean."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    model: str = Field(pattern=r"^[^:]+:.+$")
+    """`provider:name`."""
+    dimensions: int | None = Field(default=None, ge=1, le=16_000)
+    """How many numbers its vectors shall have; absent: as many as they have."""
+    similarity_min: float = Field(default=0.25, ge=-1, le=1)
+    """What means less like a query is not found by it."""
+
+
 class MemorySettings(BaseModel):
     """How much is remembered, for each owner: an execution, a conversation, a person, a workflow, a shared name."""
 
@@ -80,6 +92,8 @@ class MemorySettings(BaseModel):
     keys_max: int = Field(default=10_000, ge=1, le=1_000_000)
     value_bytes_max: int = Field(default=1_000_000, ge=1, le=50_000_000)
     """Of one value, as JSON."""
+    embeddings: EmbeddingSettings | None = None
+    """Searching by meaning; absent: by words alone."""
 
     @property
     def quota(self) -> Quota:

@@ -1,7 +1,7 @@
 """What remembered values mean, in PostgreSQL: one vector per value and model, compared one by one.
 
 The table is made when it is first asked for; a vector goes with its value, whoever changes that. Where the database has
-the extension `vector` (pgvector), it compares; else plain SQL does, many times slower.
+the extension `vector` (pgvector), it compares; else plain SQL does, some four times slower.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What remembered values mean, in SQLite: one vector per value and model, compared one by one.
 
 The table is made when it is first asked for; triggers let a vector go with its value, whoever changes that. Where the
-extension `sqlite-vec` can be loaded, it compares; else this process does, some twenty times slower.
+extension `sqlite-vec` can be loaded, it compares; else this process does, some four times slower.
 """
 
 from __future__ import annotations

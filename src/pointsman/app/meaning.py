@@ -1,0 +1,157 @@
+"""Finds what is remembered by what it means, beside the words it has.
+
+    a value changes ─▶ in the background: texts of what has no vector ─▶ the model ─▶ vectors, beside the values
+    a search        ─▶ the same, for its owner; then the query's vector ─▶ the nearest ─┐
+                    └▶ full text ───────────────────────────────────────────────────────┴▶ one ranking
+
+Vectors are derived: no step that writes waits for one, or fails by one that is missing. Where the model cannot be
+asked, a search finds by words alone, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from pointsman.errors import Outage, PointsmanError
+from pointsman.journal.records import Holding, Placed, Unplaced
+from pointsman.journal.store import Store
+from pointsman.journal.words import texts
+from pointsman.models.embedding import AT_ONCE
+from pointsman.models.failures import ModelFailed
+from pointsman.ports import Clock, Found
+from pointsman.settings.sections import EmbeddingSettings
+from pointsman.values import Json
+
+CHARS_MAX: Final = 8_000
+"""Of a value: what goes beyond would not fit into the window of most models."""
+PATIENCE_S: Final = 30.0
+"""What a search waits for values to be placed. Then it goes on with those that are."""
+RANK: Final = 60
+"""How slowly a rank loses weight: see Cormack, Clarke and Büttcher, Reciprocal Rank Fusion (2009)."""
+UNSAID: Final = frozenset({"model-rejected", "model-context-too-long", "model-refused"})
+"""What a model says to a text that it will never place."""
+
+
+class Embed(Protocol):
+    async def __call__(
+        self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
+    ) -> list[tuple[float, ...]]:
+        """A vector of each text. Raises `ModelFailed`, `ModelUnusable`."""
+        ...
+
+
+class KeptMeaning:
+    """What is remembered in one store, by its meaning."""
+
+    def __init__(self, store: Store, clock: Clock, embed: Embed, settings: EmbeddingSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._embed = embed
+        self._settings = settings
+        self._placing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._waiting: set[tuple[str, str]] = set()
+        """Owners of whom something may have changed since their task last looked."""
+
+    @property
+    def model(self) -> str:
+        """Under which its vectors are kept: those of other lengths are another model's."""
+        bound = self._settings.dimensions
+        return self._settings.model if bound is None else f"{self._settings.model}/{bound}"
+
+    def changed(self, scope: str, namespace: str) -> None:
+        self._placed(scope, namespace)
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
+    ) -> Found:
+        deep = 2 * limit
+        words = await self._store.memory.search(scope, namespace, text, limit=deep, within=within, at=at)
+        warnings: list[str] = []
+        try:
+            task = self._placed(scope, namespace)
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+            if task.done():
+                task.result()
+            else:
+                warnings.append("some of what is remembered has not been placed yet: it was found by its words alone")
+            [vector] = await self._asked([text], query=True)
+        except Outage:
+            raise
+        except (ModelFailed, PointsmanError) as why:
+            if why.code == "memory-vectors-differ":
+                raise
+            code = why.failure.code if isinstance(why, ModelFailed) else why.code
+            return Found(words[:limit], (f"found by words alone: {code}: {why}",))
+        near = await self._store.vectors.nearest(scope, namespace, self.model, vector, limit=deep, within=within, at=at)
+        meant = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
+        return Found(merged(words, meant)[:limit], tuple(warnings))
+
+    async def reindex(self, owners: Sequence[Holding]) -> int:
+        """Make all vectors anew; how many values were placed. Raises what the model says."""
+        await self._store.vectors.clear()
+        return sum([await self._place(one.scope, one.namespace) for one in owners])
+
+    async def close(self) -> None:
+        """What has no vector yet gets one when it is looked for."""
+        for task in (tasks := [*self._placing.values()]):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _placed(self, scope: str, namespace: str) -> asyncio.Task[None]:
+        """Sees that all that an owner remembers by now is placed; one task does it, for everybody who asks."""
+        owner = (scope, namespace)
+        self._waiting.add(owner)
+        if owner not in self._placing:
+            task = self._placing[owner] = asyncio.create_task(self._place_waiting(owner))
+            # Whoever searches meets what was wrong again, and is told.
+            task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return self._placing[owner]
+
+    async def _place_waiting(self, owner: tuple[str, str]) -> None:
+        try:
+            while owner in self._waiting:
+                self._waiting.discard(owner)
+                await self._place(*owner)
+        finally:
+            del self._placing[owner]
+
+    async def _place(self, scope: str, namespace: str) -> int:
+        vectors, count = self._store.vectors, 0
+        while missing := await vectors.missing(scope, namespace, self.model, limit=AT_ONCE, at=self._clock.now()):
+            placed = await self._vectors_of(missing)
+            await vectors.place(scope, namespace, self.model, placed)
+            count += len(missing)
+        return count
+
+    async def _vectors_of(self, missing: Sequence[Unplaced]) -> list[Placed]:
+        try:
+            found = await self._asked([said(one) for one in missing], query=False)
+        except ModelFailed as why:
+            if why.failure.code not in UNSAID:
+                raise
+            if len(missing) == 1:
+                return [Placed(missing[0].key, missing[0].mark, ())]
+            # One of them cannot be placed: each for itself, so that the others are.
+            return [placed for one in missing for placed in await self._vectors_of([one])]
+        return [Placed(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
+
+    async def _asked(self, said: Sequence[str], *, query: bool) -> list[tuple[float, ...]]:
+        return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
+
+
+def said(one: Unplaced) -> str:
+    """What a value says, with its name."""
+    return " ".join([one.key, *texts(one.value)])[:CHARS_MAX]
+
+
+def merged(*rankings: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
+    """One ranking of several: what is high up in more of them comes first."""
+    scores: dict[str, float] = {}
+    values: dict[str, Json] = {}
+    for ranking in rankings:
+        for rank, (key, value) in enumerate(ranking, start=1):
+            scores[key] = scores.get(key, 0.0) + 1 / (RANK + rank)
+            values[key] = value
+    return [(key, values[key]) for key in sorted(scores, key=lambda key: (-scores[key], key))]

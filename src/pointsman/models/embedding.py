@@ -1,0 +1,93 @@
+"""What texts mean, as vectors: one call of a model of embeddings over the keys and the pace of its provider.
+
+`provider:name` as everywhere. Known are the providers that speak OpenAI's wire for it (also Azure, Mistral, Ollama,
+vLLM, OpenRouter and any address of one's own), and Google's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.providers import Line, Providers
+
+if TYPE_CHECKING:
+    from pydantic_ai.embeddings import EmbeddingModel, EmbeddingSettings
+
+    from pointsman.models.clients import Closing
+
+AT_ONCE: Final = 64
+"""Texts in one call."""
+TIMEOUT_S: Final = 60.0
+
+
+class Embedders:
+    """Clients of models of embeddings, opened by the first call and kept."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+        self._open: dict[tuple[str, str, int], EmbeddingModel] = {}
+        self._connections: list[Closing] = []
+
+    async def embed(
+        self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
+    ) -> list[tuple[float, ...]]:
+        """A vector of each text, at most `AT_ONCE`. `query`: it is asked with, not kept. Raises `ModelFailed`,
+        `ModelUnusable`."""
+        provider, _, model = name.partition(":")
+        if not model:
+            raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model.")
+        line = self._providers.line(provider, model)
+        key = await line.pool.take()
+        try:
+            return await self._asked(self._model(line, key), texts, query=query, dimensions=dimensions)
+        except ModelFailed as why:
+            if why.failure.code == "model-rate-limited":
+                line.pool.rest(key, why.failure.retry_after_s or line.wait_s, why.failure)
+                await line.pool.tell(key)
+            raise
+        finally:
+            line.pool.give_back(key)
+
+    async def close(self) -> None:
+        """Hang up."""
+        connections, self._connections = self._connections, []
+        self._open.clear()
+        for one in connections:
+            await one.aclose()
+
+    def _model(self, line: Line, key: int) -> EmbeddingModel:
+        place = (line.provider, line.model, key)
+        if place not in self._open:
+            from pointsman.models.clients import open_embedder  # Clients are loaded by those who use them.
+
+            if line.settings is None:
+                raise ModelUnusable(
+                    f"there is no provider {line.provider!r}", hint=f"Describe it under [providers.{line.provider}]."
+                )
+            secret = line.settings.keys[key] if line.settings.keys else None
+            self._open[place], connections = open_embedder(line.provider, line.model, line.settings, key=secret)
+            self._connections.append(connections)
+        return self._open[place]
+
+    async def _asked(
+        self, model: EmbeddingModel, texts: Sequence[str], *, query: bool, dimensions: int | None
+    ) -> list[tuple[float, ...]]:
+        from pointsman.models.exchange import exchanging  # As above.
+
+        settings: EmbeddingSettings = {} if dimensions is None else {"dimensions": dimensions}
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                with exchanging():
+                    found = await model.embed([*texts], input_type="query" if query else "document", settings=settings)
+        except TimeoutError:
+            message = f"the model of embeddings did not answer within {TIMEOUT_S:g} s"
+            raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from None
+        vectors = [tuple(map(float, one)) for one in found.embeddings]
+        if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
+            message = f"the model of embeddings answered {len(texts)} texts with {len(vectors)} vectors"
+            raise ModelFailed(Failure(code="model-answer-unreadable", message=message, retryable=True))
+        return vectors

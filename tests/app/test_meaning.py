@@ -1,0 +1,173 @@
+"""Memory searched by meaning: a model of embeddings beside the words, and what happens where there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.memories import EmbeddingsOff
+from pointsman.journal.faults import VectorsDiffer
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+from tests.app.places import KEY, POISON, Places
+
+HINT = "found by words alone"
+
+
+@pytest.fixture
+def places() -> Iterator[Places]:
+    with HTTPServer(host="127.0.0.1") as server:
+        yield Places(server)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.db"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+def settings(places: Places, **more: Json) -> Settings:
+    embeddings: JsonObject = {"model": "own:small", **more}
+    provider: JsonObject = {"base_url": places.address, "keys": [KEY]}
+    return Settings.model_validate({"providers": {"own": provider}, "memory": {"embeddings": embeddings}})
+
+
+def parts(folder: Path) -> list[bytes]:
+    """Of a store in a file; none of another one."""
+    return [path.read_bytes() for path in folder.glob("store.db*")]
+
+
+def noting(operation: str = "append", **config: Json) -> Workflow:
+    node: JsonObject = {"scope": "user", "operation": operation, "key": "log", "value": "text", **config}
+    schema: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
+    document = {"id": "desk", "input": schema, "nodes": [{"id": "do", "type": "memory", "config": node}], "edges": []}
+    return Workflow.parse(json.dumps(document), name="desk")
+
+
+async def test_what_means_the_same_is_found_in_other_words_also_after_a_restart(
+    store_url: str, places: Places, tmp_path: Path
+) -> None:
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        ann = app.memory.of("user", "ann")
+        for key, value in (("one", "her puppy is called Rex"), ("two", "the car is red"), ("three", "rain tomorrow")):
+            await ann.set(key, value)
+        await app.memory.of("user", "ben").set("one", "his dog is called Max")
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        found = await app.memory.of("user", "ann").search("which dog")
+        assert [(one.key, one.value) for one in found] == [("one", "her puppy is called Rex")]
+        execution = await app.start(noting("search", query="{text}"), {"text": "a pet, or a motor"}, by="ann")
+        result = await execution.output()
+        assert isinstance(result, list)
+        assert {one["key"] for one in result if isinstance(one, dict)} == {"one", "two"}
+        assert await app.store.verify() == []
+    assert all("Max" not in text for text in places.texts if "Rex" in text)
+    assert not any(KEY.encode() in part for part in parts(tmp_path))
+
+
+async def test_words_count_beside_the_meaning_and_what_changes_is_placed_anew(store_url: str, places: Places) -> None:
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        ann = app.memory.of("user", "ann")
+        await ann.set("breed", "Weimaraner")
+        await ann.set("pets", "a dog")
+        finding = await ann.find("Weimaraner puppy")
+        assert ({one.key for one in finding.values}, finding.warnings) == ({"breed", "pets"}, ())
+        await ann.set("pets", "a car by now")
+        assert [one.key for one in await ann.search("puppy")] == []
+        assert [one.key for one in await ann.search("motor")] == ["pets"]
+        asked = len(places.asked)
+        await ann.set("pets", "a car by now")
+        await ann.search("motor")
+        assert len(places.asked) == asked + 1, "only what was searched for: the same value keeps its vector"
+        await ann.clear()
+        assert await ann.search("motor") == []
+
+
+async def test_a_step_that_writes_fails_by_no_model_and_a_search_says_that_it_found_by_words_alone(
+    store_url: str, places: Places
+) -> None:
+    places.status = 503
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        assert await (await app.start(noting(), {"text": "a dog"}, by="ann")).output() == ["a dog"]
+        execution = await app.start(noting("search", query="dog"), {}, by="ann")
+        assert await execution.output() == [{"key": "log", "value": ["a dog"]}]
+        told = json.dumps(await execution.view())
+        assert HINT in told
+        assert "model-unavailable" in told
+        finding = await app.memory.of("user", "ann").find("puppy")
+        assert finding.values == []
+        assert HINT in finding.warnings[0]
+        places.status = 401
+        finding = await app.memory.of("user", "ann").find("puppy")
+        assert KEY not in finding.warnings[0]
+        assert "model-unauthorized" in finding.warnings[0]
+    places.status = 200
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        finding = await app.memory.of("user", "ann").find("puppy")
+        assert [one.key for one in finding.values] == ["log"], "what has no vector gets one when it is looked for"
+        assert finding.warnings == ()
+
+
+async def test_a_value_that_the_model_does_not_take_keeps_no_other_from_being_found(
+    store_url: str, places: Places
+) -> None:
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        ann = app.memory.of("user", "ann")
+        places.status = 503
+        for key, value in (("a", "a dog"), ("b", f"{POISON} puppy"), ("c", "a car")):
+            await ann.set(key, value)
+        await ann.search("rain")
+        places.status = 200
+        assert [one.key for one in await ann.search("pet")] == ["a"]
+        assert {one.key for one in await ann.search("puppy")} == {"a", "b"}, "it is still found by its words"
+        asked = len(places.asked)
+        await ann.search("rain")
+        assert len(places.asked) == asked + 1, "it is not tried again before it changes"
+
+
+async def test_vectors_of_another_length_are_an_error_that_says_how_to_go_on(store_url: str, places: Places) -> None:
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        await app.memory.of("user", "ann").set("pets", "a dog")
+        await app.memory.of("user", "ann").search("puppy")
+    places.numbers = 6
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        ann = app.memory.of("user", "ann")
+        with pytest.raises(VectorsDiffer, match=r"'own:small' have 6 numbers, those that are kept have 4") as caught:
+            await ann.search("puppy")
+        assert "pointsman memory reindex" in caught.value.hint
+        await ann.set("cars", "a car")
+        execution = await app.start(noting("search", query="puppy"), {}, by="ann")
+        assert await execution.settled() == "failed"
+        assert "memory-vectors-differ" in json.dumps(await execution.view())
+        assert await app.memory.reindex() == 2
+        assert [one.key for one in await ann.search("puppy")] == ["pets"]
+    async with Pointsman(store_url, settings=settings(places, dimensions=5)) as app:
+        found = await app.memory.of("user", "ann").search("puppy")
+        assert [one.key for one in found] == ["pets"], "other dimensions are another model"
+
+
+async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: Path, places: Places) -> None:
+    provider: JsonObject = {"base_url": places.address, "keys": [KEY]}
+    plain = Settings.model_validate({"providers": {"own": provider}})
+    async with Pointsman(f"sqlite:///{tmp_path}/store.db", settings=plain) as app:
+        await app.memory.of("user", "ann").set("pets", "a dog")
+        assert await app.memory.of("user", "ann").search("puppy") == []
+        with pytest.raises(EmbeddingsOff):
+            await app.memory.reindex()
+    assert places.asked == []
+    assert not any(b"memory_vectors" in part for part in parts(tmp_path))
+
+
+@pytest.mark.parametrize("least", [0.99, -1.0])
+async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places, least: float) -> None:
+    async with Pointsman("memory:", settings=settings(places, similarity_min=least)) as app:
+        ann = app.memory.of("user", "ann")
+        await ann.set("pets", "a dog")
+        await ann.set("sky", "rain")
+        expected = {0.99: ["pets"], -1.0: ["pets", "sky"]}[least]
+        assert [one.key for one in await ann.search("puppy")] == expected
