@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, convert
-from ruamel.yaml import YAML
 
+from pointsman.definition.documents import read_document
 from pointsman.values import Json, JsonObject
 
 FOLDER: Final = Path(__file__).parent / "cassettes"
@@ -84,7 +84,7 @@ class Cassettes(Struct, forbid_unknown_fields=True):
 def cassettes() -> Iterator[tuple[str, Cassette]]:
     """Kind and cassette."""
     for path in sorted(FOLDER.glob("*.yaml")):
-        read = convert(YAML(typ="safe").load(path.read_text(encoding="utf-8")), Cassettes)
+        read = convert(read_document(path.read_bytes()).value, Cassettes)
         assert read.source.startswith("https://"), path
         yield from ((read.kind, one) for one in read.cassettes)
 

@@ -18,8 +18,10 @@ from pointsman.values import Json
 from tests.models.cassettes_read import Cassette, cassettes
 
 ALL = list(cassettes())
-KINDS = ["anthropic", "azure", "bedrock", "deepseek", "google", "groq", "mistral", "ollama"]
-KINDS += ["openai-chat", "openai-responses", "openrouter", "vllm"]
+KINDS = [
+    *("anthropic", "azure", "bedrock", "deepseek", "google", "groq"),
+    *("mistral", "ollama", "openai-chat", "openai-responses", "openrouter", "vllm"),
+]
 KEY = "canary-key-0123456789"
 WEATHER = ToolSpec(
     name="get_weather",
