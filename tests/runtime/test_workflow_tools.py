@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +16,7 @@ from pointsman.app.lists import list_tools
 from pointsman.app.scripts import parse_script
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 GREET = """\
 pointsman: 1
@@ -68,6 +71,26 @@ rules:
   - {node: host, text: Done.}
   - {node: greeter, contains: Ada, text: Ada!}
   - {node: greeter, contains: Ben, text: Ben!}
+"""
+
+DIES = """\
+import asyncio, os, signal, sys
+from pointsman import Pointsman, Workflow
+from pointsman.app.scripts import parse_script
+
+async def main(url, script, flow, moment):
+    async with Pointsman(url, script=parse_script(script)) as app:
+        def see(event):
+            asks = moment == "begun" and event.get("kind") == "children_asked"
+            ends = moment == "ended" and event.get("kind") == "completed" and event.get("executionId") != execution
+            if asks or ends:
+                os.kill(os.getpid(), signal.SIGKILL)
+        execution = "exec-parent"
+        app.watch(see)
+        started = await app.start(Workflow.parse(flow, name="flow"), {}, execution=execution)
+        await started.settled()
+
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
@@ -237,6 +260,40 @@ async def test_a_workflow_that_calls_itself_comes_to_an_end(world: World) -> Non
         assert await execution.output() == {"said": "Done."}
         told = [one.status for one in await app.executions(ExecutionQuery(workflow=None, limit=50))]
         assert told == ["completed"] * 17
+
+
+async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code_and_others_go_on(world: World) -> None:
+    await world.save(GREET)  # a tool is there before a node can name it
+    await world.save(NODE.replace("id: node", "id: greet").replace("parameters: {name: Ada}", "parameters: {}"))
+    async with world.open() as app:
+        execution = await app.start("greet", {})
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert execution.state.failure.code == "nested-too-deep"
+        told = [one.status for one in await app.executions(ExecutionQuery(limit=50))]
+        assert told == ["failed"] * 17
+        assert await (await app.start(parsed(GREET), {"name": "Ben"})).output() == {"said": "Ben!"}
+    async with world.open() as app:
+        again = await app.open(execution.id)
+        assert again.status == "failed", "it is there, and tells why"
+
+
+@pytest.mark.parametrize("moment", ["begun", "ended"])
+async def test_a_process_killed_around_a_call_starts_its_workflow_once(world: World, moment: str) -> None:
+    """Killed right after the row that asks for the sub-workflows, or right after a sub-workflow's last row."""
+    await world.save(GREET)
+    died = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, world.url, SCRIPT, HOST, moment)
+    await asyncio.wait_for(died.wait(), timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    async with world.open() as app:
+        (parent,) = await app.executions(ExecutionQuery(workflow=WorkflowId("host")))
+        before = {one.execution for one in await below(app, parent.execution)}
+        execution = await app.open(parent.execution)
+        assert await execution.output() == {"said": "Both were greeted."}
+        children = await below(app, parent.execution)
+        assert [(one.workflow, one.status) for one in children] == [("greet", "completed")] * 2
+        assert before <= {one.execution for one in children}
+        assert (execution.state.usage.model_calls, execution.state.usage.tool_calls) == (4, 2)
 
 
 async def test_an_execution_calls_the_revision_that_was_saved_when_it_began(world: World) -> None:
