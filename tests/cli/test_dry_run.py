@@ -96,3 +96,23 @@ def test_people_read_it_in_lines(prompt: Prompt) -> None:
     assert "path: first → second → third" in out
     assert "first: 1× model openai:gpt-4o" in out
     assert "nothing was called; cost: $" in out
+
+
+def test_workflows_as_tools_are_played_and_their_calls_told(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("letter.yaml", flows.CHAIN))
+    document = """\
+id: caller
+output: said
+nodes:
+  - {id: call, type: tool, config: {tool: workflow__chain}, outputs: {said: result}}
+  - {id: more, type: tool, config: {tool: iterate, parameters: {items: [1, 2], instruction: Say}}}
+edges: [{source: call, target: more}]
+"""
+    printed = prompt("run", written("caller.yaml", document), "--dry-run", "--model", "openai:gpt-4o", "--json")
+    found = printed.json
+    assert (printed.code, found["status"], found["path"]) == (0, "completed", ["call", "more"]), found
+    asked = {(one["nodeId"], one["kind"]): one["calls"] for one in found["calls"]}
+    assert asked == {("first", "model"): 1, ("second", "model"): 1, ("third", "model"): 1, ("step", "model"): 2}
+    assert "(result of" not in str(found["output"])
+    assert [one["id"] for one in prompt("workflows", "list", "--saved", "--json").json["workflows"]] == ["chain"]
+    assert prompt("list", "--json").json["executions"] == [], "nothing is kept"

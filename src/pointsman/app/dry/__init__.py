@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pointsman.app.checking import workflow_tools_in
 from pointsman.app.dry.playing import DryRun, dry_view, play
 from pointsman.app.dry.standing_in import Quiet
 from pointsman.values import Json
@@ -23,7 +24,7 @@ async def dry_run(app: Pointsman, workflow: Workflow, input: Json, answers: Sequ
     aside = type(app)("memory:", model=app.model, settings=app.settings, clock=quiet.clock)
     async with aside:
         aside.tools = app.tools
-        if workflow.calls:
+        if workflow.calls or workflow_tools_in(workflow):
             await app.library.copy_into(aside.store)
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
         return await play(aside.runtime, await aside.start(workflow, input), quiet, answers)

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.app.workflow_tools import PREFIX as WORKFLOW
 from pointsman.engine.commands import Execute
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
@@ -117,12 +118,13 @@ class QuietTools:
         self._canned = canned
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """Nobody is asked."""
+        """Nobody outside is asked; what is saved here is looked up."""
+        await self._known.prepare([name for name in names if name.startswith(WORKFLOW)])
 
     def find(self, name: str) -> ToolSpec | None:
+        """A workflow is played; of a call that the caller would carry out nobody is asked what came of it."""
         found = self._canned.find(name) or self._known.find(name)
-        # Nobody is asked what came of a call that the caller would carry out.
-        return None if found is None else replace(found, side="server", workflow="")
+        return None if found is None else replace(found, side="server")
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         self._notes.add("tool", call.name)
