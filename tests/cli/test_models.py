@@ -148,6 +148,14 @@ def test_a_run_with_keys_goes_on_after_a_restart_and_leaves_no_key_anywhere(
     events = prompt("events", execution, "--jsonl").out
     assert "keyIndex 4 is beyond the keys of 'house' (3): key 1 is meant" in events
     assert "key 1 of 'house' cannot be used now: key 2 was" in events
+    nodes = {node["node"]: node for node in prompt("timeline", execution, "--json").json["nodes"]}
+    assert [nodes[name]["keyIndex"] for name in ("one", "two", "three")] == [0, 4, 2], "as the definition names them"
+    assert [nodes[name]["keysUsed"] for name in ("one", "two", "three")] == [[0], [2], [2]], "as they paid"
+    assert [nodes[name]["modelsUsed"] for name in ("one", "two")] == [["small-1"], ["small-1"]]
+    rows = {
+        line.split()[0]: line.split()[5] for line in prompt("timeline", execution).out.splitlines() if " 1  " in line
+    }
+    assert (rows["one"], rows["two"], rows["three"]) == ("0", "2", "2")
     assert prompt("export", execution, "-o", "out.jsonl").code == 0
     left = b"".join(file.read_bytes() for file in own_place.iterdir() if file.name != "pointsman.toml")
     shown = waiting.out + waiting.err + done.out + done.err + events + prompt("settings", "--json").out

@@ -149,8 +149,12 @@ async def test_a_key_that_is_told_to_slow_down_waits_twice_the_interval_and_asks
 @pytest.mark.requirement("S2-68", "S2-74")
 async def test_another_key_stands_in_for_one_that_is_refused(server: ModelServer, tmp_path: Path) -> None:
     server.refuses = lambda key, nth: 401 if key == 1 else 200
-    view, _, _ = await ran(server, tmp_path)
+    view, told, _ = await ran(server, tmp_path)
     assert view["status"] == "completed", view["errors"]
+    nodes = told["nodes"]
+    assert isinstance(nodes, list)
+    used = [node["keysUsed"] for node in nodes if isinstance(node, dict) and node["modelCalls"]]
+    assert used == [[0], [2], [2], [0], [2]], "the table tells who paid"
     assert [key for key, _, _ in server.calls] == [0, 1, 2, 2, 0, 2], "the second key is asked once, and never again"
     assert "key 1 of 'groq' cannot be used now" in json.dumps(view["warnings"])
     assert not any(key in json.dumps(view) or key.encode() in kept(tmp_path) for key in KEYS)

@@ -115,7 +115,7 @@ def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]
         spec = tools.find(name)
         if spec is not None:
             facts[name] = ToolFacts(
-                client_side=spec.side == "client",
+                client_side=spec.side == "client" or bool(spec.memory),
                 idempotent=spec.idempotent,
                 requires_approval=spec.requires_approval,
                 off=spec.off,

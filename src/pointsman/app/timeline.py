@@ -175,8 +175,11 @@ def timeline_of(rows: Iterable[Row]) -> Timeline:
     return timeline
 
 
-def timeline_view(timeline: Timeline, document: JsonObject | None, *, language: str) -> JsonObject:
-    """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names."""
+def timeline_view(
+    timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
+) -> JsonObject:
+    """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names, and
+    those that really answered (`answerers`, see `app.answerers`)."""
     agents = _agents(document or {})
     names = _names(document or {}, language)
     usage: list[Json] = [
@@ -184,6 +187,7 @@ def timeline_view(timeline: Timeline, document: JsonObject | None, *, language: 
             "node": node,
             "name": names.get(node, node),
             **agents.get(node, {"model": None, "keyIndex": None}),
+            **answerers.get(node, {"modelsUsed": [], "keysUsed": []}),
             "steps": account.steps,
             "retries": account.retries,
             "cached": account.cached,
@@ -233,15 +237,19 @@ def _agents(document: JsonObject) -> dict[str, JsonObject]:
 
 async def timeline(app: Pointsman, execution: str) -> JsonObject:
     """The timeline of an execution, without taking it up."""
+    from pointsman.app.answerers import answerers_of  # It reads timelines.
+
     state = await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
     data = await app.store.blobs.get(state.definition)
     document: JsonObject | None = None if data is None else msgspec.json.decode(data)
+    told = timeline_of(rows)
+    answerers = await answerers_of(app.store.effects, ExecutionId(execution), told.spans)
     return {
         "executionId": execution,
         "workflowId": state.workflow,
         "status": status_of(state),
         "model": state.options.get("model"),
         "startedAt": state.started_at,
-        **timeline_view(timeline_of(rows), document, language=app.settings.language),
+        **timeline_view(told, document, language=app.settings.language, answerers=answerers),
     }

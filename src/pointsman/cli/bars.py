@@ -83,6 +83,14 @@ def seconds(milliseconds: float) -> str:
     return f"{milliseconds / 1000:.2f} s" if milliseconds >= 100 else f"{milliseconds:.1f} ms"
 
 
+def _key(node: JsonObject) -> str:
+    """The keys that paid; where none is known to have (a scripted run has none), the one that its agent names."""
+    used = cast("list[int]", node["keysUsed"])
+    if used:
+        return ",".join(map(str, used))
+    return "–" if node["keyIndex"] is None else str(node["keyIndex"])
+
+
 def account_lines(timeline: JsonObject) -> list[str]:
     """What each node consumed, and all of them together."""
     nodes = cast("list[JsonObject]", timeline["nodes"])
@@ -94,7 +102,7 @@ def account_lines(timeline: JsonObject) -> list[str]:
         f"{'node':{names}}  {'calls':>5}  {'tools':>5}  {'tokens in':>9}  {'out':>7}  {'key':>4}  {'time':>9}  cost"
     ]
     for node in asked:
-        key = "–" if node["keyIndex"] is None else str(node["keyIndex"])
+        key = _key(node)
         took = seconds(cast(float, node["seconds"]) * 1000)
         lines.append(
             f"{shown(node['name']):{names}}  {node['modelCalls']:>5}  {node['toolCalls']:>5}  {node['inputTokens']:>9}"

@@ -214,3 +214,20 @@ def test_a_memory_node_says_what_it_means(memory: JsonObject, says: str) -> None
 
     assert says in the(checked(), "memory-incomplete").message
     assert "memory-incomplete" not in codes(checked(key="k", namespace="n"))
+
+
+def test_what_nobody_heeds_is_said() -> None:
+    nodes: list[Json] = [
+        {
+            "id": "text",
+            "type": "template-render",
+            "config": {"template": "Hi", "artifactName": "a.md"},
+            "progress": "x",
+        },
+        {"id": "plain", "type": "template-render", "config": {"template": "Hi"}},
+        {"id": "say", "type": "progress", "config": {"message": "Hi"}},
+    ]
+    edges: list[Json] = [{"source": "text", "target": "plain"}, {"source": "plain", "target": "say"}]
+    problems = found({"id": "w", "nodes": nodes, "edges": edges})
+    unheeded = [(problem.pointer, problem.severity) for problem in problems if problem.code == "not-heeded"]
+    assert unheeded == [("/nodes/0/config/artifactName", "warning"), ("/nodes/0/progress", "warning")]

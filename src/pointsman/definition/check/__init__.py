@@ -27,6 +27,7 @@ from pointsman.definition.check.scoping import check_scoping
 from pointsman.definition.check.settings import check_settings
 from pointsman.definition.check.subject import NOTHING_ASKED, Known, Subject
 from pointsman.definition.check.triggers import check_triggers
+from pointsman.definition.check.unheeded import check_unheeded
 from pointsman.definition.graph import analyse
 from pointsman.definition.problems import Problem, sort_problems
 from pointsman.definition.workflow import Workflow
@@ -47,6 +48,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_approvers(subject),
             check_triggers(subject),
             check_effects(subject),
+            check_unheeded(subject),
             check_compensation(subject),
             check_schemas(subject),
             formulas.problems,
