@@ -113,7 +113,7 @@ def _move(draft: Draft, node: str, where: MoveNode) -> None:
     on = draft.edge(where.on) if where.on else None
     if on is not None and node in (on.get("source"), on.get("target")):
         raise OperationRefused(f"{where.on!r} is an edge of {node!r} itself", hint="Name another edge.")
-    take_out(draft, node, bridge=True)
+    take_out(draft, node, bridge=True, keeps_errors=True)
     _place(draft, node, where, on)
 
 

@@ -116,12 +116,16 @@ def _written(draft: Draft, graph: Graph) -> list[JsonObject]:
     return edges
 
 
-def take_out(draft: Draft, node: str, *, bridge: bool) -> None:
-    """Remove a node's edges and what lists it; `bridge` leads what came to it on to where it led."""
+def take_out(draft: Draft, node: str, *, bridge: bool, keeps_errors: bool = False) -> None:
+    """Remove a node's edges and what lists it; `bridge` leads what came to it on to where it led. `keeps_errors`: what
+    happens when it fails stays its own."""
     into = [edge for edge in draft.ways_to(node) if edge.get("source") != node]
     out = draft.ways_from(node)
     if bridge:
+        kept = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
         _bridge(draft, node, into, [edge for edge in out if edge.get("target") != node])
+        for edge in kept:
+            draft.connect(edge)
     else:
         draft.drop([*into, *out])
     for one in draft.nodes:

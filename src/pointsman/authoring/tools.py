@@ -70,6 +70,12 @@ class Edits(Arguments, frozen=True):
     revision: Annotated[int | None, Meta(description="Only over this revision.")] = None
 
 
+class Wished(Arguments, frozen=True):
+    words: Annotated[str, Meta(description="What the workflow shall do.", min_length=1, max_length=20_000)]
+    id: Annotated[str, Meta(description="The id it shall have.", max_length=200)] = ""
+    save: Annotated[bool, Meta(description="Save it, if it has no errors.")] = False
+
+
 class Compared(Arguments, frozen=True):
     workflow: WorkflowName
     since: Annotated[int | None, Meta(description="A revision; absent: the one before.")] = None
@@ -194,6 +200,10 @@ async def _edit(call: Call, given: Edits) -> JsonObject:
     return await call.bench.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
 
 
+async def _design(call: Call, given: Wished) -> JsonObject:
+    return await call.bench.design(given.words, name=given.id, save=given.save)
+
+
 async def _delete(call: Call, given: Named) -> JsonObject:
     return await call.bench.delete(given.workflow)
 
@@ -238,6 +248,7 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     Verb("get_workflow", "A saved workflow: its document, a picture (Mermaid), its problems.", Named, _get),
     Verb("check_workflow", "All problems of a workflow, with places and hints. Saves nothing.", Checked, _check),
     Verb("save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "editor", "changes"),
+    Verb("design_workflow", "Let the installation's model design a workflow.", Wished, _design, "editor", "changes"),
     Verb("edit_workflow", "Change a workflow by operations; shows what changes.", Edits, _edit, "editor", "changes"),
     Verb("delete_workflow", "Delete a saved workflow.", Named, _delete, "editor", "destroys"),
     Verb("workflow_versions", "All revisions of a saved workflow.", Named, _versions),

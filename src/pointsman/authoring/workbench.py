@@ -7,7 +7,7 @@ its place and what mends it. Faces and tools call these verbs and add nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -18,9 +18,11 @@ from pointsman.app.access.seeing import must_see, must_see_workflow, visible
 from pointsman.app.conversion import converted
 from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
 from pointsman.authoring.comparing import operations_between
+from pointsman.authoring.designing import Round, design, edit_by_words
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
+from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
 Hear = Callable[[JsonObject], None]
@@ -28,6 +30,12 @@ Hear = Callable[[JsonObject], None]
 Dialect = Literal["native", "rows", "graph", "steps", "plan"]
 
 KEY: Final = "authoring"
+
+
+class DesignFailed(CallerError):
+    """A model was asked for a change of a workflow, and none came of what it answered."""
+
+    code: ClassVar[str] = "design-failed"
 
 
 class Workbench:
@@ -107,6 +115,52 @@ class Workbench:
         """A saved workflow that the caller may see, and its latest revision."""
         await self.see(workflow)
         return await self._at(workflow, None)
+
+    async def design(
+        self, words: str, *, name: str = "", save: bool = False, hear: Callable[[Round], None] = lambda _: None
+    ) -> JsonObject:
+        """A workflow that a model makes of words, with its rounds; with `save` saved, if it has no errors.
+
+        Raises `NoDesigner`, `ModelFailed`.
+        """
+        self.must("editor", "design workflows")
+        designed = await design(self.app, words, name=name, hear=hear)
+        rounds: list[Json] = [one.to_json() for one in designed.rounds]
+        if designed.made is None:
+            problems = designed.rounds[-1].to_json()["problems"]
+            return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, "rounds": rounds}
+        source = designed.made
+        said = {"id": source.definition.id, "saved": False, **await self._described(source), "rounds": rounds}
+        if not (save and designed.ok):
+            return said
+        saved = await save_as(self.app, self.caller, source)
+        return {**said, "saved": True, "revision": saved.revision, "digest": saved.digest}
+
+    async def edit_by_words(
+        self,
+        workflow: str,
+        words: str,
+        *,
+        apply: bool = False,
+        revision: int | None = None,
+        hear: Callable[[Round], None] = lambda _: None,
+    ) -> JsonObject:
+        """A change that a model makes of words: shown, and with `apply` saved, if it brings no new error.
+
+        Raises `DesignFailed` where no operations came of it.
+        """
+        self.must("editor", "change workflows")
+        await self.see(workflow)
+        source, known = await self._at(workflow, revision)
+        designed = await edit_by_words(self.app, source, words, hear=hear)
+        rounds: list[Json] = [one.to_json() for one in designed.rounds]
+        if designed.made is None:
+            raise DesignFailed(
+                f"in {len(rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
+                hint="Say it in other words, or give the operations.",
+            )
+        kept = await self.keep(designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok)
+        return {**kept, "rounds": rounds}
 
     async def delete(self, workflow: str) -> JsonObject:
         """Hide it. Executions keep the revision they run; saving it again brings it back."""
@@ -189,6 +243,10 @@ class Workbench:
             "problems": [problem.to_json() for problem in checked.problems],
             "mermaid": picture,
         }
+
+
+def _first(one: Round) -> str:
+    return next((problem.message for problem in one.problems), "nothing was wrong")
 
 
 def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:

@@ -1,4 +1,4 @@
-"""Saved workflows: list, save, get, delete, diff, versions."""
+"""Saved workflows: list, save, get, delete, diff, versions; design, edit, rollback."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pointsman.app import Workflow
 from pointsman.app.access.acting import clone_as, save_as
 from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 from pointsman.cli.completion import complete_workflow
+from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
 from pointsman.cli.options import dialect_option, json_option, store_option, var_option
@@ -161,3 +162,7 @@ def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) 
 async def _diff(store: str | None, workflow: str, old: int | None, new: int | None) -> str:
     async with installation(store) as app:
         return await diff_revisions(app, workflow, old, new)
+
+
+for command in (design, edit, rollback):
+    workflows.add_command(command)

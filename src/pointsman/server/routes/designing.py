@@ -25,11 +25,23 @@ REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/config/prompt": "Write about {goal}."}}
 
 
+class GenerateBody(Body):
+    """A workflow to be designed."""
+
+    model_config = sample(words="Write a letter, and let a person see it before it is sent.", id="letter")
+    words: str = Field(min_length=1, max_length=20_000, description="What it shall do.")
+    id: str = Field(default="", max_length=200, description="The id it shall have.")
+    save: bool = Field(default=False, description="Save it, if it has no errors.")
+
+
 class EditBody(Body):
-    """A change of a saved workflow."""
+    """A change of a saved workflow: operations, or words of which a model makes some."""
 
     model_config = sample(operations=[CHANGE], apply=True)
-    operations: list[JsonValue] = Field(max_length=2000, description="See `/api/workflows/operations`: all, or none.")
+    operations: list[JsonValue] | None = Field(
+        default=None, max_length=2000, description="See `/api/workflows/operations`: all, or none."
+    )
+    words: str = Field(default="", max_length=20_000, description="What shall be different.")
     apply: bool = Field(default=False, description="Save it; else it is only shown what would be.")
     draft: bool = Field(default=False, description="Save it although it has errors; it cannot be run.")
 
@@ -39,6 +51,26 @@ class RollbackBody(Body):
 
     model_config = sample(revision=1)
     revision: int = Field(ge=1, le=2**53, description="The revision whose document it shall have again.")
+
+
+class GenerateAnswer(Answer):
+    """What a model made of words."""
+
+    model_config = sample(
+        id="letter",
+        ok=True,
+        saved=False,
+        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        text='{"pointsman": 1, "id": "letter"}',
+        problems=[],
+        rounds=[{"round": 1, "model": "openai:gpt-5", "ok": True, "answer": "{…}", "problems": []}],
+    )
+    ok: bool = Field(description="It has no errors.")
+    saved: bool
+    document: JsonValue
+    text: str
+    problems: list[dict[str, Any]]
+    rounds: list[dict[str, Any]] = Field(description="Each answer of the model, and what was wrong with it.")
 
 
 class EditAnswer(Answer):
@@ -95,19 +127,29 @@ async def operations(caller: Asking) -> Response:
 
 
 @router.post(
+    "/generate",
+    responses=answers(GenerateAnswer, "no-designer", "model-failed", body=True),
+    summary="Design a workflow from words",
+)
+async def generate(desk: AtDesk, caller: Editor, body: GenerateBody) -> Response:
+    """A model drafts it, the check answers, the model mends: a few rounds, all of which are shown."""
+    return JsonReply(await Workbench(desk.app, caller).design(body.words, name=body.id, save=body.save))
+
+
+@router.post(
     "/{id}/edit",
     responses=answers(
-        EditAnswer, "unknown-workflow", "revision-moved", "operation-refused", "workflow-invalid", body=True
+        EditAnswer, "unknown-workflow", "revision-moved", "operation-refused", "design-failed", body=True
     ),
-    summary="Change a workflow by operations",
+    summary="Change a workflow by operations or words",
 )
 async def edit(desk: AtDesk, caller: Editor, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
     """Shows what would change and which problems that causes; with `apply` a new revision is saved."""
+    bench, revision = Workbench(desk.app, caller), revision_of(if_match)
+    if body.words:
+        return JsonReply(await bench.edit_by_words(id, body.words, apply=body.apply, revision=revision))
     found = read_operations(body.operations)
-    async with desk.writing:
-        said = await Workbench(desk.app, caller).edit(
-            id, found, apply=body.apply, draft=body.draft, revision=revision_of(if_match)
-        )
+    said = await bench.edit(id, found, apply=body.apply, draft=body.draft, revision=revision)
     return JsonReply(said)
 
 

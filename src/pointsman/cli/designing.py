@@ -1,0 +1,175 @@
+"""Workflows designed and changed by words or operations, and taken back to what they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.authoring.designing import Round
+from pointsman.authoring.operations import read_operations
+from pointsman.authoring.workbench import Workbench
+from pointsman.cli.completion import complete_workflow
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.values import Json, JsonObject
+
+DONE, ERRORS = 0, 1
+
+
+def _bench(app: object) -> Workbench:
+    from pointsman.app import Pointsman  # Help needs no installation.
+
+    assert isinstance(app, Pointsman)
+    return Workbench(app, Caller(name=os_user() or LOCAL.name, role=LOCAL.role))
+
+
+def _tell(one: Round) -> None:
+    """On standard error, so that a document on standard output stays one."""
+    errors = [problem for problem in one.problems if problem.severity == "error"]
+    say(f"round {one.number} ({shown(one.model)}): {len(errors)} error{'' if len(errors) == 1 else 's'}")
+    for problem in errors[:5]:
+        say(f"  {shown(problem.message)}")
+
+
+@click.command()
+@click.argument("words")
+@click.option("--id", "name", default="", metavar="ID", help="The id it shall have.")
+@click.option("--save", is_flag=True, help="Save it, if it has no errors.")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@model_option
+@script_option
+@json_option
+@store_option
+def design(
+    words: str,
+    *,
+    name: str,
+    save: bool,
+    out: Path | None,
+    model: str | None,
+    script: Path | None,
+    as_json: bool,
+    store: str | None,
+) -> int:
+    """Let a model design a workflow that does what WORDS say. Each of its rounds is told on standard error.
+
+    Exit code 0: it has no errors; 1: it still has some, or nothing came of it.
+    """
+    said = go(_design(store, model, script, words, name=name, save=save))
+    text = str(said["text"])
+    if out is not None and text:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as why:
+            raise click.FileError(str(out), why.strerror or "cannot be written") from None
+    if as_json:
+        print_json(said)
+    elif out is None and text:
+        click.echo(text, nl=not text.endswith("\n"))
+    if said.get("saved"):
+        say(f"saved {shown(said['id'])}@{said['revision']}")
+    return DONE if said["ok"] else ERRORS
+
+
+async def _design(
+    store: str | None, model: str | None, script: Path | None, words: str, *, name: str, save: bool
+) -> JsonObject:
+    async with installation(store, model=model, script=script) as app:
+        return await _bench(app).design(words, name=name, save=save, hear=_tell)
+
+
+@click.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.option("--words", default="", metavar="TEXT", help="What shall be different: a model finds the operations.")
+@click.option("--operations", "given", metavar="JSON|@FILE", help="The operations themselves, as a list.")
+@click.option("--apply", is_flag=True, help="Save it; else only show what would change.")
+@model_option
+@script_option
+@json_option
+@store_option
+def edit(
+    workflow: str,
+    *,
+    words: str,
+    given: str | None,
+    apply: bool,
+    model: str | None,
+    script: Path | None,
+    as_json: bool,
+    store: str | None,
+) -> int:
+    """Change a saved workflow, by words or by typed operations. Shows what would change; --apply saves it.
+
+    Exit code 0: it has no errors then; 1: it would have some.
+    """
+    if bool(words) == (given is not None):
+        raise click.UsageError("give either --words or --operations")
+    said = go(_edit(store, model, script, workflow, words, _operations(given), apply=apply))
+    if as_json:
+        print_json(said)
+        return DONE if said["ok"] else ERRORS
+    changes, new = said["changes"], said["new"]
+    for change in changes if isinstance(changes, list) else []:
+        click.echo(_line(change))
+    for problem in new if isinstance(new, list) else []:
+        if isinstance(problem, dict):
+            say(f"new {problem['severity']}: {shown(problem['message'])}")
+    say(f"saved {shown(said['id'])}@{said['revision']}" if said["applied"] else "nothing is saved: --apply saves it")
+    return DONE if said["ok"] else ERRORS
+
+
+async def _edit(
+    store: str | None,
+    model: str | None,
+    script: Path | None,
+    workflow: str,
+    words: str,
+    operations: Json,
+    *,
+    apply: bool,
+) -> JsonObject:
+    async with installation(store, model=model, script=script) as app:
+        bench = _bench(app)
+        if words:
+            return await bench.edit_by_words(workflow, words, apply=apply, hear=_tell)
+        return await bench.edit(workflow, read_operations(operations), apply=apply)
+
+
+def _operations(given: str | None) -> Json:
+    if given is None:
+        return None
+    if not given.startswith("@"):
+        return value_of(given, what="--operations")
+    try:
+        return value_of(Path(given[1:]).read_text(encoding="utf-8"), what=given)
+    except (OSError, UnicodeDecodeError) as why:
+        raise click.BadParameter(f"{given[1:]!r} cannot be read: {why}.", param_hint="--operations") from None
+
+
+def _line(change: Json) -> str:
+    """An operation in one line."""
+    assert isinstance(change, dict)
+    rest = ", ".join(f"{key} {shown(value)}" for key, value in change.items() if key != "op")
+    return f"{change['op']}: {rest}"
+
+
+@click.command()
+@click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
+@click.argument("revision", type=click.IntRange(min=1))
+@json_option
+@store_option
+def rollback(workflow: str, revision: int, *, as_json: bool, store: str | None) -> None:
+    """Save what an old REVISION said as the latest one."""
+    said = go(_rollback(store, workflow, revision))
+    if as_json:
+        print_json(said)
+    else:
+        click.echo(f"{said['id']}@{said['revision']}")
+
+
+async def _rollback(store: str | None, workflow: str, revision: int) -> JsonObject:
+    async with installation(store) as app:
+        return await _bench(app).rollback(workflow, revision)

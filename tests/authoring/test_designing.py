@@ -1,0 +1,199 @@
+"""Designing by words: a model that drafts, a check that answers; and models that answer anything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.callers import LOCAL, Caller, NotAllowed
+from pointsman.app.scripts import parse_script
+from pointsman.authoring.briefing import design_briefing, edit_briefing
+from pointsman.authoring.designing import NODES_MAX, ROUNDS_MAX, NoDesigner, Round, design, edit_by_words
+from pointsman.authoring.guide import GUIDE
+from pointsman.authoring.workbench import DesignFailed, Workbench
+from pointsman.models.failures import ModelFailed
+from pointsman.models.script import Script
+from pointsman.settings import Settings
+from pointsman.values import JsonObject
+from tests.server.flows import LETTER
+
+GOOD: JsonObject = {
+    "pointsman": 1,
+    "id": "note",
+    "input": {"type": "object", "properties": {"topic": {"type": "string"}}},
+    "nodes": [
+        {"id": "draft", "type": "agent", "config": {"prompt": "Write about {topic}."}, "outputs": {"note": "result"}},
+        {"id": "done", "type": "end"},
+    ],
+    "edges": [{"source": "draft", "target": "done"}],
+    "output": {"note": "note"},
+}
+DANGLING: JsonObject = {**GOOD, "edges": [{"source": "draft", "target": "doen"}]}
+
+
+def saying(*answers: JsonObject | str) -> Script:
+    """A designer that gives these answers, one after another."""
+    told = [{"text": one} if isinstance(one, str) else {"json": one} for one in answers]
+    return parse_script(json.dumps({"rules": [{"purpose": "design", "answers": told}]}))
+
+
+def app_with(script: Script | None, store: str = "memory:") -> Pointsman:
+    return Pointsman(store, settings=Settings(delays=False), model="scripted", script=script)
+
+
+@pytest.mark.requirement("S1-01", "S1-139", "S4-35", "S4-O7")
+async def test_a_model_mends_what_the_check_says_until_nothing_is_wrong() -> None:
+    heard: list[Round] = []
+    async with app_with(saying("I would love to!", DANGLING, GOOD)) as app:
+        made = await design(app, "A note about a topic.", hear=heard.append)
+    assert made.ok
+    assert made.made is not None
+    assert made.made.definition.id == "note"
+    assert [one.ok for one in heard] == [False, False, True]
+    assert made.rounds == tuple(heard)
+    assert any("doen" in problem.message for problem in heard[1].problems)
+    assert {one.model for one in heard} == {"scripted"}
+
+
+async def test_it_stops_where_the_same_errors_come_again() -> None:
+    async with app_with(saying(DANGLING)) as app:
+        made = await design(app, "A note.")
+    assert not made.ok
+    assert len(made.rounds) == 2
+    assert made.made is not None, "what could be read is shown all the same"
+
+
+async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> None:
+    wrong = [{**GOOD, "edges": [{"source": "draft", "target": f"nowhere{n}"}]} for n in range(ROUNDS_MAX + 3)]
+    async with app_with(saying(*wrong)) as app:
+        made = await design(app, "A note.")
+    assert not made.ok
+    assert len(made.rounds) == ROUNDS_MAX
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "no",
+        "null",
+        "[]",
+        "{}",
+        '{"nodes": [{"id": "a", "type": "agent", "config": {"prompt": "half',
+        "[" * 5000,
+        {"nodes": "all of them"},
+        {"id": "x", "nodes": [{"id": "a", "type": "agent|tool|..."}]},
+        {"id": "../../etc", "nodes": [{"id": "a", "type": "end"}]},
+        {"id": "executions", "nodes": [{"id": "a", "type": "end"}], "edges": []},
+        {"id": "x", "nodes": [{"id": "a", "type": "tool", "config": {"tool": "rm_rf"}}], "edges": []},
+        {"id": "x", "nodes": [{"id": f"n{n}", "type": "end"} for n in range(500)], "edges": []},
+        {"id": "x", "nodes": [{"id": "\u001b[2J", "type": "end"}, {"id": "\u001b[2J", "type": "end"}], "edges": []},
+        "x" * 300_000,
+    ],
+)
+@pytest.mark.requirement("T4-14")
+async def test_whatever_a_model_answers_is_told_as_problems(answer: Any) -> None:
+    async with app_with(saying(answer)) as app:
+        made = await design(app, "A note.")
+        said = await Workbench(app, LOCAL).design("A note.", save=True)
+        assert await app.workflows() == [], "nothing with errors is saved"
+    assert not made.ok
+    assert 1 <= len(made.rounds) <= ROUNDS_MAX
+    assert any(problem.severity == "error" for problem in made.rounds[-1].problems)
+    assert (said["ok"], said["saved"]) == (False, False)
+    json.dumps(said)
+
+
+async def test_large_designs_are_refused_by_their_size() -> None:
+    many: JsonObject = {"id": "x", "nodes": [{"id": f"n{n}", "type": "end"} for n in range(NODES_MAX + 1)], "edges": []}
+    async with app_with(saying(many)) as app:
+        made = await design(app, "Everything.")
+    assert [problem.code for problem in made.rounds[0].problems] == ["too-many-nodes"]
+
+
+async def test_the_scripted_model_does_not_pretend_to_design() -> None:
+    async with app_with(None) as app:
+        with pytest.raises(NoDesigner, match="designs nothing by itself"):
+            await design(app, "A note.")
+
+
+async def test_a_model_that_fails_is_told_as_such() -> None:
+    script = parse_script("rules: [{purpose: design, fail: 401}]")
+    async with app_with(script) as app:
+        with pytest.raises(ModelFailed):
+            await design(app, "A note.")
+
+
+@pytest.mark.requirement("S4-36", "S4-43")
+async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_accepted(tmp_path: Path) -> None:
+    wrong = {"operations": [{"op": "change_node", "node": "wirte", "set": {"/config/prompt": "Dear {name}"}}]}
+    right = {"operations": [{"op": "change_node", "node": "write", "set": {"/config/prompt": "To {goal}, in verse"}}]}
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with app_with(saying("Sure.", wrong, right), store) as app:
+        await app.save(Workflow.parse(LETTER))
+        bench = Workbench(app, LOCAL)
+        shown = await bench.edit_by_words("letter", "In verse, please.")
+        assert (shown["applied"], shown["changes"]) == (False, right["operations"])
+        rounds: Any = shown["rounds"]
+        assert [one["ok"] for one in rounds] == [False, False, True]
+        assert "there is no node 'wirte'" in rounds[1]["problems"][0]["message"]
+        assert len(await app.workflows("letter")) == 1
+        assert (await bench.edit_by_words("letter", "In verse, please.", apply=True))["revision"] == 2
+    async with app_with(None, store) as app:
+        assert (await app.source("letter")).definition.nodes_by_id.keys() == {"write", "review", "send"}
+        assert "in verse" in (await app.source("letter")).document.text
+
+
+async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> None:
+    breaks = {"operations": [{"op": "remove_node", "node": "write"}]}
+    async with app_with(saying(breaks)) as app:
+        await app.save(Workflow.parse(LETTER))
+        shown = await Workbench(app, LOCAL).edit_by_words("letter", "Away with it.", apply=True)
+        assert (shown["ok"], shown["applied"]) == (False, False)
+        assert len(await app.workflows("letter")) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "no", "{}", '{"operations": {}}', '{"operations": [{"op": "boom"}]}', "[1]", "[" * 900]
+)
+async def test_answers_that_are_no_operations_are_no_change(answer: str) -> None:
+    async with app_with(saying(answer)) as app:
+        await app.save(Workflow.parse(LETTER))
+        made = await edit_by_words(app, await app.source("letter"), "Better.")
+        assert made.made is None
+        with pytest.raises(DesignFailed, match="no change of 'letter' came of it"):
+            await Workbench(app, LOCAL).edit_by_words("letter", "Better.", apply=True)
+        assert len(await app.workflows("letter")) == 1
+
+
+async def test_only_editors_have_workflows_designed() -> None:
+    async with app_with(saying(GOOD)) as app:
+        await app.save(Workflow.parse(LETTER))
+        bench = Workbench(app, Caller(name="op", role="operator"))
+        with pytest.raises(NotAllowed):
+            await bench.design("A note.")
+        with pytest.raises(NotAllowed):
+            await bench.edit_by_words("letter", "Better.")
+
+
+async def test_a_model_is_told_how_workflows_are_written_and_what_is_here() -> None:
+    async with app_with(saying(GOOD)) as app:
+        told = design_briefing(app)
+        assert GUIDE in told
+        assert "- calculator(" in told
+        assert "- agent: " in told
+        assert "prompt" in told
+        changing = edit_briefing(app, GOOD)
+        assert '"op": "rename_node", node!, to!' in changing
+        assert '"id":"note"' in changing
+
+
+async def test_the_example_of_the_guide_has_no_problems() -> None:
+    example = GUIDE.partition("Example:\n")[2]
+    async with app_with(None) as app:
+        checked = await app.check(Workflow.parse(example))
+    assert [problem.message for problem in checked.problems] == []

@@ -1,0 +1,84 @@
+"""Workflows designed, changed, compared and taken back over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.authoring.test_designing import DANGLING, GOOD, saying
+from tests.server.conftest import Served, serving
+from tests.server.flows import LETTER
+
+CHANGE = {"op": "change_node", "node": "write", "set": {"/config/prompt": "About {goal}, in verse"}}
+
+
+async def post(served: Served, path: str, body: Any, *, expect: int = 200, **headers: str) -> Any:
+    reply = await served.client.post(f"/api/workflows{path}", json=body, headers=headers)
+    assert reply.status_code == expect, reply.text
+    return reply.json()
+
+
+@pytest.mark.requirement("S1-139", "S4-51")
+async def test_words_become_a_workflow_in_rounds_and_it_is_saved_when_asked() -> None:
+    async with serving(script=saying("Hm.", DANGLING, GOOD)) as served:
+        made = await post(served, "/generate", {"words": "A note.", "id": "memo"})
+        assert (made["ok"], made["saved"], made["id"]) == (True, False, "memo")
+        assert [one["ok"] for one in made["rounds"]] == [False, False, True]
+        assert (await served.client.get("/api/workflows/memo")).status_code == 404
+        saved = await post(served, "/generate", {"words": "A note.", "save": True})
+        assert (saved["saved"], saved["revision"]) == (True, 1)
+        assert await served.execute("note", {"topic": "tides"})
+
+
+async def test_nothing_is_saved_that_has_errors_and_nobody_pretends_to_design() -> None:
+    async with serving(script=saying(DANGLING)) as served:
+        made = await post(served, "/generate", {"words": "A note.", "save": True})
+        assert (made["ok"], made["saved"], len(made["rounds"])) == (False, False, 2)
+        for body in ({}, {"words": ""}, {"words": "x" * 20_001}, {"words": "x", "speed": 1}, {"words": 7}):
+            assert (await post(served, "/generate", body, expect=422))["code"] == "request-invalid"
+    async with serving() as served:
+        assert (await post(served, "/generate", {"words": "A note."}, expect=503))["code"] == "no-designer"
+
+
+async def test_a_change_is_shown_then_saved_over_the_revision_that_was_read(served: Served) -> None:
+    await served.save(LETTER)
+    etag = (await served.client.get("/api/workflows/letter")).headers["etag"]
+    shown = await post(served, "/letter/edit", {"operations": [CHANGE]})
+    assert (shown["applied"], shown["changes"]) == (False, [CHANGE])
+    body = {"operations": [CHANGE], "apply": True}
+    assert (await post(served, "/letter/edit", body, **{"if-match": etag}))["revision"] == 2
+    assert (await post(served, "/letter/edit", body, expect=409, **{"if-match": etag}))["code"] == "revision-moved"
+    assert (await post(served, "/letter/edit", body, expect=409, **{"if-match": "what"}))["code"] == "revision-moved"
+    told = (await served.client.get("/api/workflows/letter/changes")).json()
+    assert (told["from"], told["to"], told["changes"]) == (1, 2, [CHANGE])
+    assert (await post(served, "/letter/rollback", {"revision": 1}))["revision"] == 3
+    assert (await post(served, "/letter/rollback", {"revision": 9}, expect=404))["code"] == "no-such-revision"
+    back = (await served.client.get("/api/workflows/letter")).json()
+    assert back["text"] == LETTER
+
+
+async def test_what_does_not_fit_is_refused_and_nothing_is_saved(served: Served) -> None:
+    await served.save(LETTER)
+    bad = {"op": "remove_node", "node": "wirte"}
+    refused = await post(served, "/letter/edit", {"operations": [bad], "apply": True}, expect=422)
+    assert (refused["code"], refused["hint"]) == ("operation-refused", "Did you mean 'write'?")
+    gone = {"operations": [{"op": "remove_node", "node": "write"}], "apply": True}
+    broken = await post(served, "/letter/edit", gone, expect=422)
+    assert broken["code"] == "workflow-invalid"
+    assert broken["problems"]
+    assert len((await served.client.get("/api/workflows/letter/versions")).json()["workflows"]) == 1
+    assert (await post(served, "/letter/edit", {}, expect=422))["code"] == "operation-refused"
+    assert (await post(served, "/nope/edit", {"operations": []}, expect=404))["code"] == "unknown-workflow"
+    schema = (await served.client.get("/api/workflows/operations")).json()
+    assert schema["title"] == "Operations on a workflow"
+
+
+async def test_a_change_by_words_is_shown_with_its_rounds() -> None:
+    async with serving(script=saying({"operations": [CHANGE]})) as served:
+        await served.save(LETTER)
+        shown = await post(served, "/letter/edit", {"words": "In verse."})
+        assert (shown["applied"], shown["changes"], len(shown["rounds"])) == (False, [CHANGE], 1)
+    async with serving(script=saying("I cannot.")) as served:
+        await served.save(LETTER)
+        assert (await post(served, "/letter/edit", {"words": "In verse."}, expect=400))["code"] == "design-failed"
