@@ -68,7 +68,9 @@ async def test_it_stops_where_the_same_errors_come_again() -> None:
 
 
 async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> None:
-    wrong = [{**GOOD, "edges": [{"source": "draft", "target": f"nowhere{n}"}]} for n in range(ROUNDS_MAX + 3)]
+    wrong: list[JsonObject] = [
+        {**GOOD, "edges": [{"source": "draft", "target": f"nowhere{n}"}]} for n in range(ROUNDS_MAX + 3)
+    ]
     async with app_with(saying(*wrong)) as app:
         made = await design(app, "A note.")
     assert not made.ok
@@ -130,8 +132,12 @@ async def test_a_model_that_fails_is_told_as_such() -> None:
 
 @pytest.mark.requirement("S4-36", "S4-43")
 async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_accepted(tmp_path: Path) -> None:
-    wrong = {"operations": [{"op": "change_node", "node": "wirte", "set": {"/config/prompt": "Dear {name}"}}]}
-    right = {"operations": [{"op": "change_node", "node": "write", "set": {"/config/prompt": "To {goal}, in verse"}}]}
+    wrong: JsonObject = {
+        "operations": [{"op": "change_node", "node": "wirte", "set": {"/config/prompt": "Dear {name}"}}]
+    }
+    right: JsonObject = {
+        "operations": [{"op": "change_node", "node": "write", "set": {"/config/prompt": "To {goal}, in verse"}}]
+    }
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with app_with(saying("Sure.", wrong, right), store) as app:
         await app.save(Workflow.parse(LETTER))
@@ -149,7 +155,7 @@ async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_acc
 
 
 async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> None:
-    breaks = {"operations": [{"op": "remove_node", "node": "write"}]}
+    breaks: JsonObject = {"operations": [{"op": "remove_node", "node": "write"}]}
     async with app_with(saying(breaks)) as app:
         await app.save(Workflow.parse(LETTER))
         shown = await Workbench(app, LOCAL).edit_by_words("letter", "Away with it.", apply=True)

@@ -282,6 +282,15 @@ def test_a_bridge_over_a_fork_is_not_guessed() -> None:
         after("start -> dec; dec -#yes-> a; dec -#no-> b", {"op": "add_node", "node": NEW, "after": "dec"})
 
 
+def test_a_way_that_goes_on_only_over_a_failure_is_not_closed() -> None:
+    before = drawn("start -> tool; tool -> a; a -> end")
+    edges: Any = before["edges"]
+    edges[1]["condition"] = {"type": "error"}
+    with pytest.raises(OperationRefused, match="'tool' is left only where it fails"):
+        after(before, {"op": "move_node", "node": "tool", "after": "a"})
+    assert ways(after(before, {"op": "remove_node", "node": "tool"})) == ["a->end"]
+
+
 def test_what_holds_others_together_is_not_moved() -> None:
     for name in ("fan", "join"):
         with pytest.raises(OperationRefused, match=f"'{name}' is of type"):

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from pointsman.values import JsonObject
 from tests.authoring.test_designing import DANGLING, GOOD, saying
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER
 
-CHANGE = {"op": "change_node", "node": "write", "set": {"/config/prompt": "About {goal}, in verse"}}
+CHANGE: JsonObject = {"op": "change_node", "node": "write", "set": {"/config/prompt": "About {goal}, in verse"}}
 
 
-async def post(served: Served, path: str, body: Any, *, expect: int = 200, **headers: str) -> Any:
-    reply = await served.client.post(f"/api/workflows{path}", json=body, headers=headers)
+async def post(served: Served, path: str, body: Any, *, expect: int = 200, if_match: str = "*") -> Any:
+    reply = await served.client.post(f"/api/workflows{path}", json=body, headers={"if-match": if_match})
     assert reply.status_code == expect, reply.text
     return reply.json()
 
@@ -47,9 +48,9 @@ async def test_a_change_is_shown_then_saved_over_the_revision_that_was_read(serv
     shown = await post(served, "/letter/edit", {"operations": [CHANGE]})
     assert (shown["applied"], shown["changes"]) == (False, [CHANGE])
     body = {"operations": [CHANGE], "apply": True}
-    assert (await post(served, "/letter/edit", body, **{"if-match": etag}))["revision"] == 2
-    assert (await post(served, "/letter/edit", body, expect=409, **{"if-match": etag}))["code"] == "revision-moved"
-    assert (await post(served, "/letter/edit", body, expect=409, **{"if-match": "what"}))["code"] == "revision-moved"
+    assert (await post(served, "/letter/edit", body, if_match=etag))["revision"] == 2
+    assert (await post(served, "/letter/edit", body, expect=409, if_match=etag))["code"] == "revision-moved"
+    assert (await post(served, "/letter/edit", body, expect=409, if_match="what"))["code"] == "revision-moved"
     told = (await served.client.get("/api/workflows/letter/changes")).json()
     assert (told["from"], told["to"], told["changes"]) == (1, 2, [CHANGE])
     assert (await post(served, "/letter/rollback", {"revision": 1}))["revision"] == 3

@@ -148,6 +148,11 @@ def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[J
             f"{node!r} is left by {len(onward)} edges: it is not said where what comes to it goes on",
             hint="Remove it without `bridge`, and connect what is left.",
         )
+    if into and out and not onward:
+        raise OperationRefused(
+            f"{node!r} is left only where it fails: what comes to it leads nowhere else",
+            hint="Remove it without `bridge`, and connect what is left.",
+        )
     draft.drop(draft.ways_from(node))
     if not onward:
         draft.drop(into)

@@ -130,7 +130,12 @@ class Workbench:
             problems = designed.rounds[-1].to_json()["problems"]
             return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, "rounds": rounds}
         source = designed.made
-        said = {"id": source.definition.id, "saved": False, **await self._described(source), "rounds": rounds}
+        said: JsonObject = {
+            "id": source.definition.id,
+            "saved": False,
+            **await self._described(source),
+            "rounds": rounds,
+        }
         if not (save and designed.ok):
             return said
         saved = await save_as(self.app, self.caller, source)

@@ -81,6 +81,13 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "workflows save": ("pointsman workflows save flow.yaml --author ann",),
     "workflows get": ("pointsman workflows get letter@2",),
     "workflows clone": ("pointsman workflows clone builtin:deep_research my-research",),
+    "workflows design": ("""pointsman workflows design "A letter that a person sees first." --id letter --save""",),
+    "workflows edit": (
+        """pointsman workflows edit letter --words "Write it in verse." """.strip(),
+        "pointsman workflows edit letter --operations @change.json --apply",
+    ),
+    "workflows rollback": ("pointsman workflows rollback letter 1",),
+    "mcp": ("pointsman mcp --store sqlite:///desk.db",),
     "workflows delete": ("pointsman workflows delete letter",),
     "workflows diff": ("pointsman workflows diff letter 1 2",),
     "workflows versions": ("pointsman workflows versions letter",),
