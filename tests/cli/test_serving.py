@@ -46,7 +46,11 @@ def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prom
             assert "event: workflow.human.required" in [*lines], "the stream is let go, not cut off"
         assert process.wait(timeout=20) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == "stopped\n"
+        *logged, last = process.stderr.read().splitlines()
+        assert last == "stopped"
+        assert any("workflow.human.required" in line and f"executionId={execution}" in line for line in logged)
+        assert any("path=/api/workflows/letter/execute  status=200" in line for line in logged)
+        assert "tides" not in "".join(logged)
     assert prompt("show", execution, *STORE, "--json").json["status"] == "waiting"
     assert prompt("answer", execution, "review", '"approve"', *STORE).code == 0
     assert prompt("verify", *STORE).code == 0

@@ -123,6 +123,7 @@ async def serving(
                     server.should_exit = True
                     await task
         await desk.channels.close()
+        desk.measuring.close()
 
 
 @pytest.fixture

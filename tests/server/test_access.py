@@ -20,6 +20,8 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 LEAST: Final[dict[str, Role | None]] = {
     "GET /health": None,
     "GET /ready": None,
+    "GET /metrics": "admin",
+    "GET /api/usage": "viewer",
     "GET /api/inbox": "viewer",
     "GET /api/workflows": "viewer",
     "POST /api/workflows": "editor",

@@ -17,6 +17,7 @@ from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
+from pointsman.app.observing.calls import Calls
 from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
@@ -88,7 +89,7 @@ class Pointsman:
         if script is not None:
             self._learn(script)
         self.clock: Clock = clock if clock is not None else SystemClock()
-        self.feed = Feed()
+        self.feed, self.calls = Feed(), Calls()
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
         self._hands: Hands | None = None
@@ -118,7 +119,9 @@ class Pointsman:
     def _wired(self, store: Store) -> Hands:
         from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
 
-        return wire(self.settings, self.tools, store, self.clock, model=self.model, script=self.script)
+        return wire(
+            self.settings, self.tools, store, self.clock, model=self.model, script=self.script, calls=self.calls
+        )
 
     def _learn(self, script: Script) -> None:
         """Speak from a script, and know the tools it stands in for."""

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pointsman.app.notifications.notifier import Notifier
+from pointsman.app.observing.history import Chronicler
 from pointsman.errors import PointsmanError
 from pointsman.journal.keeping import Keep, superseded
 from pointsman.runtime.draining import drain
@@ -40,7 +41,8 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
         return await app.open(execution)
 
     notifier = Notifier(app)
-    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler, notifier], tell=tell)
+    chronicler = Chronicler(app)
+    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler, notifier, chronicler], tell=tell)
     # What lives as long as the process need not be walked by the garbage collector again and again.
     gc.collect()
     gc.freeze()
@@ -56,6 +58,7 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
     finally:
         gc.unfreeze()
         await notifier.close()
+        await chronicler.close()
         await keep.release()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from pointsman.app.installation import Pointsman
+from pointsman.app.observing.history import History
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.values import JsonObject, WorkflowId
 
@@ -25,6 +26,28 @@ async def list_executions(
         limit=limit,
     )
     return [summary_view(summary) for summary in await app.executions(query)]
+
+
+async def found_executions(
+    app: Pointsman,
+    words: str,
+    *,
+    sees: Callable[[Summary], Awaitable[bool]] | None = None,
+    statuses: Collection[str] = (),
+    workflow: str | None = None,
+    session: str | None = None,
+    limit: int = 50,
+) -> list[JsonObject]:
+    """Those of the executions that fit, and that somebody sees, whose inputs, outputs or errors have all these words.
+
+    Of the best the newest first. What runs or waits is found once it has ended.
+    """
+
+    async def fits(one: Summary) -> bool:
+        narrowed = (not statuses or one.status in statuses) and workflow in (None, one.workflow)
+        return narrowed and session in (None, one.session) and (sees is None or await sees(one))
+
+    return [summary_view(one) for one in await History(app).search(words, sees=fits, limit=limit)]
 
 
 def summary_view(summary: Summary) -> JsonObject:

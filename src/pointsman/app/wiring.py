@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
 from pointsman.app.workflow_tools import WorkflowTools
@@ -125,8 +126,11 @@ def wire(
     model: str | None,
     script: Script | None,
     workflows: Workflows | None = None,
+    calls: Calls | None = None,
 ) -> Hands:
-    """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's."""
+    """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's; `calls` hears of calls
+    of models and tools."""
+    heard = calls or Calls()
     tools.add_source(WorkflowTools(workflows or store.workflows))
     default = settings.model_in_effect
     models = models_for(
@@ -136,8 +140,8 @@ def wire(
     interpreter = interpreter_of(settings)
     meaning = meaning_of(settings, store, clock, models)
     hands = Executors(
-        models=models,
-        tools=UnscriptedTools(tools) if played else tools,
+        models=HeardModels(models, heard, clock),
+        tools=HeardTools(UnscriptedTools(tools) if played else tools, heard, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
         http=lambda: http_executor(settings),
         fetch=lambda url: _fetched(settings, url),

@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "show": Place("looking", "show", "The state of an execution."),
     "events": Place("looking", "events", "The journal of an execution."),
     "timeline": Place("looking", "timeline", "What ran when, as bars."),
+    "usage": Place("usage", "usage", "What executions took and paid for, by workflow, node, model, key or day."),
     "records": Place("records", "records", "What was made in a session: plans, documents, actions …"),
     "answer": Place("running", "answer", "Answer a gate, and go on."),
     "steer": Place("people", "steer", "Take a hand in an execution, and go on."),

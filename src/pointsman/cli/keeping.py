@@ -11,6 +11,8 @@ import click
 
 from pointsman.app import Pointsman
 from pointsman.app.keeping import first_of, keeping
+from pointsman.app.observing.logs import logging_to
+from pointsman.cli.announcing import announce
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, say
@@ -57,8 +59,9 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
         async with keeping(app, wait=wait, tell=tried_again):
-            say(f"keeping {store_shown(app.settings.store_url)}")
-            await asyncio.Event().wait()
+            with logging_to(app, app.settings.logs):
+                announce(app.settings.logs, "keeping", store_shown(app.settings.store_url))
+                await asyncio.Event().wait()
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 

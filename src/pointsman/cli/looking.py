@@ -8,7 +8,7 @@ from typing import Final, cast
 import click
 
 from pointsman.app.dialect_words import DIALECTS, Dialect, view_in
-from pointsman.app.lists import list_executions
+from pointsman.app.lists import found_executions, list_executions
 from pointsman.app.timeline import timeline as timeline_of
 from pointsman.app.watching import follow_events
 from pointsman.cli.bars import account_lines, bar_lines
@@ -31,6 +31,7 @@ words_option: Final = click.option(
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
 @click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--search", metavar="WORDS", help="Only those with all these words in their input, output or error.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @json_option
 @store_option
@@ -39,12 +40,13 @@ def list_(
     statuses: tuple[str, ...],
     workflow: str | None,
     session: str | None,
+    search: str | None,
     limit: int,
     as_json: bool,
     store: str | None,
 ) -> None:
     """Executions, newest first."""
-    found = go(_list(store, statuses, workflow, session, limit))
+    found = go(_list(store, statuses, workflow, session, search, limit))
     if as_json:
         print_json({"executions": cast("list[Json]", found)})
         return
@@ -58,9 +60,18 @@ def list_(
 
 
 async def _list(
-    store: str | None, statuses: tuple[str, ...], workflow: str | None, session: str | None, limit: int
+    store: str | None,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    session: str | None,
+    search: str | None,
+    limit: int,
 ) -> list[JsonObject]:
     async with installation(store) as app:
+        if search is not None:
+            return await found_executions(
+                app, search, statuses=statuses, workflow=workflow, session=session, limit=limit
+            )
         return await list_executions(app, statuses=statuses, workflow=workflow, session=session, limit=limit)
 
 

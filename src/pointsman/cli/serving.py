@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -45,19 +46,22 @@ def serve(
 async def _serve(
     store: str | None, model: str | None, script: Path | None, given: dict[str, str | int], *, standby: bool
 ) -> None:
+    from pointsman.app.observing.logs import logging_to  # As below.
+    from pointsman.cli.announcing import announce
     from pointsman.server.serving import Said  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 
     async with installation(store, model=model, script=script) as app:
-        shown_store = store_shown(app.settings.store_url)
+        shown_store, tell = store_shown(app.settings.store_url), partial(announce, app.settings.logs)
         said = Said(
-            serving=lambda at: say(f"serving {at} from {shown_store}{', standing by' if standby else ''}"),
-            keeping=lambda: say(f"keeping {shown_store}"),
+            serving=lambda at: tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}"),
+            keeping=lambda: tell("keeping", shown_store),
             trouble=tried_again,
         )
         settings = app.settings.server.model_copy(update=given)
-        await serve_until_stopped(app, settings=settings, standby=standby, said=said)
-    say("stopped")
+        with logging_to(app, app.settings.logs):
+            await serve_until_stopped(app, settings=settings, standby=standby, said=said)
+            tell("stopped")
 
 
 @click.group()

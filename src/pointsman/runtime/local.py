@@ -90,6 +90,7 @@ class LocalRuntime:
         emitted: Emitted | None = None,
     ) -> None:
         self.store = store
+        self.journal: Ledger = store.journal
         self.plans = plans
         self.executors = executors
         self.clock = clock
@@ -106,10 +107,6 @@ class LocalRuntime:
         self.keeping = False
         """This process keeps the store: it goes on with whatever it has touched."""
         self._making: dict[ExecutionId, Making] = {}
-
-    @property
-    def journal(self) -> Ledger:
-        return self.store.journal
 
     @property
     def effects(self) -> Effects:

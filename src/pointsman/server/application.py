@@ -16,6 +16,7 @@ from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.access.tokens import tokens_of
 from pointsman.app.channels import Channels
+from pointsman.app.observing.measuring import Measuring
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
 from pointsman.server.desk import Desk
@@ -23,6 +24,7 @@ from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
 from pointsman.server.mcp_door import McpDoor
 from pointsman.server.replies import JsonReply
+from pointsman.server.requests import Heard, Requests, counted
 from pointsman.server.routes import (
     access,
     agents,
@@ -33,6 +35,7 @@ from pointsman.server.routes import (
     executions,
     files,
     memory,
+    observing,
     operations,
     pipeline,
     sessions,
@@ -65,6 +68,7 @@ ROUTERS: Final = (
     access.router,
     sharing.router,
     operations.router,
+    observing.router,
     pages.router,
 )
 """In this order: `executions` is no workflow's id, and pages are what is left."""
@@ -75,22 +79,31 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
     """What the operations have at hand, for an installation that is open."""
     keys = Keys(app.store.entries, app.clock)
     logins = Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
+    channels, measuring = Channels(app, WIRE), Measuring(app)
+    measuring.measures.gauge(
+        "pointsman_streams", "Streams that are open now.", read=lambda: [((), channels.subscribers)]
+    )
     return Desk(
         app=app,
         keys=keys,
         logins=logins,
         tokens=tokens_of(app.settings, app.clock),
-        channels=Channels(app, WIRE),
+        channels=channels,
+        measuring=measuring,
         is_local=is_local,
         life=Life() if life is None else life,
     )
 
 
-def make_application(desk: Desk, *, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX) -> ASGIApp:
-    """Everything behind the gate. `names`: what others call the server; none: as they like, unless it is local."""
+def make_application(
+    desk: Desk, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
+) -> ASGIApp:
+    """Everything behind the gate. `names`: what others call the server; none: as they like, unless it is local. `heard`
+    is told of every request that is over."""
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    return Gate(McpDoor(make_api(desk), desk), names=own, body_bytes_max=body_bytes_max)
+    gate = Gate(McpDoor(make_api(desk), desk), names=own, body_bytes_max=body_bytes_max)
+    return Requests(gate, counted(desk.measuring.measures), *heard)
 
 
 def make_api(desk: Desk) -> FastAPI:

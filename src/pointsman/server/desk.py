@@ -18,6 +18,7 @@ from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.access.tokens import Tokens, is_token
 from pointsman.app.channels import Channels
+from pointsman.app.observing.measuring import Measuring
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError
 from pointsman.server.gate import READING, Refused
@@ -48,6 +49,7 @@ class Desk:
     logins: Logins
     tokens: Tokens | None
     channels: Channels
+    measuring: Measuring
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
     life: Life = field(default_factory=Life)
@@ -94,11 +96,17 @@ async def caller_of(
         caller = None if cookie is None else await desk.logins.caller(cookie)
         if caller is not None:
             _must_be_own_page(request)
-            return caller
+            return _noted(request, caller)
         if await desk.asks_nobody():
-            return LOCAL
+            return _noted(request, LOCAL)
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
-    return await desk.caller(shown.credentials)
+    return _noted(request, await desk.caller(shown.credentials))
+
+
+def _noted(request: Request, caller: Caller) -> Caller:
+    """For the log of requests."""
+    request.state.caller = caller.name
+    return caller
 
 
 def _must_be_own_page(request: Request) -> None:

@@ -63,6 +63,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "not-steerable": (409, f"{EXECUTION_ID!r} has ended", "Fork it instead."),
     "nothing-remembered": (404, "nothing is remembered as 'likes'", "It was forgotten, expired, or never there."),
     "operation-refused": (422, "operation 1 (change_node): there is no node 'wirte'", "Did you mean 'write'?"),
+    "period-invalid": (400, "'yesterday' is no day", "Say it as 2026-11-21."),
     "place-invalid": (400, "'17-0' is no place in a journal", "It is `seq.n`, as in `17.0`."),
     "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/openapi.json."),
     "revision-moved": (409, "'news' is at revision 3 now", "Read it again, and change that."),

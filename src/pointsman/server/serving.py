@@ -25,6 +25,7 @@ from pointsman.app.keeping import Tell, drain, first_of, keeping
 from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
 from pointsman.server.application import make_application, make_desk
+from pointsman.server.requests import logged
 from pointsman.server.telling import tell, watched
 from pointsman.settings.server import ServerSettings
 
@@ -91,7 +92,8 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
             " everybody could do everything",
             hint="Make one: pointsman keys add NAME --role admin. Or leave out --host.",
         )
-    application = make_application(desk, names=settings.names, body_bytes_max=settings.body_bytes_max)
+    heard = [logged] if app.settings.logs.access else []
+    application = make_application(desk, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
     with listening(host, settings.port) as listener:
         server = Server(configured(application, settings), desk.let_go)
         try:
@@ -105,6 +107,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
         except BaseExceptionGroup as several:
             raise first_of(several) from None
         await desk.channels.close()
+        desk.measuring.close()
 
 
 def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()) -> uvicorn.Config:  # noqa: B008 - frozen

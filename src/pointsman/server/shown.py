@@ -395,3 +395,45 @@ class Ready(Health):
     """There is some left on its disk."""
     keeper: Literal["here", "standby"]
     """Whether this process goes on with executions by itself, or would if the one that does were gone."""
+
+
+class UsageRow(Answer):
+    """What was taken and paid for there. What it tells apart (`day`, `workflow` …) are fields too."""
+
+    steps: int
+    retries: int
+    failures: int
+    cached: int
+    seconds: float
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cost_usd: float | None = Field(description="As far as prices are known.")
+    unpriced_calls: int = Field(description="Calls of models whose price nobody knows.")
+
+
+class UsageAnswer(Answer):
+    """A table, the dearest row first."""
+
+    model_config = sample(
+        usage=[
+            {
+                "workflow": "letter",
+                "steps": 12,
+                "retries": 1,
+                "failures": 0,
+                "cached": 0,
+                "seconds": 31.5,
+                "modelCalls": 8,
+                "toolCalls": 3,
+                "inputTokens": 8120,
+                "outputTokens": 2400,
+                "cacheReadTokens": 0,
+                "costUsd": 0.021,
+                "unpricedCalls": 0,
+            }
+        ]
+    )
+    usage: list[UsageRow]

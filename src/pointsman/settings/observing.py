@@ -33,6 +33,8 @@ class ObservabilitySettings(BaseModel):
     """Of workflows that say none."""
     at_most: Level = "full"
     """Whatever a workflow says."""
+    history: bool = True
+    """Whether what ended is taken into the tables of usage and the search, by whoever keeps the store."""
     redact: tuple[str, ...] = REDACTED
     """Patterns of the names of fields whose values are never told; without case, `-` and `_`."""
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pointsman.app.artifacts import delete_artifacts
+from pointsman.app.observing.accounts import ALL, FOUND
 from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
@@ -153,4 +154,5 @@ async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
         (CACHE, f"session/{execution}"),
     ):
         await store.memory.forget(scope, namespace)
+    await store.memory.put(FOUND, ALL, execution, None)  # What it cost stays in the tables.
     await store.removal.remove(execution, at=at)

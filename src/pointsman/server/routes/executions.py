@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
 from pointsman.app.access.seeing import must_see, sees
+from pointsman.app.lists import found_executions
 from pointsman.app.looking import definition_of, events_page, executions_page, state_at
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
@@ -82,10 +83,24 @@ async def list_(
     status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
     workflow: Of = None,
     session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
+    q: Annotated[
+        str | None, Query(max_length=1000, description="Only those with all these words in input, output or error.")
+    ] = None,
     before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Newest first: those of workflows that the caller may see."""
+    """Newest first: those of workflows that the caller may see. A search finds what has ended, on one page."""
+    if q is not None:
+        found = await found_executions(
+            desk.app,
+            q,
+            sees=lambda one: sees(desk.app, caller, one),
+            statuses=status or (),
+            workflow=workflow,
+            session=session,
+            limit=limit,
+        )
+        return JsonReply({"executions": [*found], "next": None})
     page = await executions_page(
         desk.app,
         sees=lambda one: sees(desk.app, caller, one),

@@ -1,0 +1,122 @@
+"""Calls of models and tools, as they come back: told to whoever measures or traces them, and to nobody's cost else.
+
+executors ─▶ HeardModels ─▶ models        nobody listens: the call goes straight through
+                 └─▶ Calls ─▶ listeners
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.models.failures import ModelFailed
+from pointsman.ports import Clock, Hear, ModelReply, ModelRequest, Models, Run, Tools, ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.values import Json
+
+CANCELLED = Failure(code="cancelled", message="the call was given up")
+
+
+class ModelCalled(NamedTuple):
+    """A call of a model that is over. `request.hints` say where it came from."""
+
+    request: ModelRequest
+    reply: ModelReply | None
+    failure: Failure | None
+    begin: float
+    end: float
+    """Unix seconds."""
+
+
+class ToolCalled(NamedTuple):
+    """A call of a tool that is over. `key` begins with the execution and the step."""
+
+    call: ToolCall
+    key: str
+    result: Json
+    failure: Failure | None
+    begin: float
+    end: float
+
+
+Listener: TypeAlias = Callable[[ModelCalled | ToolCalled], None]
+"""Called on the event loop; must not block and must not raise."""
+
+
+class Calls:
+    """Passes on calls to whoever listens."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self.heard = False
+        """Asked for every call: a plain attribute."""
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """From now on; the returned function ends it."""
+        self._have([*self._listeners, listener])
+        return lambda: self._have([one for one in self._listeners if one is not listener])
+
+    def _have(self, listeners: list[Listener]) -> None:
+        self._listeners, self.heard = listeners, bool(listeners)
+
+    def tell(self, called: ModelCalled | ToolCalled) -> None:
+        for listener in self._listeners:
+            listener(called)
+
+
+class HeardModels:
+    """The `Models` port, heard."""
+
+    def __init__(self, models: Models, calls: Calls, clock: Clock) -> None:
+        self._models = models
+        self._calls = calls
+        self._clock = clock
+
+    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        if not self._calls.heard:
+            return await self._models.ask(request, on_text=on_text)
+        begin = self._clock.now()
+        reply: ModelReply | None = None
+        failure: Failure | None = CANCELLED
+        try:
+            answer = reply = await self._models.ask(request, on_text=on_text)
+            failure = None
+        except ModelFailed as why:
+            failure = why.failure
+            raise
+        finally:
+            self._calls.tell(ModelCalled(request, reply, failure, begin, self._clock.now()))
+        return answer
+
+
+class HeardTools:
+    """The `Tools` port, heard."""
+
+    def __init__(self, tools: Tools, calls: Calls, clock: Clock) -> None:
+        self._tools = tools
+        self._calls = calls
+        self._clock = clock
+
+    def find(self, name: str) -> ToolSpec | None:
+        return self._tools.find(name)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        await self._tools.prepare(names)
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        if not self._calls.heard:
+            return await self._tools.call(call, key=key, run=run)
+        begin = self._clock.now()
+        result: Json = None
+        failure: Failure | None = CANCELLED
+        try:
+            result = await self._tools.call(call, key=key, run=run)
+            failure = None
+        except ToolFailed as why:
+            failure = why.failure
+            raise
+        finally:
+            self._calls.tell(ToolCalled(call, key, result, failure, begin, self._clock.now()))
+        return result

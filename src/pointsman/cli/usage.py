@@ -1,0 +1,83 @@
+"""What executions took and paid for, as a table."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import click
+
+from pointsman.app.observing.history import DIMENSIONS, Dimension, History
+from pointsman.app.observing.tables import csv_of
+from pointsman.cli.opening import go, installation
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.printing import print_json, shown
+from pointsman.values import Json, JsonObject
+
+SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")
+
+
+@click.command()
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(DIMENSIONS),
+    help="What to tell apart. Repeatable (default: workflow).",
+)
+@click.option("--since", default="", metavar="DAY", help="From this day on (UTC): 2026-11-21.")
+@click.option("--until", default="", metavar="DAY", help="Up to this day.")
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+@click.option("--rebuild", is_flag=True, help="Read everything again off the journals that are still there.")
+@json_option
+@store_option
+def usage(
+    *,
+    by: tuple[Dimension, ...],
+    since: str,
+    until: str,
+    as_csv: bool,
+    rebuild: bool,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """What has ended took and paid for, by workflow, node, model, key or day; the dearest first."""
+    named = by or ("workflow",)
+    found = go(_usage(store, named, since, until, rebuild=rebuild))
+    if as_json:
+        print_json({"usage": cast("list[Json]", found)})
+    elif as_csv:
+        click.echo(csv_of(found), nl=False)
+    else:
+        for line in table_lines(found, [one for one in DIMENSIONS if one in named]):
+            click.echo(line)
+
+
+async def _usage(
+    store: str | None, by: tuple[Dimension, ...], since: str, until: str, *, rebuild: bool
+) -> list[JsonObject]:
+    async with installation(store) as app:
+        history = History(app)
+        if rebuild:
+            await history.rebuild()
+        return await history.usage(by, since=since, until=until)
+
+
+def table_lines(rows: list[JsonObject], by: list[Dimension]) -> list[str]:
+    """Columns as wide as what is in them."""
+    head = [*by, "steps", "retries", "failures", "seconds", "calls", "tools", "tokens in", "tokens out", "cost"]
+    body = [
+        [*(shown(row[name]) or "-" for name in by), *(shown(row[name]) for name in SHOWN), _cost(row)] for row in rows
+    ]
+    wide = [max(len(line[column]) for line in [head, *body]) for column in range(len(head))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < len(by) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, wide, strict=True))
+        ).rstrip()
+        for line in [head, *body]
+    ]
+
+
+def _cost(row: JsonObject) -> str:
+    """`+`: some calls are of models whose price nobody knows."""
+    unknown = "+" if row["unpricedCalls"] else ""
+    return f"${cast(float, row['costUsd']):.4f}{unknown}" if row["costUsd"] is not None else "?" if unknown else "-"
