@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from pointsman.app.bulletins import bulletins_of
@@ -130,9 +129,7 @@ class Pointsman:
             if self.tools.origin(canned.name) in (None, "builtin"):
                 self.tools.add(canned, origin="scripted")
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._fleeting is not None:
             await self._fleeting.close()
         if self._places is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query, Request, Response, Security
 from fastapi.security.http import HTTPAuthorizationCredentials
+from pydantic import Field
 
 from pointsman.app.access.seeing import visible
 from pointsman.app.library import UnknownWorkflow
@@ -16,11 +17,53 @@ from pointsman.app.observing.tables import csv_of
 from pointsman.server.desk import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals, text_answer
-from pointsman.server.shown import UsageAnswer
+from pointsman.server.shapes import Answer, sample
 
 router = APIRouter(tags=["operations"])
 
 EXAMPLE: Final = 'pointsman_executions_ended_total{workflow="news",status="completed"} 12\n'
+
+
+class UsageRow(Answer):
+    """What was taken and paid for there. What it tells apart (`day`, `workflow` …) are fields too."""
+
+    steps: int
+    retries: int
+    failures: int
+    cached: int
+    seconds: float
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cost_usd: float | None = Field(description="As far as prices are known.")
+    unpriced_calls: int = Field(description="Calls of models whose price nobody knows.")
+
+
+class UsageAnswer(Answer):
+    """A table, the dearest row first."""
+
+    model_config = sample(
+        usage=[
+            {
+                "workflow": "letter",
+                "steps": 12,
+                "retries": 1,
+                "failures": 0,
+                "cached": 0,
+                "seconds": 31.5,
+                "modelCalls": 8,
+                "toolCalls": 3,
+                "inputTokens": 8120,
+                "outputTokens": 2400,
+                "cacheReadTokens": 0,
+                "costUsd": 0.021,
+                "unpricedCalls": 0,
+            }
+        ]
+    )
+    usage: list[UsageRow]
 
 
 @router.get(
@@ -50,7 +93,7 @@ async def usage(
     *,
     desk: AtDesk,
     caller: Asking,
-    by: Annotated[list[Dimension] | None, Query(description="What to tell apart; absent: workflows.")] = None,
+    by: Annotated[list[Dimension] | None, Query(max_length=5, description="What to tell apart (workflow).")] = None,
     since: Annotated[str, Query(max_length=40, description="From this day on (UTC).")] = "",
     until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
     as_csv: Annotated[bool, Query(alias="csv", description="As CSV.")] = False,
