@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.memories import EmbeddingsOff
+from pointsman.app.memories import EmbeddingsOff, memory_page
 from pointsman.journal.faults import VectorsDiffer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -102,6 +102,8 @@ async def test_a_step_that_writes_fails_by_no_model_and_a_search_says_that_it_fo
         finding = await app.memory.of("user", "ann").find("puppy")
         assert finding.values == []
         assert HINT in finding.warnings[0]
+        page = await memory_page(app.memory.of("user", "ann"), search="puppy", after=None, limit=5)
+        assert HINT in json.dumps(page["warnings"])
         places.status = 401
         finding = await app.memory.of("user", "ann").find("puppy")
         assert KEY not in finding.warnings[0]

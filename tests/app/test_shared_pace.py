@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,8 +17,17 @@ import pytest
 
 from pointsman.app.pace import AHEAD_S, KIND, KeptTurns
 from pointsman.engine.failures import Failure
+from pointsman.engine.reports import Usage
+from pointsman.errors import Outage
+from pointsman.journal.faults import StoreLocked
 from pointsman.journal.store import Store, open_store
 from pointsman.models.pool import KeyPool, KeysExhausted, Pacing
+from pointsman.models.provider import Provider
+from pointsman.models.spending import DayLimit, Spent
+from pointsman.models.transcript import user_message
+from pointsman.models.transport import PydanticModels
+from pointsman.models.turns import Turn
+from pointsman.ports import ModelRequest
 from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.app.streams import END, words
 
@@ -122,6 +132,32 @@ def test_a_clock_that_ran_far_ahead_holds_nobody_up() -> None:
         return asyncio.get_running_loop().time() - began
 
     assert run_virtually(story()) < 0.4
+
+
+class Away:
+    """Turns and spending in a store that is away."""
+
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> Turn:
+        raise StoreLocked("store.db: database is locked")
+
+    async def rest(self, provider: str, key: int, seconds: float) -> None:
+        raise StoreLocked("store.db: database is locked")
+
+    async def spent(self, provider: str, key: int, day: int) -> Spent:
+        raise StoreLocked("store.db: database is locked")
+
+    async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
+        raise StoreLocked("store.db: database is locked")
+
+
+@pytest.mark.parametrize("how", [Provider(shared=True), Provider(day=DayLimit(calls=1))], ids=["shared", "day"])
+async def test_a_store_that_is_away_is_no_failure_of_the_model(how: Provider) -> None:
+    own = replace(how, base_url="http://own.test/v1")
+    models = PydanticModels(providers={"own": own}, turns=Away(), spending=Away())
+    for _ in range(2):
+        with pytest.raises(Outage):
+            await models.ask(ModelRequest(model="own:m", messages=[user_message("hello")]))
+    await models.close()
 
 
 @asynccontextmanager

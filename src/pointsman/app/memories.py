@@ -207,11 +207,11 @@ def nothing_remembered(key: str) -> NothingRemembered:
 
 
 async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> JsonObject:
-    """`values` and `next`. What a search finds is one page. Raises `PlaceInvalid`."""
+    """`values` and `next`, `warnings` where there are some. What a search finds is one page. Raises `PlaceInvalid`."""
     if search is not None:
-        found = await memory.search(search, limit=limit)
-        values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found]
-        return {"values": values, "next": None}
+        found = await memory.find(search, limit=limit)
+        values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values]
+        return {"values": values, "next": None, **({"warnings": [*found.warnings]} if found.warnings else {})}
     last = None if after is None else _place(after)
     known = await memory.list(after=last, limit=limit + 1)
     page = known[:limit]

@@ -75,6 +75,7 @@ class ValuePage(Answer):
     model_config = sample(values=[VALUE], next=None)
     values: list[ValueAnswer]
     next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+    warnings: list[str] | None = Field(default=None, description="What to know of how it was searched.")
 
 
 class ValueBody(Body):
@@ -114,7 +115,13 @@ async def values(
     scope: Scope,
     owner: Owner,
     namespace: Namespace = "",
-    q: Annotated[str | None, Query(max_length=1000, description="Only what shares words with it.")] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            max_length=1000,
+            description="Only what shares words with it, or means the like.",
+        ),
+    ] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
