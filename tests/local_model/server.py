@@ -29,6 +29,7 @@ WINDOW: Final = 8192
 """Tokens of one conversation."""
 PLACES: Final = 2
 """Conversations at once."""
+EMBEDDING: Final = ("--embeddings", "--pooling", "mean")
 STARTS_IN_S: Final = 60.0
 
 
@@ -57,8 +58,9 @@ FOUND: Final = program()
 """Looked for before any test changes the environment."""
 
 
-def running(folder: Path) -> Iterator[ModelServer]:
-    """Start one with its files in `folder`; stop it afterwards. Skips the test where there is none."""
+def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
+    """Start one with its files in `folder`; stop it afterwards. Skips the test where there is none. `flags` make it
+    another one: `EMBEDDING` gives vectors."""
     if FOUND is None:
         pytest.skip("no llama-server is installed (tests/install-llama unpacks one; on macOS: brew install llama.cpp)")
     weights, log = folder / "tiny.gguf", folder / "log"
@@ -78,7 +80,7 @@ def running(folder: Path) -> Iterator[ModelServer]:
     }
     arguments = [str(part) for option in options.items() for part in option]
     with log.open("wb") as written:
-        process = subprocess.Popen([FOUND, *arguments, "--jinja", "--no-ui"], stdout=written, stderr=written)
+        process = subprocess.Popen([FOUND, *arguments, "--jinja", "--no-ui", *flags], stdout=written, stderr=written)
     try:
         address = f"http://127.0.0.1:{port}"
         wait_for(process, address, log)

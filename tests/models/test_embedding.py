@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
 
+from pointsman.app import Pointsman
 from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.provider import Provider
 from pointsman.models.transport import PydanticModels
+from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from tests.local_model.server import EMBEDDING, ModelServer, running
 
 KEY = "canary-key-0123456789"
 OPENAI: JsonObject = {
@@ -90,3 +94,32 @@ async def test_who_has_no_embeddings_is_named(server: HTTPServer, kind: str, nam
         await models.embed(named, ["one"])
     await models.close()
     assert caught.value.hint
+
+
+@pytest.fixture(scope="module")
+def local_embeddings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A real server of embeddings on this machine."""
+    yield from running(tmp_path_factory.mktemp("embeddings"), *EMBEDDING)
+
+
+def at(server: ModelServer, *keys: str) -> Settings:
+    own: JsonObject = {"base_url": f"{server.address}/v1", "keys": [*keys]}
+    embeddings: JsonObject = {"model": f"own:{server.name}", "similarity_min": 0.999}
+    return Settings.model_validate({"providers": {"own": own}, "memory": {"embeddings": embeddings}})
+
+
+async def test_a_real_server_places_what_is_remembered(local_embeddings: ModelServer, tmp_path: Path) -> None:
+    async with Pointsman(f"sqlite:///{tmp_path}/store.db", settings=at(local_embeddings, "wrong")) as app:
+        ann = app.memory.of("user", "ann")
+        await ann.set("pets", "a dog")
+        await ann.set("sky", "no rain before Thursday")
+        [warning] = (await ann.find("nothing of this")).warnings
+        assert "model-unauthorized" in warning
+    async with Pointsman(
+        f"sqlite:///{tmp_path}/store.db", settings=at(local_embeddings, *local_embeddings.keys)
+    ) as app:
+        finding = await app.memory.of("user", "ann").find("pets a dog")
+        assert (finding.values[0].key, finding.warnings) == ("pets", ())
+        model = f"own:{local_embeddings.name}"
+        assert await app.store.vectors.missing("user", "ann", model, limit=9, at=0.0) == []
+        assert await app.store.vectors.clear() == 2
