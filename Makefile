@@ -30,7 +30,7 @@ help:
 demo: $(VENV)/runtime.stamp ui
 	@$(BIN)/pointsman demo
 
-test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
+test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: lint
@@ -87,6 +87,10 @@ $(VENV)/bubblewrap.stamp: tests/install-bubblewrap $(VENV)/pip.stamp
 
 $(VENV)/chromium.stamp: tests/install-chromium $(VENV)/pip.stamp
 	@tests/install-chromium
+	@touch $@
+
+$(VENV)/nginx.stamp: tests/install-nginx $(VENV)/pip.stamp
+	@tests/install-nginx
 	@touch $@
 
 $(VENV)/llama.stamp: tests/install-llama $(VENV)/pip.stamp

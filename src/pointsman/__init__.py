@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pointsman.app import Execution, Pointsman, Workflow
+    from pointsman.client.client import Client
     from pointsman.errors import PointsmanError
     from pointsman.tools.functions import tool
 
@@ -20,11 +21,12 @@ _WHERE: Final = {
     "Pointsman": "pointsman.app",
     "Workflow": "pointsman.app",
     "Execution": "pointsman.app",
+    "Client": "pointsman.client.client",
     "PointsmanError": "pointsman.errors",
     "tool": "pointsman.tools.functions",
 }
 
-__all__ = ["Execution", "Pointsman", "PointsmanError", "Workflow", "__version__", "tool"]
+__all__ = ["Client", "Execution", "Pointsman", "PointsmanError", "Workflow", "__version__", "tool"]
 
 
 def __getattr__(name: str) -> object:

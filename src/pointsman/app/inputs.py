@@ -66,11 +66,12 @@ def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> Js
     if isinstance(given, dict):
         return given
     if isinstance(given, str):
-        return {_text_field(workflow, schema): given}
+        return {text_field(workflow, schema): given}
     raise InputInvalid("the input must be an object or a text", hint='Give {"field": value}.')
 
 
-def _text_field(workflow: Workflow, schema: JsonObject | None) -> str:
+def text_field(workflow: Workflow, schema: JsonObject | None) -> str:
+    """The field of the input that a text alone is. Raises `InputInvalid`."""
     required = (schema or {}).get("required")
     if isinstance(required, list) and len(required) == 1 and isinstance(required[0], str):
         return required[0]

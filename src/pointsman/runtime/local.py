@@ -133,6 +133,7 @@ class LocalRuntime:
         for first in range(0, len(rows), COPIED_AT_ONCE):
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
+        driver.parking.unlisted()
         try:
             await driver.deliver(report)
         except BaseException:

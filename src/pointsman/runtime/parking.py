@@ -27,17 +27,22 @@ TELLING_S: Final = 30.0
 class Parking:
     """Follows one state. Costs nothing per row while there are no timers and no events."""
 
-    __slots__ = ("_awaits", "_rings", "_status", "_wakes", "urgent")
+    __slots__ = ("_awaits", "_is_listed", "_rings", "_status", "_wakes", "urgent")
 
     def __init__(self, state: ExecutionState) -> None:
         """The store is taken to say what this state means."""
         self.urgent = False
         """Somebody must go on with it at once: whoever writes its rows will not."""
+        self._is_listed = True
         self._rings = [(timer.at, name) for name, timer in state.timers.items()]
         heapq.heapify(self._rings)
         self._status: str = status_of(state) if state.seq else ""
         self._wakes = self._next_wake(state)
         self._awaits = tuple(sorted(state.awaited))
+
+    def unlisted(self) -> None:
+        """No list knows of it yet: the next row says all of it."""
+        self._status, self._is_listed = "", False
 
     def changed(self, execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> Summary | None:
         """What to say of it from this row on; None: as before."""
@@ -53,7 +58,9 @@ class Parking:
         if status == self._status and wakes == self._wakes and awaits is self._awaits and not state.asked:
             return None
         self._status, self._wakes, self._awaits = status, wakes, awaits
-        return self.summary(execution, state, with_gates=bool(state.asked))
+        with_gates = bool(state.asked) or not self._is_listed
+        self._is_listed = True
+        return self.summary(execution, state, with_gates=with_gates)
 
     def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
         """What the store should say of it."""

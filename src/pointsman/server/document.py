@@ -27,6 +27,7 @@ TAGS: Final = {
     "people": "What waits for people.",
     "pipeline": "A command in, a document out.",
     "access": "Who is let in, and who sees what.",
+    "openai": "Workflows as models, as clients of OpenAI speak and read errors.",
     "operations": "The server itself.",
 }
 Described = dict[str, Any]  # A part of the document: the type is recursive, and FastAPI's own is no better.

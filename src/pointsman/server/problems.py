@@ -91,6 +91,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "unstorable-value",
     ),
     HTTPStatus.TOO_MANY_REQUESTS: ("too-many-requests",),
+    HTTPStatus.BAD_GATEWAY: ("dialogue-failed",),
     HTTPStatus.INSUFFICIENT_STORAGE: ("store-full",),
 }
 STATUS_OF: Final[dict[str, HTTPStatus]] = {code: status for status, codes in _BY_STATUS.items() for code in codes}

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query, Response
 
 from pointsman.app.access.seeing import must_see
-from pointsman.app.joining import Beginning, join
+from pointsman.app.joining import Beginning, Joined, join
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.parameters import Eid
@@ -55,5 +55,11 @@ async def stream(
     joined = await join(desk.app, desk.channels, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    first = b"" if joined.snapshot is None else server_sent(SNAPSHOT, joined.snapshot, joined.id)
-    return EventStream(begun(first, desk.channels.frames(eid, after=joined.after)))
+    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)))
+
+
+def _first(joined: Joined, begin: Beginning) -> bytes:
+    """What is said before the events: whoever is cut off at once must know where to go on."""
+    if joined.snapshot is not None:
+        return server_sent(SNAPSHOT, joined.snapshot, joined.id)
+    return f"id: {joined.id}\n\n".encode() if begin == "now" else b""

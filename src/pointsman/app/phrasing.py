@@ -1,0 +1,186 @@
+"""Phrasing: questions and answers of workflows as plain messages, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Final, NamedTuple, TypeAlias, cast
+
+import msgspec
+
+from pointsman.app.families import OpenGate
+from pointsman.errors import CallerError
+from pointsman.values import ExecutionId, Json, JsonObject
+
+EXECUTION: Final = r"[A-Za-z0-9][\w.:-]{0,99}"
+REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})\)\s*$")
+"""A link definition that nobody uses: Markdown shows nothing of it."""
+CALL: Final = re.compile(rf"({EXECUTION})~(\d{{1,9}})~([0-9a-f]{{8}})")
+SHOWN_CHARS: Final = 4000
+BEHIND: Final = " \t\n:,;.!-–—"
+"""Between an action and what is said about it."""
+
+
+class MessagesInvalid(CallerError):
+    """The messages are not a conversation that can be gone on with."""
+
+    code: ClassVar[str] = "messages-invalid"
+
+
+class HandedOut(NamedTuple):
+    """A call that the client carries out."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+Calls: TypeAlias = tuple[HandedOut, ...]
+
+
+class Reference(NamedTuple):
+    """What the id of a call says."""
+
+    execution: ExecutionId
+    number: str
+    mark: str
+
+
+class Said(NamedTuple):
+    """An answer to a gate."""
+
+    action: str
+    data: Json = None
+    comment: str = ""
+
+
+def text_of(message: JsonObject) -> str:
+    """The words of a message: a text, or parts of text. Raises `MessagesInvalid` for anything else."""
+    content = message.get("content")
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts: list[str] = []
+    for part in parts:
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            raise MessagesInvalid(f"a part of a message is {kind!r}", hint="Workflows are told text here.")
+        texts.append(str(part["text"]))
+    return "\n".join(texts)
+
+
+def history_of(messages: Sequence[JsonObject]) -> list[Json]:
+    """What users and assistants said: the workflow has its own prompts, and calls were of its own steps."""
+    told = [one for one in messages if one.get("role") in ("user", "assistant")]
+    said = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in told]
+    return [{"role": role, "content": text} for role, text in said if text]
+
+
+def output_text(output: Json) -> str:
+    """A text as it is, the rest as JSON."""
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
+
+
+def referring(execution: ExecutionId, text: str) -> str:
+    """The text with a reference to who says it."""
+    return f"{text.rstrip()}\n\n[//]: # ({execution})"
+
+
+def reference_in(message: JsonObject) -> ExecutionId | None:
+    """Which execution asked, where the message is a question."""
+    found = REFERENCE.search(text_of(message))
+    return None if found is None else ExecutionId(found[1])
+
+
+def question(execution: ExecutionId, gate: OpenGate) -> str:
+    """What a gate asks: its message, what it shows, what can be answered."""
+    asked = gate.at.gate
+    assert asked is not None
+    parts = [asked.message]
+    if asked.shown not in (None, {}, [], ""):
+        parts.append(_cut(asked.shown if isinstance(asked.shown, str) else f"```json\n{output_text(asked.shown)}\n```"))
+    options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in asked.options]
+    if options:
+        parts.append("Answer with one of:\n" + "\n".join(options))
+    if asked.form is not None:
+        parts.append('It takes data: `{"action": …, "data": {…}}`.')
+    return referring(execution, "\n\n".join(part for part in parts if part))
+
+
+def answer_in(gate: OpenGate, text: str) -> Said | None:
+    """What a text means at a gate: an action by its value or label, maybe with a comment behind it; or an object with
+    `action`, `data`, `comment`. None: nothing that is offered."""
+    asked = gate.at.gate
+    assert asked is not None
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        return _object_in(stripped)
+    names = {
+        str(name).casefold(): _value(one) for one in asked.options for name in (one.get("label"), _value(one)) if name
+    }
+    for name in sorted(names, key=len, reverse=True):
+        behind = stripped[len(name) :]
+        if stripped.casefold().startswith(name) and (not behind or behind[0] in BEHIND):
+            return Said(names[name], None, behind.strip(BEHIND))
+    return None
+
+
+def _object_in(text: str) -> Said | None:
+    try:
+        said = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    found = cast("JsonObject", said)
+    action, comment = found.get("action"), found.get("comment", "")
+    if not isinstance(action, str) or not isinstance(comment, str) or set(found) - {"action", "data", "comment"}:
+        return None
+    return Said(action, found.get("data"), comment)
+
+
+def _value(option: JsonObject) -> str:
+    return str(option.get("value", option.get("action", "")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} …"
+
+
+# Calls -------------------------------------------------------------------------------------------------------------
+
+
+def mark_of(gate: OpenGate) -> str:
+    """Which gate it is, among those of its execution, in few characters."""
+    return hashlib.sha256(gate.id.encode()).hexdigest()[:8]
+
+
+def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
+    """What a gate hands out."""
+    asked, mark = gate.at.gate, mark_of(gate)
+    assert asked is not None
+    return tuple(
+        HandedOut(f"{execution}~{call.number}~{mark}", call.name, json.dumps(call.arguments, ensure_ascii=False))
+        for call in asked.calls
+    )
+
+
+def call_of(id: str) -> Reference:
+    """Raises `MessagesInvalid`."""
+    found = CALL.fullmatch(id)
+    if found is None:
+        raise MessagesInvalid(f"{id[:100]!r} is the id of no call that was made here", hint="Send it as it came.")
+    return Reference(ExecutionId(found[1]), found[2], found[3])
+
+
+def result_of(message: JsonObject) -> Json:
+    """What a call came to: JSON where it is JSON, else the text."""
+    text = text_of(message)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text

@@ -1,0 +1,135 @@
+"""Calls to a server: one request, its answer or its refusal, and again where saying it twice means the same.
+
+request ─▶ no connection ───────────────▶ again: nothing was said
+         ├ connection lost, 502 503 504 ─▶ again, if it may be said twice; else `ServerUnreachable`
+         ├ 429 ─────────────────────────▶ again, when the server says so: nothing was done
+         └ anything else ───────────────▶ the answer, or an exception
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+
+from pointsman.client.refusals import ServerUnreachable, refusal_in
+from pointsman.errors import CallerError
+from pointsman.values import Json
+
+RETRIES: Final = 5
+WAIT_S: Final = 0.2
+"""Before the second time; twice as long before each further one, and not all clients at once."""
+WAIT_S_MAX: Final = 5.0
+CONNECT_S: Final = 10.0
+AWAY: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+UNSAID: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""The server has not heard it."""
+
+Query: TypeAlias = Mapping[str, str | int | bool | None | list[str]]
+
+
+class AddressInvalid(CallerError):
+    """What was given as a server's address is none."""
+
+    code = "address-invalid"
+
+
+class Calls:
+    """A server that is called."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        *,
+        timeout_s: float,
+        retries: int = RETRIES,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise AddressInvalid(f"{url!r} is no address of a server", hint="It is like http://localhost:8000.")
+        self.url = url.rstrip("/")
+        self._retries = retries
+        self.http = httpx2.AsyncClient(
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx2.Timeout(timeout_s, connect=CONNECT_S),
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.http.aclose()
+
+    async def ask(self, path: str, query: Query | None = None) -> Json:
+        """Read something."""
+        return _json(await self.call("GET", path, query=query, twice=True))
+
+    async def tell(self, path: str, body: Json = None, *, twice: bool, key: str | None = None) -> Json:
+        """Let something be done. `twice`: said again it means the same; a `key` makes it so."""
+        headers = {"idempotency-key": key} if key else {}
+        content = None if body is None else msgspec.json.encode(body)
+        return _json(await self.call("POST", path, content=content, headers=headers, twice=twice))
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        twice: bool,
+        query: Query | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx2.Response:
+        """The answer. Raises what the server refuses it with, and `ServerUnreachable`."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        sent = {"content-type": "application/json", **(headers or {})} if content is not None else dict(headers or {})
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            try:
+                reply = await self.http.request(method, self.url + path, params=given, content=content, headers=sent)
+            except httpx2.TransportError as why:
+                if last or not (twice or isinstance(why, UNSAID)):
+                    raise unreachable(self.url, why) from None
+                await asyncio.sleep(_wait(attempt))
+                continue
+            if reply.is_success:
+                return reply
+            again = reply.status_code == HTTPStatus.TOO_MANY_REQUESTS or (twice and reply.status_code in AWAY)
+            if last or not again:
+                raise refusal_in(reply.status_code, reply.content, self.url)
+            await asyncio.sleep(_asked_wait(reply) or _wait(attempt))
+        raise AssertionError("the last attempt answers or raises")
+
+
+def unreachable(url: str, why: Exception) -> ServerUnreachable:
+    said = str(why) or type(why).__name__
+    return ServerUnreachable(f"{url} does not answer: {said}", hint="Is the server running? `pointsman serve` is one.")
+
+
+def segment(text: str) -> str:
+    """A piece of an address that may be any text."""
+    return quote(text, safe="@")
+
+
+def _wait(attempt: int) -> float:
+    return min(WAIT_S * 2**attempt, WAIT_S_MAX) * (0.5 + random.random())
+
+
+def _asked_wait(reply: httpx2.Response) -> float | None:
+    said = reply.headers.get("retry-after", "")
+    return min(float(said), 60.0) if said.isdigit() else None
+
+
+def _json(reply: httpx2.Response) -> Json:
+    return msgspec.json.decode(reply.content) if reply.content else None

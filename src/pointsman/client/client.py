@@ -1,0 +1,181 @@
+"""The client: the verbs of an installation, asked of a server.
+
+    async with Client("http://localhost:8000", key="pm_…") as client:
+        execution = await client.start("news", {"goal": "harbour strike"})
+        async for event in execution.events():
+            print(event)
+        print(await execution.output())
+
+Names are those of `Pointsman` where they mean the same, and errors are the same exceptions. What may be said twice is
+said again where a connection is lost; starts, answers and signals have a key of their own so that they may be.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Collection, Mapping
+from types import TracebackType
+from typing import Final, Self, cast
+from uuid import uuid4
+
+import httpx2
+import msgspec
+
+from pointsman.client.calls import Calls, segment
+from pointsman.client.executions import RemoteExecution
+from pointsman.values import Json, JsonObject
+
+URL: Final = "POINTSMAN_SERVER"
+KEY: Final = "POINTSMAN_KEY"
+LOCAL: Final = "http://localhost:8000"
+TIMEOUT_S: Final = 30.0
+PAGE: Final = 100
+
+
+class Client:
+    """A server. An async context: leaving it closes its connections, and stops nothing."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Absent: what `POINTSMAN_SERVER` and `POINTSMAN_KEY` say, else a server on this machine."""
+        self._calls = Calls(
+            url or os.environ.get(URL) or LOCAL,
+            key or os.environ.get(KEY),
+            timeout_s=timeout_s,
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """A second time does nothing."""
+        await self._calls.http.aclose()
+
+    # Workflows -----------------------------------------------------------------------------------------------------
+
+    async def workflows(self, workflow: str | None = None) -> list[JsonObject]:
+        """The latest revision of each saved workflow; or all revisions of one, newest first."""
+        path = "/api/workflows" if workflow is None else f"{_workflow(workflow)}/versions"
+        return await self._list(path, "workflows")
+
+    async def source(self, reference: str) -> JsonObject:
+        """A saved workflow: its `document` as its author wrote it, and what is wrong with it."""
+        return await self._object(_workflow(reference))
+
+    async def save(self, document: str | bytes | JsonObject, *, draft: bool = False) -> JsonObject:
+        """Save a revision, in any dialect; the same document again is the same revision. Raises `WorkflowInvalid`."""
+        reply = await self._calls.call(
+            "POST", "/api/workflows", query={"draft": "true" if draft else None}, content=_text(document), twice=True
+        )
+        return cast("JsonObject", reply.json())
+
+    async def check(self, document: str | JsonObject) -> JsonObject:
+        """Everything that is wrong with a document: `ok`, `problems`."""
+        said = await self._calls.tell("/api/workflows/check", {"document": document}, twice=True)
+        return cast("JsonObject", said)
+
+    async def delete_workflow(self, workflow: str) -> None:
+        """Hide it. Executions keep the revision they run."""
+        await self._calls.call("DELETE", _workflow(workflow), twice=True)
+
+    # Executions ----------------------------------------------------------------------------------------------------
+
+    async def start(
+        self,
+        workflow: str,
+        input: Json = None,
+        *,
+        session: str | None = None,
+        config: Mapping[str, Json] | None = None,
+        durability: str | None = None,
+        key: str | None = None,
+    ) -> RemoteExecution:
+        """Begin an execution of a saved workflow. Returns when its start is durable.
+
+        It is begun once, also where the connection is lost and it is asked again. With a `key` of yours the execution
+        that was started under it is found, whoever asks when; with another input: `KeyReused`.
+        """
+        body: JsonObject = {"input": input, "sessionId": session, "config": dict(config or {})}
+        if durability is not None:
+            body["durability"] = durability
+        said = await self._calls.tell(f"{_workflow(workflow)}/execute", body, twice=True, key=key or uuid4().hex)
+        return self.execution(str(cast("JsonObject", said)["executionId"]))
+
+    def execution(self, execution: str) -> RemoteExecution:
+        """An execution by its id. Nothing is asked: one that is not there is told by whatever is done with it."""
+        return RemoteExecution(self._calls, execution)
+
+    async def open(self, execution: str) -> RemoteExecution:
+        """As `execution`. Raises `UnknownExecution`."""
+        found = self.execution(execution)
+        await found.status()
+        return found
+
+    async def view(self, execution: str) -> JsonObject:
+        """An execution as JSON."""
+        return await self.execution(execution).view()
+
+    async def executions(
+        self, *, statuses: Collection[str] = (), workflow: str | None = None, session: str | None = None
+    ) -> AsyncIterator[JsonObject]:
+        """Executions, newest first, page by page."""
+        before: str | None = None
+        while True:
+            page = await self._object(
+                "/api/workflows/executions",
+                status=[*statuses],
+                workflow=workflow,
+                session=session,
+                before=before,
+                limit=PAGE,
+            )
+            for one in cast("list[JsonObject]", page["executions"]):
+                yield one
+            before = cast("str | None", page["next"])
+            if before is None:
+                return
+
+    async def inbox(self, *, workflow: str | None = None, everyone: bool = False) -> list[JsonObject]:
+        """The open gates that wait for whoever's key this is, oldest first."""
+        found: list[JsonObject] = []
+        after: str | None = None
+        while True:
+            page = await self._list(
+                "/api/inbox", "gates", workflow=workflow, everyone=everyone or None, after=after, limit=PAGE
+            )
+            found += page
+            if len(page) < PAGE:
+                return found
+            after = str(page[-1]["cursor"])
+
+    async def health(self) -> JsonObject:
+        """Whether the server lives, and its version."""
+        return await self._object("/health")
+
+    async def _object(self, path: str, **query: str | int | bool | list[str] | None) -> JsonObject:
+        return cast("JsonObject", await self._calls.ask(path, query))
+
+    async def _list(self, path: str, name: str, **query: str | int | bool | list[str] | None) -> list[JsonObject]:
+        return cast("list[JsonObject]", (await self._object(path, **query))[name])
+
+
+def _workflow(reference: str) -> str:
+    return f"/api/workflows/{segment(reference)}"
+
+
+def _text(document: str | bytes | JsonObject) -> bytes:
+    if isinstance(document, dict):
+        return msgspec.json.encode(document)
+    return document.encode() if isinstance(document, str) else document

@@ -1,0 +1,197 @@
+"""An execution on a server: as an embedded one, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final, Literal, TypeAlias, cast
+from uuid import uuid4
+
+from pointsman.client.calls import Calls, segment
+from pointsman.client.refusals import refused
+from pointsman.client.streams import Told, told
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+Begin: TypeAlias = Literal["start", "now", "snapshot"]
+
+SETTLED: Final = frozenset({"completed", "failed", "cancelled", "waiting", "paused", "interrupted"})
+QUIET_S: Final = 0.1
+"""Nothing was told for so long: it may have settled."""
+LOOK_S: Final = 2.0
+"""So often it is looked at where nothing is told: levels of observability leave out much."""
+PAGE: Final = 500
+PATIENCE_S: Final = 60.0
+FAILED: Final = "execution-failed"
+
+
+class RemoteExecution:
+    """One execution. Nothing is kept here but its id: every call asks the server."""
+
+    def __init__(self, calls: Calls, id: str) -> None:
+        self.id = id
+        self._calls = calls
+        self._path = f"/api/workflows/executions/{segment(id)}"
+
+    def __repr__(self) -> str:
+        return f"RemoteExecution({self.id!r} at {self._calls.url})"
+
+    async def view(self) -> JsonObject:
+        """The execution as its journal tells."""
+        return _object(await self._calls.ask(self._path))
+
+    async def status(self) -> str:
+        """Cheaper than a view: nothing is read but what lists know."""
+        return str(_object(await self._calls.ask(f"{self._path}/events", {"limit": 1}))["status"])
+
+    async def state(self, *, at: int) -> JsonObject:
+        """The execution as it was after a row of its journal."""
+        return _object(await self._calls.ask(f"{self._path}/state", {"at": at}))
+
+    async def events(
+        self,
+        *,
+        after: str | None = None,
+        begin: Begin = "start",
+        live: bool = False,
+        patience_s: float = PATIENCE_S,
+    ) -> AsyncGenerator[JsonObject, None]:
+        """What its stream tells, until it has ended: each has its `event` and, unless it is live, an `id`.
+
+        Lost connections are made again, and a server that begins again is waited for, up to `patience_s`: nothing is
+        lost or told twice. `after` goes on behind an id. `live`: what models say while they say it, too.
+        """
+        async with aclosing(self._told(after=after, begin=begin, patience_s=patience_s)) as events:
+            async for event in events:
+                if event.id or live:
+                    yield event.json()
+
+    def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[Told, None]:
+        return told(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
+
+    async def journal(self, *, after: str | None = None) -> AsyncIterator[JsonObject]:
+        """The events of its journal so far, in full, oldest first."""
+        while True:
+            page = _object(await self._calls.ask(f"{self._path}/events", {"after": after, "limit": PAGE}))
+            events = cast("list[JsonObject]", page["events"])
+            for event in events:
+                yield event
+            if len(events) < PAGE:
+                return
+            after = str(page["last"])
+
+    async def settled(self, *, patience_s: float = PATIENCE_S) -> str:
+        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status."""
+        status = await self.status()
+        if status in SETTLED:
+            return status
+        news = asyncio.Event()
+        hearing = asyncio.create_task(self._hear(news, patience_s))
+        try:
+            while (status := await self.status()) not in SETTLED:
+                await asyncio.wait(
+                    {hearing, waking := asyncio.ensure_future(news.wait())},
+                    timeout=LOOK_S,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                waking.cancel()
+                if hearing.done():
+                    hearing.result()
+                while news.is_set():
+                    news.clear()
+                    await asyncio.sleep(QUIET_S)
+            return status
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+    async def _hear(self, news: asyncio.Event, patience_s: float) -> None:
+        async with aclosing(self._told(after=None, begin="now", patience_s=patience_s)) as events:
+            async for _ in events:
+                news.set()
+
+    async def output(self) -> Json:
+        """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
+        await self.settled()
+        seen = await self.view()
+        if seen["status"] == "completed":
+            return seen["output"]
+        errors = cast("list[JsonObject]", seen["errors"]) if seen["status"] == "failed" else []
+        if errors:
+            raise refused(FAILED, str(errors[-1]["message"]), str(errors[-1].get("hint") or ""))
+        raise refused(FAILED, f"the execution is {seen['status']}", "Its view tells what it waits for.")
+
+    # What people do ------------------------------------------------------------------------------------------------
+
+    async def answer(
+        self, gate: str, action: str, data: Json = None, *, comment: str = "", key: str | None = None
+    ) -> JsonObject:
+        """Answer an open gate, named by its id, or by its node's id while that is unique. Counts once."""
+        body: JsonObject = {
+            "gateId": gate,
+            "action": action,
+            "data": data,
+            "comment": comment,
+            "key": key or uuid4().hex,
+        }
+        return await self._do("respond", body, twice=True)
+
+    async def cancel(self, *, reason: str = "", now: bool = False) -> JsonObject:
+        """Stop it for good. A second time does nothing."""
+        return await self._do("cancel", {"reason": reason, "now": now}, twice=True)
+
+    async def pause(self) -> JsonObject:
+        """Let no further step start."""
+        return await self._do("pause", None, twice=False)
+
+    async def resume(self, *, limits: Mapping[str, float] | None = None) -> JsonObject:
+        """Go on after a pause, or a limit that is raised."""
+        return await self._do("resume", {"limits": dict(limits or {})}, twice=False)
+
+    async def retry(self, *, limits: Mapping[str, float] | None = None) -> JsonObject:
+        """Try the step again that failed it."""
+        return await self._do("retry", {"limits": dict(limits or {})}, twice=False)
+
+    async def steer(
+        self,
+        messages: Sequence[Json] = (),
+        *,
+        set: Mapping[str, Json] | None = None,
+        goto: str | None = None,
+        reason: str = "",
+    ) -> JsonObject:
+        """Take a hand between steps."""
+        body: JsonObject = {"messages": [*messages], "set": dict(set or {}), "goto": goto, "reason": reason}
+        return await self._do("steer", body, twice=False)
+
+    async def signal(self, name: str, data: Json = None, *, key: str | None = None) -> str:
+        """Send it an event; what became of it: `taken`, `kept` or `known`. Under one key it comes once."""
+        body: JsonObject = {"name": name, "data": data, "key": key or uuid4().hex}
+        return str((await self._do("signals", body, twice=True))["became"])
+
+    async def fork(
+        self, *, at: int | None = None, before: str | None = None, set: Mapping[str, Json] | None = None
+    ) -> RemoteExecution:
+        """A new execution that begins as a copy of this one, up to a row or before a step."""
+        body: JsonObject = {"at": at, "step": before, "set": dict(set or {})}
+        made = await self._do("fork", body, twice=False)
+        return RemoteExecution(self._calls, str(made["executionId"]))
+
+    async def say(self, message: str) -> RemoteExecution:
+        """The next turn of the conversation that this one is a turn of: an execution of its own."""
+        made = await self._do("messages", {"message": message}, twice=False)
+        return RemoteExecution(self._calls, str(made["executionId"]))
+
+    async def delete(self) -> None:
+        """For good. It must have ended."""
+        await self._calls.call("DELETE", self._path, twice=True)
+
+    async def _do(self, verb: str, body: Json, *, twice: bool) -> JsonObject:
+        return _object(await self._calls.tell(f"{self._path}/{verb}", body, twice=twice))
+
+
+def _object(said: Json) -> JsonObject:
+    if not isinstance(said, dict):
+        raise PointsmanError(f"the server answered {type(said).__name__}, not an object")
+    return said

@@ -1,0 +1,267 @@
+"""The OpenAI-compatible door: workflows as models, for clients that speak Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any, Final, cast
+
+import msgspec
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+
+from pointsman.app.dialogue import Asked, Dialogue, begin, speakers
+from pointsman.app.library import UnknownWorkflow
+from pointsman.app.phrasing import Calls
+from pointsman.errors import PointsmanError
+from pointsman.server import problems
+from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import Described, answers
+from pointsman.server.routes.parameters import Id, Operator
+from pointsman.server.samples import EXECUTION_ID
+from pointsman.server.shapes import JsonValue
+from pointsman.server.sse import BEAT, EventStream
+from pointsman.values import Json, JsonObject
+
+TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+CHUNK: Final = "chat.completion.chunk"
+DONE: Final = b"data: [DONE]\n\n"
+CHAT: Final[JsonObject] = {"model": "talk", "messages": [{"role": "user", "content": "Hello"}]}
+MODEL: Final[JsonObject] = {"id": "talk", "object": "model", "created": 1_763_700_000, "owned_by": "ada"}
+COMPLETION: Final[JsonObject] = {
+    "id": f"chatcmpl-{EXECUTION_ID}",
+    "object": "chat.completion",
+    "created": 1_763_700_000,
+    "model": "talk",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
+}
+
+
+def _error(status: int, code: str, detail: str, hint: str) -> JsonObject:
+    kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return {"error": {"message": f"{detail} {hint}".strip(), "type": kind, "param": None, "code": code}}
+
+
+def in_chat(described: Described) -> Described:
+    """Errors as these operations answer them."""
+    return {status: _in_chat(int(status), one) for status, one in described.items()}
+
+
+def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
+    if status < HTTPStatus.BAD_REQUEST:
+        return one
+    example = _error(status, "a-code", "What is wrong.", "What to do next.")
+    content = {"application/json": {"schema": {"type": "object", "required": ["error"]}, "example": example}}
+    return {"description": one["description"], "content": content}
+
+
+class InTheirWords(APIRoute):
+    """Errors as clients of OpenAI read them."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except PointsmanError as why:
+                return in_their_words(problems.refusal(why))
+            except RequestValidationError as why:
+                return in_their_words(problems.misread(why, request.headers.get("content-type", "")))
+
+        return handled
+
+
+router = APIRouter(prefix="/v1", tags=["openai"], route_class=InTheirWords)
+
+
+class ChatMessage(BaseModel):
+    """What somebody said."""
+
+    model_config = ConfigDict(extra="allow")
+    role: str = Field(max_length=40)
+    content: JsonValue = None
+
+
+class ChatBody(BaseModel):
+    """A request as OpenAI describes it; what is not here is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [CHAT]})
+    model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
+    messages: list[ChatMessage] = Field(max_length=10_000)
+    stream: bool = False
+    stream_options: dict[str, JsonValue] | None = Field(default=None, description="`include_usage`.")
+    metadata: dict[str, JsonValue] | None = Field(
+        default=None, description="`session_id`: the conversation is kept under this name."
+    )
+
+
+class ModelAnswer(BaseModel):
+    """A workflow as a model."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [MODEL]})
+    id: str
+    object: str
+    created: int
+    owned_by: str
+
+
+class ModelList(BaseModel):
+    """Models."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"object": "list", "data": [MODEL]}]})
+    object: str
+    data: list[ModelAnswer]
+
+
+class Completion(BaseModel):
+    """An answer. With `stream` it comes in chunks, as server-sent events."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [COMPLETION]})
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, JsonValue]]
+    usage: dict[str, JsonValue]
+
+
+@router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
+async def models(desk: AtDesk, caller: Asking) -> Response:
+    """The workflows that can be talked to, as models: those that the caller may see."""
+    found: list[Json] = [_model(one) for one in await speakers(desk.app, caller)]
+    return JsonReply({"object": "list", "data": found})
+
+
+@router.get("/models/{id}", responses=in_chat(answers(ModelAnswer, "unknown-workflow")), summary="Read a model")
+async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
+    """One of them."""
+    for one in await speakers(desk.app, caller):
+        if one["id"] == id:
+            return JsonReply(_model(one))
+    raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists those you may see.")
+
+
+@router.post(
+    "/chat/completions",
+    responses=in_chat(answers(Completion, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)),
+    summary="Talk to a workflow",
+)
+async def complete(
+    desk: AtDesk,
+    caller: Operator,
+    body: ChatBody,
+    x_session_id: Annotated[
+        str | None, Header(max_length=200, description="The conversation is kept under this name.")
+    ] = None,
+) -> Response:
+    """The last message is what the workflow is told; where it asked something, its answer."""
+    kept = (body.metadata or {}).get("session_id") or x_session_id
+    messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
+    dialogue = await begin(desk.app, caller, Asked(body.model, messages, None if kept is None else str(kept)))
+    written = _Written(dialogue, body.model, int(desk.app.clock.now()))
+    if body.stream:
+        with_usage = bool((body.stream_options or {}).get("include_usage"))
+        return EventStream(written.chunks(with_usage=with_usage))
+    async for _ in dialogue.pieces():
+        pass
+    return JsonReply(written.whole())
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A dialogue as OpenAI writes it."""
+
+    dialogue: Dialogue
+    model: str
+    created: int
+
+    def whole(self) -> JsonObject:
+        message: JsonObject = {"role": "assistant", "content": self.dialogue.text or None}
+        if self.dialogue.calls:
+            message["tool_calls"] = _calls(self.dialogue.calls)
+        choice: JsonObject = {"index": 0, "message": message, "finish_reason": self._finish, "logprobs": None}
+        return {**self._envelope("chat.completion", [choice]), "usage": self._usage}
+
+    async def chunks(self, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
+        """What failed before the first of them was answered as an error; what fails now is told in one."""
+        yield self._delta({"role": "assistant", "content": ""})
+        try:
+            async for piece in self.dialogue.pieces():
+                match piece.kind:
+                    case "words":
+                        yield self._delta({"content": piece.text})
+                    case "thought":
+                        yield self._delta({"reasoning_content": piece.text})
+                    case "silence":
+                        yield BEAT
+        except PointsmanError as why:
+            yield _event(_error(problems.status_of(why), why.code, str(why), why.hint))
+            yield DONE
+            return
+        if self.dialogue.calls:
+            calls = [{"index": n, **cast("JsonObject", one)} for n, one in enumerate(_calls(self.dialogue.calls))]
+            yield self._delta({"tool_calls": [*calls]})
+        yield self._delta({}, finish=self._finish)
+        if with_usage:
+            yield _event({**self._envelope(CHUNK, []), "usage": self._usage})
+        yield DONE
+
+    @property
+    def _finish(self) -> str:
+        return "tool_calls" if self.dialogue.calls else "stop"
+
+    @property
+    def _usage(self) -> JsonObject:
+        used = self.dialogue.usage
+        return {
+            "prompt_tokens": used.input,
+            "completion_tokens": used.output,
+            "total_tokens": used.input + used.output,
+        }
+
+    def _delta(self, delta: JsonObject, *, finish: str | None = None) -> bytes:
+        return _event(self._envelope(CHUNK, [{"index": 0, "delta": delta, "finish_reason": finish}]))
+
+    def _envelope(self, kind: str, choices: list[Json]) -> JsonObject:
+        return {
+            "id": f"chatcmpl-{self.dialogue.execution.id}",
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+        }
+
+
+def _calls(calls: Calls) -> list[Json]:
+    return [
+        {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}} for one in calls
+    ]
+
+
+def _model(entry: JsonObject) -> JsonObject:
+    return {
+        "id": entry["id"],
+        "object": "model",
+        "created": int(cast("float", entry["createdAt"] or 0)),
+        "owned_by": entry["author"] or "pointsman",
+    }
+
+
+def _event(said: JsonObject) -> bytes:
+    return b"data: " + msgspec.json.encode(said) + b"\n\n"
+
+
+def in_their_words(reply: JsonReply) -> JsonReply:
+    """A problem document as clients of OpenAI read errors."""
+    said = msgspec.json.decode(reply.body)
+    headers = {name: value for name, value in reply.headers.items() if name in ("www-authenticate", "retry-after")}
+    if reply.status_code not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        headers["x-should-retry"] = "false"  # Else their clients run what failed again, twice.
+    status = HTTPStatus(reply.status_code)
+    return JsonReply(_error(status, said["code"], said["detail"], said.get("hint", "")), status=status, headers=headers)

@@ -1,0 +1,45 @@
+"""A fork is in the lists and inboxes from its first row on, also where it waits from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.inbox import inbox
+from pointsman.settings import Settings
+
+GATE = """\
+pointsman: 1
+id: letter
+nodes:
+  - {id: review, type: human, config: {message: "Send it?", options: [{value: approve}]}}
+"""
+WAITS = """\
+pointsman: 1
+id: waits
+nodes:
+  - {id: knock, type: wait, config: {event: knock}}
+"""
+
+
+async def test_a_fork_of_what_waits_is_listed_as_waiting_and_hears_what_it_waits_for(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with Pointsman(store, settings=Settings(delays=False)) as app:
+        execution = await app.start(Workflow.parse(WAITS), {})
+        await execution.settled()
+        copy = await app.fork(execution.id)
+    async with Pointsman(store, settings=Settings(delays=False)) as app:
+        assert {one.execution: (one.status, one.awaits) for one in await app.executions()} == {
+            execution.id: ("waiting", ("knock",)),
+            copy.id: ("waiting", ("knock",)),
+        }
+        published = await app.publish("knock", "who is there?")
+        assert {*published.delivered} == {execution.id, copy.id}
+
+
+async def test_a_fork_of_what_asks_a_person_is_in_the_inbox(tmp_path: Path) -> None:
+    async with Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings(delays=False)) as app:
+        execution = await app.start(Workflow.parse(GATE), {})
+        await execution.settled()
+        copy = await app.fork(execution.id)
+        assert {str(gate["executionId"]) for gate in await inbox(app)} == {execution.id, copy.id}

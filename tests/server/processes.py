@@ -1,0 +1,125 @@
+"""A server as a process of its own, that can be killed and begun again; and a proxy in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+NGINX: Final = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
+START_S_MAX: Final = 60.0
+
+CONFIGURATION: Final = """\
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://127.0.0.1:{upstream};
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Host localhost;
+        }}
+    }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class ServerProcess:
+    """`pointsman serve` on one store and port."""
+
+    def __init__(self, store: str, *, script: str = "", folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._command = [sys.executable, "-m", "pointsman", "serve", "--port", str(self.port), "--store", store]
+        self._command += ["--model", "scripted"]
+        if script:
+            path = folder / "script.yaml"
+            path.write_text(script, encoding="utf-8")
+            self._command += ["--script", str(path)]
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def begin(self) -> None:
+        """Returns when it can be called."""
+        self.process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "POINTSMAN_DELAYS": "false"},
+        )
+        assert self.process.stderr is not None
+        async with asyncio.timeout(START_S_MAX):
+            while True:
+                line = (await self.process.stderr.readline()).decode()
+                if "serving http://" in line:
+                    return
+                assert line, "the server ended before it served"
+
+    async def stop(self, sign: int = signal.SIGTERM) -> int:
+        """End it so; its exit code."""
+        assert self.process is not None
+        if self.process.returncode is None:
+            self.process.send_signal(sign)
+        return await asyncio.wait_for(self.process.wait(), START_S_MAX)
+
+
+@asynccontextmanager
+async def server_process(store: str, folder: Path, *, script: str = "") -> AsyncGenerator[ServerProcess, None]:
+    one = ServerProcess(store, script=script, folder=folder)
+    await one.begin()
+    try:
+        yield one
+    finally:
+        await one.stop(signal.SIGKILL)
+
+
+@asynccontextmanager
+async def proxied(upstream: int, folder: Path) -> AsyncGenerator[str, None]:
+    """The address of an nginx, as Debian configures it, in front of a server."""
+    assert NGINX is not None
+    place = folder / "nginx"
+    place.mkdir()
+    port = free_port()
+    (place / "nginx.conf").write_text(CONFIGURATION.format(folder=place, port=port, upstream=upstream))
+    process = await asyncio.create_subprocess_exec(NGINX, "-p", str(place), "-c", str(place / "nginx.conf"))
+    try:
+        async with asyncio.timeout(START_S_MAX):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except ConnectionRefusedError:
+                    assert process.returncode is None, (place / "error.log").read_text()
+                    await asyncio.sleep(0.01)
+                    continue
+                writer.close()
+                break
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        await process.wait()
