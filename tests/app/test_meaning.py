@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.memories import EmbeddingsOff, memory_page
+from pointsman.app.voices import list_models, ping_models
 from pointsman.journal.faults import VectorsDiffer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -173,3 +175,26 @@ async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places,
         await ann.set("sky", "rain")
         expected = {0.99: ["pets"], -1.0: ["pets", "sky"]}[least]
         assert [one.key for one in await ann.search("puppy")] == expected
+
+
+async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: Places) -> None:
+    async with Pointsman("memory:", settings=settings(places), model="scripted") as app:
+        ann = app.memory.of("user", "ann")
+        await ann.set("pets", "a dog")
+        assert [one.key for one in await ann.search("dog")] == ["pets"]
+        assert [one.key for one in await ann.search("puppy")] == []
+    assert places.asked == []
+
+
+async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places: Places) -> None:
+    async with Pointsman("memory:", settings=settings(places)) as app:
+        listed = list_models(app)["models"]
+        assert [(one["name"], one["uses"]) for one in cast("list[JsonObject]", listed)] == [
+            ("own:small", ["embeddings of memory"])
+        ]
+        [answered] = await ping_models(app)
+        assert (answered["name"], answered["ok"]) == ("own:small", True)
+        places.status = 401
+        [refused] = await ping_models(app)
+        assert cast("JsonObject", refused["failure"])["code"] == "model-unauthorized"
+        assert KEY not in json.dumps(refused)

@@ -14,7 +14,7 @@ from pointsman.models.kinds import KINDS
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.ports import ModelRequest
+from pointsman.ports import ModelReply, ModelRequest
 from pointsman.values import Json, JsonObject
 
 SHOWN: Final = 4
@@ -22,6 +22,7 @@ SHOWN_OF_MIN: Final = 12
 """Of a shorter key its last characters would tell too much."""
 PING_S: Final = 30.0
 _PING: Final = "Answer with OK."
+EMBEDDINGS: Final = "embeddings of memory"
 _PER: Final = 1_000_000
 
 
@@ -55,6 +56,8 @@ def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
     settings = app.settings
     if app.model is not None:
         yield app.model, "every agent"
+        if not is_scripted(app.model):
+            yield embeddings_of(app), EMBEDDINGS
         return
     yield settings.model_in_effect, "default"
     for purpose, name in settings.models.items():
@@ -65,6 +68,13 @@ def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
         yield config.model or "", f"agent {agent}"
         for name in config.fallback or ():
             yield name, f"fallback of agent {agent}"
+    yield embeddings_of(app), EMBEDDINGS
+
+
+def embeddings_of(app: Pointsman) -> str:
+    """The model that says what is remembered; empty: none does."""
+    embeddings = app.settings.memory.embeddings
+    return "" if embeddings is None else embeddings.model
 
 
 def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
@@ -125,12 +135,13 @@ async def ping_models(app: Pointsman) -> list[JsonObject]:
     """Ask every named model for one word, all at once; keys in turn. What each answered, or why it did not."""
     models = models_for(app.settings, model=None, script=app.script)
     try:
-        return [*await asyncio.gather(*(_ping(models, name) for name in named_models(app)))]
+        named = named_models(app).items()
+        return [*await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in named))]
     finally:
         await models.close()
 
 
-async def _ping(models: PydanticModels, name: str) -> JsonObject:
+async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObject:
     loop = asyncio.get_running_loop()
     # Its own fallback: nobody else shall answer for it.
     request = ModelRequest(
@@ -138,10 +149,16 @@ async def _ping(models: PydanticModels, name: str) -> JsonObject:
     )
     began = loop.time()
     try:
-        reply = await models.ask(request)
+        if embeds:
+            await models.embed(name, [_PING], query=True)
+            reply = ModelReply(model=name.partition(":")[2])
+        else:
+            reply = await models.ask(request)
     except ModelFailed as why:
         failure: JsonObject = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
         return {"name": name, "ok": False, "failure": failure}
+    except ModelUnusable as why:
+        return {"name": name, "ok": False, "failure": {"code": why.code, "message": str(why), "hint": why.hint}}
     return {
         "name": name,
         "ok": True,

@@ -138,7 +138,7 @@ def wire(
     )
     played = is_scripted(model or default)
     interpreter = interpreter_of(settings)
-    meaning = meaning_of(settings, store, clock, models)
+    meaning = None if played else meaning_of(settings, store, clock, models)
     hands = Executors(
         models=HeardModels(models, heard, clock),
         tools=HeardTools(UnscriptedTools(tools) if played else tools, heard, clock),

@@ -138,8 +138,10 @@ class KeyPool:
 
     async def _granted(self, waiter: _Waiter, index: int | None) -> int:
         queue = self._queues.setdefault(self._wanted(index), deque())
-        # Only who could not agree with the other processes comes again, and it was the first.
-        queue.appendleft(waiter) if queue and queue[0].ticket > waiter.ticket else queue.append(waiter)
+        if queue and queue[0].ticket > waiter.ticket:
+            queue.appendleft(waiter)  # It was the first, and could not agree with the other processes.
+        else:
+            queue.append(waiter)
         self._serve()
         try:
             return await waiter.granted
