@@ -223,6 +223,7 @@ async def test_a_backup_that_was_changed_is_refused_before_anything_is_written(t
 async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
     """Another file, a store that is in use, a backup that a newer version made."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
+        await app.save(Workflow.parse(flows.CHAIN))
         await app.storage.back_up(tmp_path / "newer")
     (tmp_path / "text").write_text("hello " * 1000)
     with sqlite3.connect(tmp_path / "newer") as connection:
@@ -265,6 +266,16 @@ async def test_files_need_a_place_to_go(tmp_path: Path) -> None:
         with pytest.raises(BackupRefused, match="1 files of executions"):
             await app.storage.restore(file)
         assert await app.executions() == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_an_empty_store_has_no_backup_since_it_may_be_the_wrong_one(
+    address: Address, tmp_path: Path, kind: str
+) -> None:
+    async with installed(address(kind), tmp_path) as app:
+        with pytest.raises(BackupFailed, match="empty"):
+            await app.storage.back_up(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
 
 
 async def test_a_store_that_keeps_nothing_has_no_backup(tmp_path: Path) -> None:

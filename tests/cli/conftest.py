@@ -15,6 +15,7 @@ import pytest
 
 from pointsman.cli.guard import run_guarded
 from pointsman.models.kinds import KEYS_OF_PROVIDERS
+from tests import postgres
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,12 @@ def prompt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Printed(code, out, err)
 
     return run
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_store(request: pytest.FixtureRequest) -> list[str]:
+    """The option that names a store of each kind."""
+    if request.param == "sqlite":
+        return ["--store", "sqlite:///store.db"]
+    postgres.need_binaries()
+    return ["--store", request.getfixturevalue("postgres_url")]

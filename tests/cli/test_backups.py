@@ -17,7 +17,8 @@ from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 from tests.cli.test_processes import started
-from tests.cli.test_serving import STORE, server
+from tests.cli.test_serving import STORE
+from tests.cli.test_serving_ends import serving
 
 WAITS_S = 60
 
@@ -42,21 +43,22 @@ def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
         (("backup", "there", *STORE), 2, "[backup-exists]"),
         (("backup", "no/where", *STORE), 1, "[backup-failed]"),
         (("backup", "x", "--store", "memory:"), 1, "[store-uncopyable]"),
+        (("backup", "x", "--store", "sqlite:///misspelt.db"), 1, "the store is empty"),
         (("restore", "none", *STORE), 2, "[file-unreadable]"),
         (("restore", "there", *STORE), 2, "[backup-refused]"),
         (("backup", "", *STORE), 2, "it is empty"),
     ):
         printed = prompt(*command)
         assert (printed.code, word in printed.err) == (code, True), printed.err
-    assert prompt("backup", "full", "--store", "sqlite:///full.db").code == 0
     prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *STORE)
+    assert prompt("backup", "full", *STORE).code == 0
     refused = prompt("restore", "full", *STORE)
     assert (refused.code, "[store-not-empty]" in refused.err) == (1, True)
 
 
-def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prompt) -> None:
+def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prompt, any_store: list[str]) -> None:
     """Everything that was acknowledged before it began is in it, and all of what is in it adds up."""
-    with server() as (_, address), httpx2.Client(base_url=address, timeout=30) as client:
+    with serving(any_store) as (_, address), httpx2.Client(base_url=address, timeout=30) as client:
         client.post("/api/workflows", content=flows.CHAIN)
 
         def begin(number: int) -> list[str]:
@@ -64,7 +66,7 @@ def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prom
             return [reply.json()["executionId"] for reply in replies]
 
         before = begin(8)
-        with started("backup", "load.backup", "--json", *STORE) as process:
+        with started("backup", "load.backup", "--json", *any_store) as process:
             begin(8)
             out, err = process.communicate(timeout=WAITS_S)
     assert (process.returncode, err) == (0, "")

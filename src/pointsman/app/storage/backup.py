@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pointsman.app.health import damage
 from pointsman.app.storage.backup_file import (
     About,
+    BackupFailed,
     BackupRefused,
     KeptFile,
     about,
@@ -71,7 +72,7 @@ async def back_up(app: Pointsman, path: Path) -> Backup:
     settings, made = app.settings, app.clock.now()
 
     def work(stop: threading.Event) -> Backup:
-        parts = until(stop, copying.read())
+        parts = anything(until(stop, copying.read()))
         said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=__version__)
         return Backup(said, path.stat().st_size)
 
@@ -122,6 +123,16 @@ def until(stop: threading.Event, parts: Iterable[Part]) -> Iterator[Part]:
         if stop.is_set():
             raise Stopped
         yield part
+
+
+def anything(parts: Iterable[Part]) -> Iterator[Part]:
+    """The same. Raises `BackupFailed` where there is nothing: a backup of a store that was misspelt is none."""
+    found = False
+    for part in parts:
+        found = found or part.table != "last_version"
+        yield part
+    if not found:
+        raise BackupFailed("the store is empty: there is nothing to back up", hint="Is it the one you mean? --store")
 
 
 def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[KeptFile]:
