@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman.errors import OperatorError
-from pointsman.executors.attachments import BYTES_MAX, Fetched, with_files
+from pointsman.executors.attachments import BYTES_MAX, Fetched, Sources, with_files
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import user_message
 from pointsman.ports import ModelRequest, Thinking
@@ -175,7 +175,7 @@ async def test_files_become_parts_of_the_question() -> None:
         {"url": "https://example.org/t.csv"},
         "data:,hello%20you",
     ]
-    message = cast("JsonObject", await with_files(user_message("Look."), files, fetch))
+    message = cast("JsonObject", await with_files(user_message("Look."), files, Sources(fetch)))
     assert message["content"] == [
         {"type": "text", "text": "Look."},
         {"type": "file", "mediaType": "image/png", "data": PNG},
@@ -184,7 +184,7 @@ async def test_files_become_parts_of_the_question() -> None:
         {"type": "text", "text": "a,b"},
         {"type": "text", "text": "hello you"},
     ]
-    assert await with_files(user_message("Look."), [None, []], fetch) == user_message("Look.")
+    assert await with_files(user_message("Look."), [None, []], Sources(fetch)) == user_message("Look.")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ async def test_files_become_parts_of_the_question() -> None:
 )
 async def test_what_is_no_file_is_refused_by_name(file: Json, code: str) -> None:
     with pytest.raises(WorkRefused) as caught:
-        await with_files(user_message("Look."), file, fetch)
+        await with_files(user_message("Look."), file, Sources(fetch))
     assert caught.value.failure.code == code
     assert caught.value.failure.hint != ""
 

@@ -42,10 +42,12 @@ class Service(httpx2.AsyncBaseTransport):
 
     answer: Callable[[str, int], httpx2.Response | None]
     heard: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
+    temperatures: list[float | None] = field(default_factory=list[float | None])
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
         key = request.headers["authorization"].removeprefix("Bearer ")
+        self.temperatures.append(json.loads(request.content).get("temperature"))
         self.heard.append((asyncio.get_running_loop().time(), key))
         return self.answer(key, len(self.heard)) or httpx2.Response(200, json=OK)
 
@@ -248,6 +250,18 @@ async def test_a_request_that_names_no_model_is_answered_by_that_of_its_purpose_
     assert models.names_for(ModelRequest(model="")) == ("a:default",)
     only = PydanticModels(only="scripted", default="a:default", fallback=("d:other",))
     assert only.names_for(ModelRequest(model="c:own")) == ("scripted",)
+
+
+async def test_a_request_that_names_no_temperature_has_that_of_its_purpose() -> None:
+    service = Service(lambda _key, _asked: httpx2.Response(200, json=OK))
+    models = PydanticModels(providers={"house": house(service)}, temperatures={"validation": 0.2})
+    for temperature, purpose in ((None, "validation"), (0.9, "validation"), (None, "generation"), (0.0, "validation")):
+        asked = ModelRequest(
+            model="house:small", messages=[user_message("hello")], temperature=temperature, purpose=purpose
+        )
+        await models.ask(asked)
+    assert service.temperatures == [0.2, 0.9, None, 0.0]
+    await models.close()
 
 
 async def test_after_the_first_word_nothing_is_asked_again() -> None:

@@ -18,6 +18,14 @@ async def artifacts_of(settings: Settings, execution: str) -> list[JsonObject]:
     return [{"path": file.path, "bytes": file.size} for file in found]
 
 
+async def artifact(settings: Settings, execution: str, path: str) -> bytes:
+    """One file of an execution. Raises `ToolFailed`."""
+    assert settings.files is not None, "somebody keeps files"
+    from pointsman.tools.files.jail import Jail  # As above.
+
+    return await asyncio.to_thread(Jail(settings.files, execution).read, path)
+
+
 async def delete_artifacts(settings: Settings, execution: str) -> None:
     """All files of an execution, for good."""
     if settings.files is not None:

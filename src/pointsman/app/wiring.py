@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pointsman.app.artifacts import artifact
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
@@ -62,6 +64,7 @@ def models_for(
         providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
         default=settings.model_in_effect,
         purposes=settings.models,
+        temperatures=settings.temperatures,
         fallback=settings.fallback,
         only=model,
         script=script,
@@ -145,6 +148,7 @@ def wire(
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
         http=lambda: http_executor(settings),
         fetch=lambda url: _fetched(settings, url),
+        keep=None if settings.files is None else partial(artifact, settings),
         interpreter=interpreter,
         secrets=settings,
     )

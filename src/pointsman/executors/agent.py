@@ -9,6 +9,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.agent_settings import agent_settings
 from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.attachments import Sources
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import Ledger, World
@@ -33,9 +34,8 @@ class AgentExecutor:
         try:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
-            loop = AgentLoop(
-                command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, fetch=self._world.fetch
-            )
+            files = Sources(self._world.fetch, self._world.keep, run.execution)
+            loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
             return await loop.perform()
         except CallsNeedApproval as why:
             return why.report(command)

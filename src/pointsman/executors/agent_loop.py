@@ -18,7 +18,7 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, WorkDone
 from pointsman.executors.agent_settings import AgentSettings, model_of
 from pointsman.executors.answers import EMPTY, REASKS_MAX, Expected, Wrong
-from pointsman.executors.attachments import Fetch, with_files
+from pointsman.executors.attachments import NO_FILES, Sources, with_files
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.guardrails import Guardrails
 from pointsman.executors.history import History
@@ -68,7 +68,7 @@ class AgentLoop:
         settings: AgentSettings,
         tools: Tools,
         ledger: Ledger,
-        fetch: Fetch | None = None,
+        files: Sources = NO_FILES,
     ) -> None:
         self._command = command
         self._spec = spec
@@ -81,7 +81,7 @@ class AgentLoop:
         self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._tools.allowed))
         self._kept = Kept()
         self._guardrails = Guardrails(command, spec, settings, ledger)
-        self._fetch = fetch
+        self._files = files
         self._heard = False
         self._history = History(ledger, settings.memory, self._request(), name=self._name)
         self._now: Json = None
@@ -119,7 +119,7 @@ class AgentLoop:
         self._now = next((one for one in reversed(transcript) if role_of(one) == "user"), None)
         if (files := self._command.input.get("files")) is not None and self._now is not None:
             at = next(at for at, one in enumerate(transcript) if one is self._now)
-            self._now = transcript[at] = await with_files(self._now, files, self._fetch)
+            self._now = transcript[at] = await with_files(self._now, files, self._files)
         self._kept.transcript = [*recalled.opening, *transcript]
 
     async def _ask(self) -> ModelReply | None:

@@ -1,6 +1,7 @@
-"""Files for a model: read from the data of an execution, fetched through the safe door, never from this machine.
+"""Files for a model: read from the data of an execution or from what it keeps, fetched through the safe door, never
+from elsewhere on this machine.
 
-"https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}      lists of them, too
+"https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}  |  {path}      lists of them, too
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import content_of, text_of
+from pointsman.tools.failures import ToolFailed
 from pointsman.values import Bytes, Json, JsonObject
 
 BYTES_MAX: Final = Bytes(20_000_000)
@@ -35,12 +37,27 @@ Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
 """Gets a file by its address. Raises a `PointsmanError` where that is refused or does not work."""
 
 
-async def with_files(message: Json, files: Json, fetch: Fetch | None) -> Json:
+Keep: TypeAlias = Callable[[str, str], Awaitable[bytes]]
+"""Reads a file that an execution keeps, by its path. Raises `ToolFailed`."""
+
+
+class Sources(NamedTuple):
+    """Where files come from. Absent: there are none of these."""
+
+    fetch: Fetch | None = None
+    keep: Keep | None = None
+    execution: str = ""
+
+
+NO_FILES: Final = Sources()
+
+
+async def with_files(message: Json, files: Json, sources: Sources) -> Json:
     """The message with files as parts of its content. Raises `WorkRefused`."""
     parts: list[Json] = [{"type": "text", "text": content_of(message)}]
     total = 0
     for value in _each(files):
-        media_type, body = await _read(value, fetch)
+        media_type, body = await _read(value, sources)
         total += len(body)
         if total > BYTES_MAX:
             raise _refused(
@@ -59,17 +76,19 @@ def _each(files: Json) -> Iterator[Json]:
             yield one
 
 
-async def _read(value: Json, fetch: Fetch | None) -> tuple[str, bytes]:
+async def _read(value: Json, sources: Sources) -> tuple[str, bytes]:
     match value:
         case str() if value.startswith("data:"):
             return _embedded(value)
         case str() | {"url": str()}:
-            return await _fetched(value if isinstance(value, str) else text_of(value["url"]), fetch)
+            return await _fetched(value if isinstance(value, str) else text_of(value["url"]), sources.fetch)
         case {"data": str(data), "mediaType": str(media_type)}:
             return media_type, _decoded(data)
+        case {"path": str(path)}:
+            return await _kept(path, sources)
         case _:
             what = f"a {type(value).__name__}" if not isinstance(value, dict) else f"an object with {sorted(value)}"
-            hint = "Give an address, a data URL, {url}, or {data: base64, mediaType}."
+            hint = "Give an address, a data URL, {url}, {data: base64, mediaType}, or the {path} of a kept file."
             raise _refused("file-unreadable", f"{what} is no file", hint)
 
 
@@ -88,6 +107,24 @@ def _decoded(data: str) -> bytes:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as why:
         raise _refused("file-unreadable", f"the data of a file are no base64: {why}", "Encode it as base64.") from None
+
+
+async def _kept(path: str, sources: Sources) -> tuple[str, bytes]:
+    if sources.keep is None:
+        hint = "The operator says where executions keep files: [files] directory."
+        raise _refused("file-unreadable", f"{path[:100]!r} is no file: this installation keeps none", hint)
+    try:
+        body = await sources.keep(sources.execution, path)
+    except ToolFailed as why:
+        raise WorkRefused(why.failure) from why
+    return mimetypes.guess_type(path)[0] or ("text/plain" if _is_text(body) else ""), body
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return "\0" not in body.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:

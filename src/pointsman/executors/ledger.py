@@ -22,7 +22,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.approvals import Approvals, Returned
-from pointsman.executors.attachments import Fetch
+from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_tools import memory_command
 from pointsman.executors.secrets import hiding, revealed, without
@@ -51,6 +51,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     tools: Tools
     fetch: Fetch | None = None
     """Gets files by their addresses."""
+    keep: Keep | None = None
+    """Reads files that executions keep."""
     memory: Executor | None = None
     """Performs what memory nodes, and the memory tools of agents, want."""
     secrets: Secrets = NO_SECRETS

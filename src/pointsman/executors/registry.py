@@ -10,7 +10,7 @@ from typing import ClassVar, Final, cast
 from pointsman.engine.commands import Execute
 from pointsman.errors import OperatorError
 from pointsman.executors.agent import AgentExecutor
-from pointsman.executors.attachments import Fetch
+from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
 from pointsman.executors.judge import JudgeExecutor
@@ -56,6 +56,7 @@ class Executors:
         memory: Executor,
         http: Callable[[], Executor] | None = None,
         fetch: Fetch | None = None,
+        keep: Keep | None = None,
         interpreter: Interpreter | None = None,
         secrets: Secrets = NO_SECRETS,
         more: Mapping[str, Executor] | None = None,
@@ -64,10 +65,10 @@ class Executors:
         """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
 
         `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
-        `fetch` gets files by their addresses; absent: none are.
+        `fetch` gets files by their addresses, `keep` those that executions keep; absent: none are.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
-        self._world = World(models=models, tools=tools, fetch=fetch, memory=memory, secrets=secrets)
+        self._world = World(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
         self._known: dict[str, Executor] = {

@@ -49,6 +49,7 @@ class PydanticModels:
         providers: Mapping[str, Provider] | None = None,
         default: str = SCRIPTED,
         purposes: Mapping[str, str] | None = None,
+        temperatures: Mapping[str, float] | None = None,
         fallback: tuple[str, ...] = (),
         only: str | None = None,
         script: Script | None = None,
@@ -57,7 +58,8 @@ class PydanticModels:
         spending: Spending | None = None,
         turns: Turns | None = None,
     ) -> None:
-        """Requests that name no model are answered by that of their purpose, else by `default`.
+        """Requests that name no model are answered by that of their purpose, else by `default`; those that name no
+        temperature have the one of their purpose, if any.
 
         `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
         `spending` remembers what keys paid for; absent: for this process alone. In `turns` providers that are shared
@@ -68,6 +70,7 @@ class PydanticModels:
         self._caller = Caller(self._providers, clock, spending=spending)
         self._default = default
         self._purposes = purposes or {}
+        self._temperatures = temperatures or {}
         self._fallback = fallback
         self._only = only
         self._mind = ScriptedModel(script)
@@ -79,6 +82,8 @@ class PydanticModels:
         Another model is asked only before the first word was heard.
         """
         ear = Ear(on_text)
+        if request.temperature is None and request.purpose in self._temperatures:
+            request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
         before: list[str] = []
         for name, following in zip(names, [*names[1:], None], strict=True):

@@ -66,6 +66,8 @@ class Settings(BaseModel):
     """Model of agents that name none; empty: the scripted model where no provider is configured."""
     models: dict[str, str] = Field(default_factory=dict[str, str])
     """Purpose (`generation`, `validation`, `judge`, …) -> the model of agents of that purpose that name none."""
+    temperatures: dict[str, Annotated[float, Field(ge=0, le=2)]] = Field(default_factory=dict[str, float])
+    """Purpose -> the temperature of calls of that purpose that name none."""
     fallback: tuple[str, ...] = ()
     """Models to ask where one cannot answer whose agent names no others, in order."""
     language: str = "en"
