@@ -54,6 +54,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "POST /api/workflows/executions/{eid}/steer": "operator",
     "POST /api/workflows/executions/{eid}/messages": "operator",
     "POST /api/workflows/executions/{eid}/signals": "operator",
+    "GET /api/audit": "admin",
     "GET /api/me": "viewer",
     "POST /api/login": None,
     "POST /api/logout": "viewer",

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from pointsman.app.access.audit import Audit
 from pointsman.app.deployment import deployment
 from pointsman.app.finding import Finding
 from pointsman.app.installation import Pointsman
@@ -173,7 +174,9 @@ def _names(some: list[ExecutionId]) -> str:
 
 async def damage(app: Pointsman) -> list[str]:
     """Every contradiction in the store, one sentence each. Reads everything."""
-    found = await app.store.verify()
+    found: list[str] = []
+    found += await app.store.verify()
+    found += await Audit(app.store.entries, app.clock).damage()
     async for listed in summaries(app, ExecutionQuery(limit=PAGE)):
         if (wrong := await _contradiction(app, listed)) is not None:
             found.append(wrong)

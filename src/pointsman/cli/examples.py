@@ -52,6 +52,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "keep": ("pointsman keep --store sqlite:///flows.db", "pointsman keep --wait"),
     "serve": ("pointsman serve --store sqlite:///flows.db --port 8000",),
     "workflows share": ("pointsman workflows share news --with groups --group desk",),
+    "audit": ("pointsman audit --who ada --json",),
     "keys add": ("pointsman keys add ada --role editor --group desk",),
     "keys list": ("pointsman keys list",),
     "keys revoke": ("pointsman keys revoke ada",),

@@ -12,14 +12,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
+from pointsman.app.access.audit import Audit
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
+from pointsman.app.access.pace import Pace
 from pointsman.app.access.tokens import tokens_of
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
-from pointsman.server.desk import Desk
+from pointsman.server.desk import Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
 from pointsman.server.mcp_door import McpDoor
@@ -28,6 +30,7 @@ from pointsman.server.requests import Heard, Requests, counted
 from pointsman.server.routes import (
     access,
     agents,
+    audit,
     bulk,
     control,
     designing,
@@ -69,6 +72,7 @@ ROUTERS: Final = (
     openai.router,
     access.router,
     sharing.router,
+    audit.router,
     operations.router,
     observing.router,
     pages.router,
@@ -90,6 +94,8 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         keys=keys,
         logins=logins,
         tokens=tokens_of(app.settings, app.clock),
+        audit=Audit(app.store.entries, app.clock),
+        pace=Pace(app.clock, per_s=app.settings.access.requests_per_s, burst=app.settings.access.burst),
         channels=channels,
         measuring=measuring,
         is_local=is_local,
@@ -144,20 +150,25 @@ def openapi_document() -> JsonObject:
     return described_api().openapi()
 
 
-async def _refused(_: Request, why: Exception) -> JsonReply:
-    return problems.refusal(cast("PointsmanError", why))
+async def _refused(request: Request, why: Exception) -> JsonReply:
+    said = cast("PointsmanError", why)
+    await note_refusal(request, said.code)
+    return problems.refusal(said)
 
 
 async def _misread(request: Request, why: Exception) -> JsonReply:
+    await note_refusal(request, "request-invalid")
     return problems.misread(cast("RequestValidationError", why), request.headers.get("content-type", ""))
 
 
-async def _http(_: Request, why: Exception) -> JsonReply:
+async def _http(request: Request, why: Exception) -> JsonReply:
     if isinstance(why, Refused):
+        await note_refusal(request, why.code)
         return refused(why)
     said = cast("HTTPException", why)
     status = problems.HTTPStatus(said.status_code)
     code = SAYS.get(said.status_code, "body-invalid")
+    await note_refusal(request, code)
     return problems.problem(status, code, status.description or str(said.detail), headers=dict(said.headers or {}))
 
 

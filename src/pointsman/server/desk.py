@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, ClassVar, Final, cast
@@ -13,14 +14,16 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
 from pointsman.app import Pointsman
+from pointsman.app.access.audit import Audit
 from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
+from pointsman.app.access.pace import Pace
 from pointsman.app.access.tokens import Tokens, is_token
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
 from pointsman.app.readiness import Life
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, OperatorError
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(
@@ -28,6 +31,8 @@ BEARER: Final = HTTPBearer(
     description="An API key, or a token of the identity provider.",
     scheme_name="key",
 )
+CHANGING_NOTHING: Final = frozenset({"/api/workflows/check"})
+"""They are sent a body and change nothing: an editor asks at every pause."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -48,6 +53,8 @@ class Desk:
     keys: Keys
     logins: Logins
     tokens: Tokens | None
+    audit: Audit
+    pace: Pace
     channels: Channels
     measuring: Measuring
     is_local: bool
@@ -91,7 +98,38 @@ async def caller_of(
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     cookie: Annotated[str | None, Security(LOGIN)],
 ) -> Caller:
-    """By the key where one is shown, else by the cookie. Raises `NotSignedIn`."""
+    """By the key where one is shown, else by the cookie. What asks for a change is told to the audit log first.
+
+    Raises `NotSignedIn`, `TooManyRequests`.
+    """
+    caller = await _let_in(request, desk, shown, cookie)
+    if caller.entrance != "local":
+        desk.pace.take(caller.name)
+    if request.method not in READING and request.scope["path"] not in CHANGING_NOTHING:
+        what, target = deed_of(request)
+        deed = await desk.audit.asked(caller, what, target=target, origin=request.client.host if request.client else "")
+        request.state.asked = (caller, what, deed)
+    return caller
+
+
+def deed_of(request: Request) -> tuple[str, str]:
+    """What a request asks for, and of what: as the address says."""
+    path = str(getattr(request.scope.get("route"), "path", request.url.path))
+    return f"{request.method} {path}", ", ".join(f"{name}={value}" for name, value in request.path_params.items())
+
+
+async def note_refusal(request: Request, code: str) -> None:
+    """What was asked for was not done."""
+    asked = getattr(request.state, "asked", None)
+    if asked is not None:
+        caller, what, deed = cast("tuple[Caller, str, str]", asked)
+        with suppress(OperatorError):  # The store is away: that is what the caller is told.
+            await desk_of(request).audit.refused(caller, what, deed, code)
+
+
+async def _let_in(
+    request: Request, desk: Desk, shown: HTTPAuthorizationCredentials | None, cookie: str | None
+) -> Caller:
     if shown is None:
         caller = None if cookie is None else await desk.logins.caller(cookie)
         if caller is not None:

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final, cast
 
 from fastapi.exceptions import RequestValidationError
 
+from pointsman.app.access.pace import TooManyRequests
 from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.server.replies import JsonReply
@@ -121,6 +123,8 @@ def refusal(why: PointsmanError) -> JsonReply:
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     status = status_of(why)
     headers = {"www-authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    if isinstance(why, TooManyRequests):
+        headers["retry-after"] = str(math.ceil(why.retry_after_s))
     return problem(
         status, why.code, str(why), hint=why.hint, headers=headers, problems=[one.to_json() for one in problems]
     )

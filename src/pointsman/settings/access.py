@@ -45,3 +45,7 @@ class AccessSettings(BaseModel):
     login: Duration = Duration(Seconds(43_200.0))
     """How long a browser stays logged in."""
     oidc: OidcSettings | None = None
+    requests_per_s: float = Field(default=200.0, gt=0)
+    """Of each caller that is asked for a key, for long."""
+    burst: int = Field(default=2_000, ge=1)
+    """And at once."""

@@ -126,7 +126,7 @@ async def me(caller: Asking) -> Response:
 
 @router.post("/api/login", responses=answers(Me, body=True), summary="Log in")
 async def log_in(
-    desk: AtDesk, body: LoginBody, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
+    desk: AtDesk, request: Request, body: LoginBody, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
 ) -> Response:
     """Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
 
@@ -134,6 +134,7 @@ async def log_in(
     """
     caller = await desk.caller(body.key)
     shown = "" if caller.entrance == "token" else body.key
+    await desk.audit.asked(caller, "POST /api/login", origin=request.client.host if request.client else "")
     token, entered = await desk.logins.begin(caller, key=shown, agent=user_agent)
     reply = JsonReply(caller_view(entered), headers={"cache-control": "no-store"})
     age = int(desk.app.settings.access.login.seconds)

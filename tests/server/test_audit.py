@@ -1,0 +1,127 @@
+"""What was asked for is told before it is done, in a chain; and nobody asks more often than one may."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.app.access import audit as log
+from pointsman.app.access.audit import Audit, Row
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.pace import Pace, TooManyRequests
+from pointsman.app.health import damage
+from pointsman.settings import Settings
+from pointsman.settings.access import AccessSettings
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN
+from tests.server.test_access import OwnClock
+
+ADA = Caller(name="ada", role="editor")
+
+
+async def told(served: Served, headers: dict[str, str], query: str = "") -> list[Any]:
+    return (await served.client.get(f"/api/audit{query}", headers=headers)).json()["deeds"]
+
+
+async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(file_store: str) -> None:
+    async with serving(file_store, is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "viewer")
+        root = await served.key("root", "admin")
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+        assert (await served.client.get("/api/workflows", headers=ada)).status_code == 200
+        assert (await served.client.delete("/api/workflows/chain", headers=bob)).status_code == 403
+        assert (await served.client.post("/api/workflows/nope/execute", json={}, headers=ada)).status_code == 404
+        assert (await served.client.post("/api/workflows/chain/execute", json={"x": 1}, headers=ada)).status_code == 422
+        assert (await served.client.delete("/api/workflows/chain")).status_code == 401
+    async with serving(file_store, is_local=False) as served:
+        deeds = await told(served, root)
+        assert [(one["who"], one["what"], one["target"], one["refused"]) for one in deeds] == [
+            ("ada", "POST /api/workflows/{id}/execute", "id=chain", "request-invalid"),
+            ("ada", "POST /api/workflows/{id}/execute", "id=nope", "unknown-workflow"),
+            ("bob", "DELETE /api/workflows/{id}", "id=chain", "not-allowed"),
+            ("ada", "POST /api/workflows", "", None),
+        ]
+        assert {(one["origin"], one["entrance"]) for one in deeds} == {("127.0.0.1", "key")}
+        assert [one["who"] for one in await told(served, root, "?who=bob")] == ["bob"]
+        assert len(await told(served, root, "?what=execute")) == 2
+        assert (await served.client.get("/api/audit", headers=ada)).status_code == 403
+        assert await damage(served.app) == []
+
+
+async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> None:
+    entries, clock = served.app.store.entries, OwnClock()
+    audit = Audit(entries, clock)
+    for number in range(5):
+        clock.at += 1
+        await audit.asked(ADA, f"PUT {number}")
+    assert await audit.damage() == []
+    kind = "audit-000000"
+    second = (await entries.list(kind))[1]
+    row = msgspec.convert(second.value, Row, strict=False)
+    forged = msgspec.structs.replace(row, deeds=(msgspec.structs.replace(row.deeds[0], who="eve"),))
+    await entries.put(kind, second.key, msgspec.to_builtins(forged))
+    assert await damage(served.app) == ["row 2 of the audit log is not what was written, or the row before it is not"]
+    await entries.put(kind, second.key, second.value)
+    assert await audit.damage() == []
+    await entries.delete(kind, second.key)
+    assert (await audit.damage())[0] == "the audit log has no row 2"
+
+
+async def test_two_processes_take_turns_and_those_who_wait_share_a_row(
+    file_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Pointsman(file_store) as app:
+        monkeypatch.setattr(log, "ROWS_OF_KIND", 7)
+        entries, clock = app.store.entries, OwnClock()
+        both = Audit(entries, clock), Audit(entries, clock)
+        names = await asyncio.gather(*(both[n % 2].asked(ADA, f"PUT {n}") for n in range(60)))
+        assert len({*names}) == 60
+        for number in range(30):
+            await both[number % 2].asked(ADA, f"DELETE {number}")
+        third = Audit(entries, clock)
+        assert await third.damage() == []
+        found: list[Any] = []
+        before: str | None = None
+        while True:
+            deeds, before = await third.page(before=before, limit=10)
+            found += deeds
+            if before is None:
+                break
+        assert len(found) == len({one["id"] for one in found}) == 90
+        assert [one["what"] for one in found[:30]] == [f"DELETE {n}" for n in reversed(range(30))]
+        assert int(found[0]["id"].partition(".")[0]) < 90, "what waited came in one row"
+
+
+async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
+    settings = Settings(delays=False, access=AccessSettings(requests_per_s=0.01, burst=3))
+    async with serving(is_local=False, settings=settings) as served:
+        ada, bob = await served.key("ada", "viewer"), await served.key("bob", "viewer")
+        for _ in range(3):
+            assert (await served.client.get("/api/me", headers=ada)).status_code == 200
+        reply = await served.client.get("/api/me", headers=ada)
+        assert (reply.status_code, reply.json()["code"]) == (429, "too-many-requests")
+        assert 90 <= int(reply.headers["retry-after"]) <= 100
+        assert (await served.client.get("/api/me", headers=bob)).status_code == 200, "each has a bucket of their own"
+
+
+def test_a_bucket_fills_again_with_time() -> None:
+    clock = OwnClock()
+    pace = Pace(clock, per_s=2, burst=4)
+    for _ in range(4):
+        pace.take("ada")
+    with pytest.raises(TooManyRequests) as why:
+        pace.take("ada")
+    assert why.value.retry_after_s == 0.5
+    clock.at += 0.5
+    pace.take("ada")
+    with pytest.raises(TooManyRequests):
+        pace.take("ada")
+    clock.at += 3600
+    for _ in range(4):
+        pace.take("ada")
+    with pytest.raises(TooManyRequests):
+        pace.take("ada")
