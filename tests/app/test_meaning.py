@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pydantic import ValidationError
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman, Workflow
@@ -198,3 +199,9 @@ async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places
         [refused] = await ping_models(app)
         assert cast("JsonObject", refused["failure"])["code"] == "model-unauthorized"
         assert KEY not in json.dumps(refused)
+
+
+@pytest.mark.parametrize("model", ["small", ":small", "own:", ""])
+def test_a_model_of_embeddings_without_a_provider_is_refused_by_name(model: str, places: Places) -> None:
+    with pytest.raises(ValidationError, match="names no provider: write provider:name"):
+        settings(places, model=model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pointsman.definition.quantities import Duration
 from pointsman.ports import Quota
@@ -77,12 +77,20 @@ class EmbeddingSettings(BaseModel):
     """Which model says what remembered values mean."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    model: str = Field(pattern=r"^[^:]+:.+$")
+    model: str
     """`provider:name`."""
     dimensions: int | None = Field(default=None, ge=1, le=16_000)
     """How many numbers its vectors shall have; absent: as many as they have."""
     similarity_min: float = Field(default=0.25, ge=-1, le=1)
     """What means less like a query is not found by it."""
+
+    @field_validator("model")
+    @classmethod
+    def _named(cls, model: str) -> str:
+        provider, _, name = model.partition(":")
+        if not provider or not name:
+            raise ValueError(f"{model!r} names no provider: write provider:name, such as openai:text-embedding-3-small")
+        return model
 
 
 class MemorySettings(BaseModel):
