@@ -18,6 +18,7 @@ from tests.reliability import (
     odd_values,
     old_journals,
     power_cut,
+    requests,
     restarts,
     simulation,
     stopping,
@@ -170,6 +171,15 @@ ROWS: Final = (
         test_size=6_000,
     ),
     Row(
+        "requests",
+        "random requests over the OpenAPI document, right and wrong, against a server on a socket",
+        "0 answers of 5xx, 0 statuses that are not announced, 0 answers of another shape",
+        {"pr": 400, "long": 5_000},
+        "requests",
+        requests.examine,
+        test_size=160,
+    ),
+    Row(
         "histories",
         "frozen histories of every release",
         "each folds, means what it meant, and is finished from any of its rows",
@@ -182,6 +192,5 @@ ROWS: Final = (
 OPEN: Final = (
     OpenRow("50 open streams at SIGTERM", "clean end < 2 s; everything continues after restart", "the server"),
     OpenRow("5 000 subscribers, stuck readers, reconnect storms", "0 gaps, 0 repeats; < 40 KB each", "the server"),
-    OpenRow("the OpenAPI document, exercised with links", "0 5xx, 0 undocumented statuses", "the server"),
     OpenRow("routes × roles × groups × owners", "exactly the documented cells open", "the server"),
 )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,9 @@ from pointsman.models.pool import KeyPool
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
+from pointsman.server import problems
+from pointsman.server.routes import executions as executions_routes
+from pointsman.server.routes import tools as tools_routes
 from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
@@ -54,6 +58,7 @@ from tests.reliability import (
     odd_values,
     old_journals,
     power_cut,
+    requests,
     restarts,
     simulation,
     stopping,
@@ -248,6 +253,23 @@ async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkey
 def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold, "_fold_course", nothing_folded)
     assert not old_journals.examine(1, 1).holds
+
+
+def no_models(_: object) -> JsonObject:
+    return {"models": 0}
+
+
+def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executions_routes, "executions_page", None)
+    assert any("GET /api/workflows/executions: 500" in line for line in requests.examine(160, 1).violations)
+
+
+def test_random_requests_show_answers_that_are_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools_routes, "list_models", no_models)
+    monkeypatch.setitem(problems.STATUS_OF, "unknown-memory", HTTPStatus.IM_A_TEAPOT)
+    violations = requests.examine(320, 1).violations
+    assert any("418 is not announced" in line for line in violations)
+    assert any("/api/models: 200 has another shape" in line for line in violations)
 
 
 def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:

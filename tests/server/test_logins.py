@@ -70,7 +70,10 @@ async def test_a_cookie_changes_nothing_unless_a_page_of_the_server_asks(served:
     for headers in ({}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
         reply = await served.client.post("/api/workflows", content=CHAIN, headers={**cookie, **headers})
         assert (reply.status_code, reply.json()["code"]) == (403, "origin-refused"), headers
-    assert (await served.client.get("/api/workflows?builtIn=false", headers=cookie)).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false", headers=cookie)).json() == {
+        "workflows": [],
+        "next": None,
+    }
     own = {**cookie, "sec-fetch-site": "same-origin"}
     assert (await served.client.post("/api/workflows", content=CHAIN, headers=own)).status_code == 201
 

@@ -43,7 +43,7 @@ async def test_a_workflow_is_saved_read_replaced_compared_and_deleted(served: Se
         "chain"
     ]
     assert (await served.client.delete("/api/workflows/chain")).status_code == 204
-    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": [], "next": None}
     assert (await served.client.get("/api/workflows/chain")).status_code == 404
     assert (await served.client.delete("/api/workflows/chain")).status_code == 404
 
@@ -126,7 +126,7 @@ async def test_a_document_is_checked_without_being_saved(served: Served) -> None
     wrong = (await served.client.post("/api/workflows/check", json={"document": {"pointsman": 1, "nodes": []}})).json()
     assert not wrong["ok"]
     assert wrong["problems"]
-    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": []}
+    assert (await served.client.get("/api/workflows?builtIn=false")).json() == {"workflows": [], "next": None}
 
 
 @pytest.mark.requirement("S4-56", "S4-40")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from pointsman.app.lists import summary_view
 from pointsman.app.views import event_view, execution_view
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 PLACE_CHARS_MAX = 40
+PAGE: Final = 200
+LOOKED_AT_MAX: Final = 10_000
+"""Executions that are looked at for one page: who sees few of very many asks again."""
 DIGITS_MAX = 15
 """Stores count in 64 bits, and browsers in 53."""
 
@@ -46,7 +50,8 @@ async def executions_page(
     before: str | None = None,
     limit: int = 50,
 ) -> ExecutionPage:
-    """One page of those that somebody sees: it may hold fewer than `limit`. Raises `PlaceInvalid`."""
+    """One page of those that somebody sees. It holds fewer than `limit` only at the end of the list, or where
+    `LOOKED_AT_MAX` were looked at and few of them are seen. Raises `PlaceInvalid`."""
     query = ExecutionQuery(
         statuses=frozenset(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
@@ -54,10 +59,25 @@ async def executions_page(
         before=None if before is None else _place(before),
         limit=limit,
     )
-    found = await app.executions(query)
-    last = found[-1] if len(found) == limit else None
-    following = None if last is None else msgspec.json.encode((last.started, last.execution)).decode()
-    return ExecutionPage([summary_view(one) for one in found if await sees(one)], following)
+    seen: list[Summary] = []
+    looked_at = 0
+    while True:
+        found = await app.executions(query)
+        for one in found:
+            if await sees(one):
+                seen.append(one)
+            if len(seen) == limit:
+                return ExecutionPage([summary_view(each) for each in seen], _after(one))
+        looked_at += len(found)
+        if len(found) < query.limit:
+            return ExecutionPage([summary_view(each) for each in seen], None)
+        if looked_at >= LOOKED_AT_MAX:
+            return ExecutionPage([summary_view(each) for each in seen], _after(found[-1]))
+        query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
+
+
+def _after(one: Summary) -> str:
+    return msgspec.json.encode((one.started, one.execution)).decode()
 
 
 async def events_page(app: Pointsman, execution: str, *, after: str | None = None, limit: int = 200) -> JsonObject:

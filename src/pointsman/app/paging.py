@@ -16,19 +16,21 @@ class Page(NamedTuple):
 
 
 async def page_by(
-    name: str,
+    name: str | Callable[[JsonObject], str],
     entries: Iterable[JsonObject],
     *,
     after: str | None = None,
     limit: int,
     sees: Callable[[JsonObject], Awaitable[bool]] | None = None,
 ) -> Page:
-    """Those behind `after` that somebody sees, by the member `name`: `limit` of them, unless there are no more."""
+    """Those behind `after` that somebody sees, in the order of the member `name` or of what is worked out of an entry:
+    `limit` of them, unless there are no more."""
+    place: Callable[[JsonObject], str] = (lambda one: str(one[name])) if isinstance(name, str) else name
     found: list[JsonObject] = []
-    for entry in sorted(entries, key=lambda one: str(one[name])):
-        if (after is not None and str(entry[name]) <= after) or (sees is not None and not await sees(entry)):
+    for entry in sorted(entries, key=place):
+        if (after is not None and place(entry) <= after) or (sees is not None and not await sees(entry)):
             continue
         if len(found) == limit:
-            return Page(found, str(found[-1][name]))
+            return Page(found, place(found[-1]))
         found.append(entry)
     return Page(found, None)

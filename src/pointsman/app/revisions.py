@@ -54,6 +54,11 @@ def saved_view(saved: SavedWorkflow) -> JsonObject:
     return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
 
 
+def place_of_workflow(entry: JsonObject) -> str:
+    """What orders a list of workflows: the saved ones by id, then the built-in ones."""
+    return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
+
+
 async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None) -> str:
     """The authors' documents of two revisions compared line by line; absent: the latest two."""
     revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]

@@ -37,7 +37,7 @@ def list_models(app: Pointsman) -> JsonObject:
     models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
     return {
         "default": answers,
-        "forEveryAgent": app.model or answers == "scripted",
+        "forEveryAgent": bool(app.model) or answers == "scripted",
         "models": models,
         "providers": providers,
     }

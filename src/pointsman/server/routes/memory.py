@@ -106,7 +106,9 @@ async def owners(*, desk: AtDesk, caller: Asking, after: After = None, limit: Li
 
 
 @router.get(
-    "/{scope}", responses=answers(ValuePage, "unknown-memory", "place-invalid"), summary="List what is remembered"
+    "/{scope}",
+    responses=answers(ValuePage, "unknown-memory", "memory-key-invalid", "place-invalid"),
+    summary="List what is remembered",
 )
 async def values(
     *,
@@ -130,14 +132,20 @@ async def values(
     return JsonReply(await memory_page(memory, search=q, after=after, limit=limit))
 
 
-@router.delete("/{scope}", responses=answers(ForgottenAnswer, "unknown-memory"), summary="Forget everything")
+@router.delete(
+    "/{scope}", responses=answers(ForgottenAnswer, "unknown-memory", "memory-key-invalid"), summary="Forget everything"
+)
 async def clear(*, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, namespace: Namespace = "") -> Response:
     """All of it, or all that is under a namespace."""
     memory = await _memory(desk, caller, scope, owner, namespace)
     return JsonReply({"forgotten": await memory.clear()})
 
 
-@router.get("/{scope}/value", responses=answers(ValueAnswer, "unknown-memory", "nothing-remembered"), summary="Look up")
+@router.get(
+    "/{scope}/value",
+    responses=answers(ValueAnswer, "unknown-memory", "memory-key-invalid", "nothing-remembered"),
+    summary="Look up",
+)
 async def read(
     *, desk: AtDesk, caller: Asking, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
@@ -171,7 +179,10 @@ async def write(
 
 
 @router.delete(
-    "/{scope}/value", status_code=204, responses=refusals("unknown-memory", "nothing-remembered"), summary="Forget"
+    "/{scope}/value",
+    status_code=204,
+    responses=refusals("unknown-memory", "memory-key-invalid", "nothing-remembered"),
+    summary="Forget",
 )
 async def forget(
     *, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""

@@ -12,14 +12,15 @@ from pointsman.app.access.acting import clone_as, delete_as, save_as
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, visible
 from pointsman.app.conversion import converted
+from pointsman.app.paging import page_by
 from pointsman.app.patching import patched
-from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
+from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, place_of_workflow, saved_view
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
-from pointsman.server.routes.parameters import Dialect, Draft, Editor, Id, IfMatch
+from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, Limit
 from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
 from pointsman.server.shown import CheckAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
@@ -52,10 +53,17 @@ async def list_(
     caller: Asking,
     disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
     built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
+    after: After = None,
+    limit: Limit = 200,
 ) -> Response:
     """The latest revision of each that the caller may see: the saved ones by id, then the built-in ones."""
+
+    async def seen(entry: JsonObject) -> bool:
+        return await visible(desk.app, caller, str(entry["id"]))
+
     entries = await list_workflows(desk.app, include_disabled=disabled, built_in=built_in)
-    return JsonReply({"workflows": [entry for entry in entries if await visible(desk.app, caller, str(entry["id"]))]})
+    page = await page_by(place_of_workflow, entries, after=after, limit=limit, sees=seen)
+    return JsonReply({"workflows": [*page.entries], "next": page.next})
 
 
 @router.post(

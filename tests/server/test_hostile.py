@@ -1,0 +1,135 @@
+"""What is sent by mistake or in malice is answered in words, changes nothing, and never reaches a traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.server.conftest import Served
+from tests.server.flows import CHAIN, secret_of
+from tests.server.test_access import serving
+
+NAMES = [
+    "..",
+    "%2e%2e",
+    "a%2Fb",
+    "%00",
+    "%0A",
+    "%7F",
+    "%E2%80%AE",
+    "x" * 10_000,
+    "%FF",
+    "' OR 1=1 --",
+    "@",
+    "@1",
+    "a@" + "9" * 30,
+]
+
+
+@pytest.mark.requirement("T1-11")
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: name[:12])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/workflows/{}",
+        "/api/workflows/{}/versions",
+        "/api/workflows/executions/{}",
+        "/api/workflows/executions/{}/events",
+        "/api/agents/{}",
+        "/api/tools/{}",
+        "/api/schedules/{}",
+        "/api/sessions/{}",
+        "/api/memory/{}?owner=ada",
+    ],
+)
+async def test_a_name_that_nobody_gave_is_not_found(served: Served, address: str, name: str) -> None:
+    reply = await served.client.get(address.format(name))
+    assert reply.status_code in (400, 404, 422), reply.text[:300]
+    if reply.headers["content-type"] == "application/problem+json":
+        assert len(reply.json()["detail"]) < 1_000
+        assert reply.json()["code"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 422, "request-invalid"),
+        (b"{", 400, "body-invalid"),
+        (b"\xff\xfe", 400, "body-invalid"),
+        (b"[" * 100_000, 400, "body-invalid"),
+        (b"[]", 422, "request-invalid"),
+        (b'"text"', 422, "request-invalid"),
+        (b'{"input": {}, "inputs": {}}', 422, "request-invalid"),
+        (b'{"input": {}, "wait": "yes"}', 422, "request-invalid"),
+        (b'{"input": {"a": "\\ud800"}}', 422, "input-invalid"),
+        (b'{"input": "alone"}', 422, "input-invalid"),
+        (b'{"input": {}, "sessionId": "' + b"s" * 10_000 + b'"}', 422, "request-invalid"),
+        (b'{"input": {}, "sessionId": "\\u0000"}', 422, "input-invalid"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+async def test_a_body_that_is_none_starts_nothing(served: Served, body: bytes, status: int, code: str) -> None:
+    await served.save(CHAIN)
+    reply = await served.client.post(
+        "/api/workflows/chain/execute", content=body, headers={"content-type": "application/json"}
+    )
+    assert (reply.status_code, reply.json()["code"]) == (status, code), reply.text[:300]
+    assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
+
+
+async def test_a_body_of_another_type_is_not_read(served: Served) -> None:
+    await served.save(CHAIN)
+    for kind in ("text/plain", "application/xml", ""):
+        headers = {"content-type": kind} if kind else {}
+        reply = await served.client.post("/api/workflows/chain/execute", content=b'{"input": {}}', headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (415, "media-type-refused"), kind
+
+
+async def test_what_is_nested_too_deep_is_refused_or_comes_back_as_it_is(served: Served) -> None:
+    await served.save(CHAIN)
+    for depth in (50, 400, 5_000):
+        body = '{"input": {"deep": ' + "[" * depth + "]" * depth + "}}"
+        reply = await served.client.post(
+            "/api/workflows/chain/execute", content=body, headers={"content-type": "application/json"}
+        )
+        assert reply.status_code in (202, 400, 422), (depth, reply.text[:300])
+        if reply.status_code == 202:
+            view = await served.read(reply.json()["executionId"])
+            assert json.dumps(view["input"]["deep"]).count("[") == depth
+
+
+async def test_methods_that_an_address_does_not_take_are_refused_and_named(served: Served) -> None:
+    for method in ("PUT", "DELETE", "PATCH"):
+        reply = await served.client.request(method, "/api/workflows")
+        assert (reply.status_code, reply.json()["code"]) == (405, "method-refused"), method
+        assert "GET" in reply.headers["allow"]
+    for method in ("OPTIONS", "HEAD"):
+        reply = await served.client.request(method, "/api/workflows")
+        assert reply.status_code in (200, 405), method
+        assert "access-control-allow-origin" not in reply.headers
+
+
+async def test_a_page_of_a_list_is_full_while_there_is_more_that_the_caller_sees() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
+        for document in (secret_of("desk"), CHAIN):
+            assert (await served.client.post("/api/workflows", content=document, headers=ada)).status_code == 201
+        share = {"audience": "everyone"}
+        assert (await served.client.put("/api/workflows/chain/sharing", json=share, headers=ada)).status_code == 200
+        for n in range(12):
+            name = "chain" if n % 4 == 0 else "secret"
+            started = await served.client.post(
+                f"/api/workflows/{name}/execute", json={"input": {}, "wait": True}, headers=ada
+            )
+            assert started.status_code == 200
+        pages: list[int] = []
+        before: str | None = None
+        while True:
+            params = {"limit": "2", **({"before": before} if before else {})}
+            page = (await served.client.get("/api/workflows/executions", params=params, headers=bob)).json()
+            pages.append(len(page["executions"]))
+            before = page["next"]
+            if before is None:
+                break
+        assert pages == [2, 1]
