@@ -1,0 +1,47 @@
+"""Whose word is taken for who calls, and how: only that of the proxies that the settings name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from pointsman.server.serving import Server, configured, listening
+from pointsman.settings.server import ServerSettings
+
+SAID = {"x-forwarded-for": "198.51.100.7", "x-forwarded-proto": "https"}
+
+
+async def who_calls(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers what the server takes the caller for."""
+    request = Request(scope)
+    client = request.client.host if request.client is not None else ""
+    await JSONResponse({"client": client, "scheme": request.url.scheme})(scope, receive, send)
+
+
+async def asked(settings: ServerSettings) -> Any:
+    with listening("127.0.0.1", 0) as listener:
+        server = Server(configured(who_calls, settings), lambda: None)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        async with httpx2.AsyncClient(timeout=30) as client:
+            reply = await client.get(f"http://127.0.0.1:{listener.getsockname()[1]}/", headers=SAID)
+        server.should_exit = True
+        await task
+    return reply.json()
+
+
+@pytest.mark.parametrize("proxies", [[], ["10.0.0.0/8"], ["::1/128"]])
+async def test_what_anybody_says_of_himself_is_not_believed(proxies: list[str]) -> None:
+    settings = ServerSettings.model_validate({"proxies": proxies})
+    assert await asked(settings) == {"client": "127.0.0.1", "scheme": "http"}
+
+
+@pytest.mark.parametrize("proxies", [["127.0.0.1"], ["10.0.0.0/8", "127.0.0.0/8"]])
+async def test_a_proxy_that_is_named_is_believed(proxies: list[str]) -> None:
+    settings = ServerSettings.model_validate({"proxies": proxies})
+    assert await asked(settings) == {"client": "198.51.100.7", "scheme": "https"}
