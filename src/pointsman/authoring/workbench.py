@@ -32,6 +32,16 @@ Dialect = Literal["native", "rows", "graph", "steps", "plan"]
 KEY: Final = "authoring"
 
 
+DEPTH_MAX: Final = 3
+"""Agents that run workflows whose agents run workflows …"""
+
+
+class NestedTooDeep(CallerError):
+    """Agents ran workflows whose agents ran workflows, too often."""
+
+    code: ClassVar[str] = "nested-too-deep"
+
+
 class DesignFailed(CallerError):
     """A model was asked for a change of a workflow, and none came of what it answered."""
 
@@ -41,9 +51,11 @@ class DesignFailed(CallerError):
 class Workbench:
     """One caller at the library of one installation."""
 
-    def __init__(self, app: Pointsman, caller: Caller) -> None:
+    def __init__(self, app: Pointsman, caller: Caller, *, depth: int = 0) -> None:
+        """`depth`: how many executions, each begun by an agent of the one before, led here."""
         self.app = app
         self.caller = caller
+        self.depth = depth
 
     def must(self, role: Role, what: str) -> None:
         """Raises `NotAllowed`."""
@@ -205,7 +217,12 @@ class Workbench:
     async def start(self, workflow: str, input: Json, *, session: str | None = None, key: str = "") -> Execution:
         """Begin an execution as the caller; under one `key` the same one."""
         self.must("operator", "run workflows")
-        trigger: JsonObject = {"kind": KEY, "by": self.caller.name}
+        if self.depth > DEPTH_MAX:
+            raise NestedTooDeep(
+                f"{workflow!r} is not run: agents have run workflows of agents {DEPTH_MAX} deep",
+                hint="Answer with what you have.",
+            )
+        trigger: JsonObject = {"kind": KEY, "by": self.caller.name, **({"depth": self.depth} if self.depth else {})}
         under = f"{KEY}|{key}" if key else None
         return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
 

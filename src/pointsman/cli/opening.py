@@ -40,7 +40,12 @@ def installation(
     settings = loaded(store, delays=delays).settings
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
-    return Pointsman(settings=settings, model=model, script=None if script is None else _script(script))
+    app = Pointsman(settings=settings, model=model, script=None if script is None else _script(script))
+    if settings.authoring != "off":
+        from pointsman.authoring.agents import offer_verbs  # Most installations offer agents nothing of the kind.
+
+        offer_verbs(app, settings.authoring)
+    return app
 
 
 def _script(path: Path) -> Script:

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -120,6 +120,8 @@ class Settings(BaseModel):
     """Tools that the caller carries out."""
     files: FileSettings | None = None
     """Where executions keep files."""
+    authoring: Literal["off", "viewer", "operator", "editor"] = "off"
+    """What agents may do to saved workflows by tools, under the name of whoever started them."""
     tool_files: tuple[str, ...] = ()
     """Files with more of them, as `pointsman tools import` writes them."""
     sandbox: SandboxSettings = SandboxSettings()
