@@ -139,3 +139,26 @@ async def test_clients_hear_that_there_are_other_tools(mode: Mode) -> None:
                     await call(client, "save_workflow", document=CALC)
                     await heard.wait()
             assert "workflow__calc" in await names(client)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_clients_hear_of_workflows_that_others_save(mode: Mode) -> None:
+    heard = asyncio.Event()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            heard.set()
+
+    async with serving() as served:
+        address = str(served.client.base_url).rstrip("/") + "/mcp"
+        async with Client(address, mode=mode, message_handler=hear) as client:
+            await names(client)
+            if mode == "auto":
+                async with client.listen(tools_list_changed=True) as changes:
+                    await served.save(LETTER)
+                    async for _ in changes:
+                        break
+            else:
+                await served.save(LETTER)
+                await heard.wait()
+            assert "workflow__letter" in await names(client)

@@ -25,7 +25,9 @@ class VerbTool:
     """One verb, as models see it."""
 
     def __init__(self, app: Pointsman, verb: Verb[Any], role: Role) -> None:
-        self._app, self._verb, self._role = app, verb, role
+        self._app = app
+        self._verb = verb
+        self._role: Role = role
         self.name = verb.name
         self.limits = Limits()
 

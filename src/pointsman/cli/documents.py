@@ -130,8 +130,16 @@ def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
 
 @click.command()
 @click.option("--openapi", is_flag=True, help="The document of the server's API instead (OpenAPI 3.1).")
-def schema(*, openapi: bool) -> int:
+@click.option("--operations", is_flag=True, help="The JSON Schema of operations on workflows instead.")
+def schema(*, openapi: bool, operations: bool) -> int:
     """The JSON Schema of the native format, for editors and generators; or what a client of the server is made of."""
+    if openapi and operations:
+        raise click.UsageError("give either --openapi or --operations")
+    if operations:
+        from pointsman.authoring.operations import operations_schema  # As below.
+
+        print_json(operations_schema())
+        return CLEAN
     if openapi:
         from pointsman.server.application import openapi_document  # Loads a web framework.
 

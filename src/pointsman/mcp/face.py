@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -84,6 +86,17 @@ class Face:
             NotificationOptions(tools_changed=True, resources_changed=True)
         )
 
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None, None]:
+        """Clients are told of workflows that others save, for as long as the block is open."""
+        await self.changes.look(self.app)
+        watch = asyncio.create_task(self.changes.watch(self.app))
+        try:
+            yield
+        finally:
+            watch.cancel()
+            self.close()
+
     def close(self) -> None:
         """The server stops: what runs goes on with the next process, and is not cancelled."""
         self.calls.close()
@@ -110,7 +123,7 @@ class Face:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
         result = await self.calls.made(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:
-            await self.changes.tell()
+            await self.changes.look(self.app)
         return result
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

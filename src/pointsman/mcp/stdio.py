@@ -13,8 +13,5 @@ async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
     """Until the client closes its end. What runs then goes on when the store is kept, or resumed."""
     caller = Caller(name=name or LOCAL.name, role=LOCAL.role)
     face = Face(app, lambda _: caller)
-    async with stdio_server() as (incoming, outgoing):
-        try:
-            await face.server.run(incoming, outgoing, face.options)
-        finally:
-            face.close()
+    async with stdio_server() as (incoming, outgoing), face.watching():
+        await face.server.run(incoming, outgoing, face.options)

@@ -70,10 +70,9 @@ class McpDoor:
 
         face: Face = Face(self._desk.app, _caller)
         manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
-        async with manager.run():
+        async with manager.run(), face.watching():
             opened.set_result(manager)
             await self._stopped.wait()
-            face.close()
 
     async def close(self) -> None:
         """Let its clients go."""
