@@ -137,3 +137,13 @@ def test_a_histogram_counts_a_value_at_a_bound_below_it() -> None:
     (family,) = read_plainly(measures.text())
     by_bound = {s.labels["le"]: s.value for s in family.samples if "le" in s.labels}
     assert (by_bound["0.001"], by_bound["0.005"], by_bound["300.0"], by_bound["+Inf"]) == (1, 2, 2, 3)
+
+
+async def test_the_trace_that_a_request_names_is_kept_with_what_it_started_and_nothing_else_is(served: Served) -> None:
+    await served.save(CHAIN)
+    good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    for given, kept in ((good, good), ("00-nonsense", None)):
+        reply = await served.client.post(
+            "/api/workflows/chain/execute", json={"input": {}, "wait": True}, headers={"traceparent": given}
+        )
+        assert reply.json()["trigger"].get("traceparent") == kept

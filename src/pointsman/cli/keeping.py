@@ -12,6 +12,7 @@ import click
 from pointsman.app import Pointsman
 from pointsman.app.keeping import first_of, keeping
 from pointsman.app.observing.logs import logging_to
+from pointsman.app.observing.otel import telemetry_of
 from pointsman.cli.announcing import announce
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
@@ -61,7 +62,8 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
         async with keeping(app, wait=wait, tell=tried_again):
             with logging_to(app, app.settings.logs):
                 announce(app.settings.logs, "keeping", store_shown(app.settings.store_url))
-                await asyncio.Event().wait()
+                async with telemetry_of(app):
+                    await asyncio.Event().wait()
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 

@@ -47,6 +47,7 @@ async def _serve(
     store: str | None, model: str | None, script: Path | None, given: dict[str, str | int], *, standby: bool
 ) -> None:
     from pointsman.app.observing.logs import logging_to  # As below.
+    from pointsman.app.observing.otel import telemetry_of
     from pointsman.cli.announcing import announce
     from pointsman.server.serving import Said  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
@@ -60,7 +61,8 @@ async def _serve(
         )
         settings = app.settings.server.model_copy(update=given)
         with logging_to(app, app.settings.logs):
-            await serve_until_stopped(app, settings=settings, standby=standby, said=said)
+            async with telemetry_of(app):
+                await serve_until_stopped(app, settings=settings, standby=standby, said=said)
             tell("stopped")
 
 

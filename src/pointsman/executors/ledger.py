@@ -204,6 +204,7 @@ class Ledger:
             "node": spec.node,
             "name": spec.name,
             "agent": spec.agent,
+            "step": str(step),
             "visit": step.visit,
             "attempt": self._command.attempt,
             "call": self._asked,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
+from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see, sees
 from pointsman.app.lists import found_executions
 from pointsman.app.looking import definition_of, events_page, executions_page, state_at
+from pointsman.app.observing.traces import origin_in
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
@@ -51,7 +53,15 @@ class DefinitionAnswer(Answer):
     status_code=202,
     summary="Start an execution",
 )
-async def execute(desk: AtDesk, caller: Operator, id: Id, body: ExecuteBody, key: Key = None) -> Response:
+async def execute(
+    *,
+    desk: AtDesk,
+    caller: Operator,
+    id: Id,
+    body: ExecuteBody,
+    key: Key = None,
+    traceparent: Annotated[str | None, Header(max_length=100, description="The trace it belongs to.")] = None,
+) -> Response:
     """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
     execution = await start_as(
         desk.app,
@@ -62,9 +72,16 @@ async def execute(desk: AtDesk, caller: Operator, id: Id, body: ExecuteBody, key
         config=body.config,
         durability=body.durability,
         model=body.model,
+        trigger=triggered(caller, traceparent),
         key=key,
     )
     return await started(execution, wait=body.wait)
+
+
+def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
+    """What began it; the trace it belongs to, where a good one was named."""
+    trace: JsonObject = {} if origin_in(traceparent) is None else {"traceparent": traceparent}
+    return {"kind": "api", "by": caller.name, **trace}
 
 
 async def started(execution: Execution, *, wait: bool) -> Response:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import httpx2
 from msgspec import Struct
 
+from pointsman.tools.outgoing.context import TRACEPARENT
 from pointsman.tools.outgoing.door import Door, Resolve, Rules, resolve
 from pointsman.tools.outgoing.failures import (
     AddressRefused,
@@ -137,6 +138,9 @@ class Outgoing:
 def _request(client: httpx2.AsyncClient, call: Call) -> httpx2.Request:
     request = client.build_request(call.method, call.url, content=call.body or None, headers=call.headers)
     request.headers["accept-encoding"] = "identity"
+    traced = TRACEPARENT.get()
+    if traced is not None:
+        request.headers.setdefault("traceparent", traced)
     if "user-agent" not in {name.lower() for name in call.headers}:
         request.headers["user-agent"] = "pointsman"
     return request

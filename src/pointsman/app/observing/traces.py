@@ -1,0 +1,214 @@
+"""Traces: what rows and calls mean as spans. Ids follow from the execution, so every process tells the same trace.
+
+    execution ─▶ stretch (from its start, or from going on, until it stands still)
+                    ├─▶ step, one for each attempt ─▶ calls of models and tools
+                    │                              └▶ stretches of its sub-workflow
+                    └─▶ gate opened … (months) … gate answered ─▶ a new stretch, linked to the one before
+
+No span is open while people are waited for: a stretch ends where only they, or the clock, can go on. What a process did
+not see begin is read off the journal. The trace is that of whoever started the execution, where they said so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final, NamedTuple, TypeAlias
+
+from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.failures import Failure
+from pointsman.engine.steps import Step
+from pointsman.ports import Row
+from pointsman.runtime.families import child_id
+from pointsman.values import ExecutionId, JsonObject
+
+TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+STILL: Final = frozenset({"waiting", "paused", "interrupted", "completed", "failed", "cancelled"})
+Value: TypeAlias = str | int | float | bool
+
+
+class Span(NamedTuple):
+    """Something that took time, and is over. Ids as OpenTelemetry has them."""
+
+    trace: int
+    id: int
+    name: str
+    begin: float
+    end: float
+    parent: int | None = None
+    attributes: Mapping[str, Value] = {}
+    failure: Failure | None = None
+    links: tuple[int, ...] = ()
+    client: bool = False
+    """It is a call of something outside."""
+
+
+class Origin(NamedTuple):
+    """Where an execution belongs: a trace, and the span that began it."""
+
+    trace: int
+    parent: int | None
+
+
+def traceparent(trace: int, span: int) -> str:
+    return f"00-{trace:032x}-{span:016x}-01"
+
+
+def origin_in(given: object) -> Origin | None:
+    """What a `traceparent` says; None: it says nothing that can be used."""
+    found = TRACEPARENT.fullmatch(given) if isinstance(given, str) else None
+    if found is None or not int(found[1], 16) or not int(found[2], 16):
+        return None
+    return Origin(int(found[1], 16), int(found[2], 16))
+
+
+def origin_of(execution: str, options: JsonObject, above: Trace | None) -> Origin:
+    """Of an execution: below the step that called it, else as its trigger says, else a trace of its own."""
+    if above is not None:
+        return Origin(above.origin.trace, above.children.get(ExecutionId(execution)))
+    trigger = options.get("trigger")
+    said = origin_in(trigger.get("traceparent")) if isinstance(trigger, dict) else None
+    return said or Origin(_id(execution, size=16), None)
+
+
+def span_id(execution: str, *parts: object) -> int:
+    return _id("|".join((execution, *map(str, parts))), size=8)
+
+
+def _id(text: str, *, size: int) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=size).digest(), "big") or 1
+
+
+class Begun(NamedTuple):
+    """An attempt that is under way."""
+
+    at: float
+    attempt: int
+    runs: bool
+
+
+@dataclass(slots=True)
+class Trace:
+    """One execution, row by row."""
+
+    execution: ExecutionId
+    origin: Origin
+    workflow: str = ""
+    session: str | None = None
+    seq: int = 0
+    steps: dict[Step, Begun] = field(default_factory=dict[Step, Begun])
+    by_name: dict[str, int] = field(default_factory=dict[str, int])
+    """The spans of the attempts under way, by the names of their steps."""
+    children: dict[ExecutionId, int] = field(default_factory=dict[ExecutionId, int])
+    """The span of the step that called a sub-workflow."""
+    _gates: dict[Step, tuple[int, float]] = field(default_factory=dict[Step, tuple[int, float]])
+    _stretch: tuple[int, float] | None = None
+    _before: int | None = None
+    """The stretch before this one."""
+    _failure: Failure | None = None
+
+    def take(self, row: Row, status: str) -> Iterator[Span]:
+        """The next row, and the status behind it: the spans that are over with it."""
+        self.seq = row.seq
+        if self._stretch is None:
+            self._stretch = span_id(self.execution, "stretch", row.seq), row.at
+        for event in row.events:
+            yield from self._event(event, row)
+        if status in STILL and not any(begun.runs for begun in self.steps.values()):
+            yield self._ended(row.at, status)
+
+    def _event(self, event: events.Event, row: Row) -> Iterator[Span]:
+        match event:
+            case events.StepStarted(step=step, runs=runs):
+                self._begin(step, row.at, 1, runs=runs)
+            case events.AttemptStarted(step=step, attempt=attempt):
+                self._begin(step, row.at, attempt, runs=True)
+            case events.StepSucceeded(step=step, usage=usage):
+                calls = 0 if usage is None else usage.model_calls
+                yield from self._end(step, row.at, agent=bool(calls))
+            case events.StepFailed(step=step, failure=failure):
+                yield from self._end(step, row.at, failure=failure)
+            case events.StepCancelled(step=step):
+                yield from self._end(step, row.at)
+            case wait_events.ChildAsked(step=step):
+                self._calls(step, 0)
+            case wait_events.ChildrenAsked(step=step, calls=calls):
+                for call in calls:
+                    self._calls(step, call.number)
+            case wait_events.GateOpened() | wait_events.GateClosed():
+                yield from self._gate(event, row)
+            case life_events.ExecutionFailed(failure=failure):
+                self._failure = failure
+            case _:
+                pass
+
+    def _begin(self, step: Step, at: float, attempt: int, *, runs: bool) -> None:
+        self.steps[step] = Begun(at, attempt, runs)
+        self.by_name[str(step)] = span_id(self.execution, step, attempt)
+
+    def _calls(self, step: Step, call: int) -> None:
+        begun = self.steps.get(step)
+        attempt = 1 if begun is None else begun.attempt
+        self.children[child_id(self.execution, step, attempt, call)] = span_id(self.execution, step, attempt)
+        if begun is not None:
+            self.steps[step] = begun._replace(runs=False)
+
+    def _end(self, step: Step, at: float, *, failure: Failure | None = None, agent: bool = False) -> Iterator[Span]:
+        begun = self.steps.pop(step, None)
+        span = self.by_name.pop(str(step), None)
+        called = span in self.children.values()
+        if begun is None or span is None or not (begun.runs or called):
+            return  # It only waited: for people, an event or the clock.
+        told: dict[str, Value] = {
+            "pointsman.execution.id": self.execution,
+            "pointsman.step": str(step),
+            "pointsman.node": step.node,
+            "pointsman.attempt": begun.attempt,
+        }
+        agent = agent and begun.runs  # A sub-workflow's calls are not its own.
+        if agent:
+            told |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": step.node}
+        name = f"invoke_agent {step.node}" if agent else f"step {step.node}"
+        yield Span(self.origin.trace, span, name, begun.at, at, self._parent, told, failure)
+
+    def _gate(self, event: wait_events.GateOpened | wait_events.GateClosed, row: Row) -> Iterator[Span]:
+        step = event.step
+        told: dict[str, Value] = {"pointsman.execution.id": self.execution, "pointsman.node": step.node}
+        if isinstance(event, wait_events.GateOpened):
+            span = span_id(self.execution, "opened", row.seq, step)
+            self._gates[step] = span, row.at
+            if step in self.steps:
+                self.steps[step] = self.steps[step]._replace(runs=False)
+            yield Span(self.origin.trace, span, f"gate opened {step.node}", row.at, row.at, self._parent, told)
+            return
+        opened = self._gates.pop(step, None)
+        if opened is None:
+            return
+        told |= {"pointsman.gate.waited_s": row.at - opened[1], "pointsman.gate.cause": event.cause}
+        span = span_id(self.execution, "closed", row.seq, step)
+        name = f"gate answered {step.node}"
+        yield Span(self.origin.trace, span, name, row.at, row.at, self._parent, told, links=(opened[0],))
+        self.steps.pop(step, None)
+
+    def _ended(self, at: float, status: str) -> Span:
+        assert self._stretch is not None, "a row began it"
+        span, begin = self._stretch
+        told: dict[str, Value] = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": self.workflow,
+            "pointsman.execution.id": self.execution,
+            "pointsman.status": status,
+        }
+        if self.session is not None:
+            told["gen_ai.conversation.id"] = self.session
+        links = () if self._before is None else (self._before,)
+        self._stretch, self._before = None, span
+        failure, self._failure = self._failure, None
+        name = f"invoke_workflow {self.workflow}"
+        return Span(self.origin.trace, span, name, begin, at, self.origin.parent, told, failure, links)
+
+    @property
+    def _parent(self) -> int | None:
+        return None if self._stretch is None else self._stretch[0]
