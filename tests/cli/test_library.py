@@ -135,5 +135,8 @@ def test_built_in_workflows_are_listed_run_and_cloned_at_the_prompt(prompt: Prom
     assert prompt("workflows", "list", "--saved", "--json").json["workflows"][0]["id"] == "mine"
     refused = prompt("workflows", "delete", "builtin:iterate")
     assert (refused.code, "clone builtin:iterate my-iterate" in refused.err) == (2, True)
+    added = prompt("schedules", "add", "builtin:iterate", "--every", "15m", "--json")
+    assert (added.code, added.json.get("workflowId")) == (0, "builtin:iterate"), added.err
+    assert [one["id"] for one in prompt("schedules", "list", "--json").json["schedules"]] == ["iterate"]
     misspelt = prompt("run", "builtin:iterat")
     assert (misspelt.code, "Did you mean 'builtin:iterate'?" in misspelt.err) == (2, True)

@@ -86,11 +86,12 @@ def add(
 
     async def work(app: Pointsman) -> JsonObject:
         from pointsman.app.triggers.calendar import timing_in_words
+        from pointsman.app.triggers.schedules import usual_id
         from pointsman.app.triggers.views import schedule_view
 
         timing = timing_in_words(cron=cron, every=every, at=at, timezone=timezone)
         kept = await app.triggers.schedules.add(
-            id_ if id_ is not None else workflow.partition("@")[0],
+            id_ if id_ is not None else usual_id(workflow),
             workflow,
             timing,
             input=given,

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
@@ -142,7 +143,7 @@ class Schedules:
             timezone=how.get("timezone", "UTC"),
         )
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
-        id = workflow.partition("@")[0] if name is None else name
+        id = usual_id(workflow) if name is None else name
         return await self.add(id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap)
 
     async def add(
@@ -244,3 +245,8 @@ class Schedules:
                 return Kept(id, changed, await self.put(id, changed, after=kept.version))
             except EntryMoved:
                 continue
+
+
+def usual_id(workflow: str) -> str:
+    """Of a schedule that nobody gave a name: that of its workflow."""
+    return workflow.partition("@")[0].removeprefix(BUILT_IN)
