@@ -20,7 +20,7 @@ const workflows = createRoute({
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$id",
-  component: lazyRouteComponent(() => import("./features/workflows/WorkflowPage"), "WorkflowPage"),
+  component: lazyRouteComponent(() => import("./features/editor/EditorPage"), "EditorPage"),
 });
 const executions = createRoute({
   getParentRoute: () => root,

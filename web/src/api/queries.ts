@@ -48,6 +48,13 @@ export const definition = (id: string) =>
       ask<{ document: Definition }>(`${workflowPath(id)}?dialect=native`, { signal }).then((told) => told.document),
   });
 
+export const languageSchema = () =>
+  queryOptions({
+    queryKey: ["language"],
+    queryFn: ({ signal }) => ask<JsonObject>("/api/workflows/schema", { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
 export interface ExecutionFilter {
   workflow?: string;
   status?: readonly ExecutionStatus[];
