@@ -33,6 +33,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /api/workflows/{id}/versions": "viewer",
     "GET /api/workflows/{id}/diff": "viewer",
     "GET /api/workflows/operations": "viewer",
+    "GET /api/workflows/schema": "viewer",
     "POST /api/workflows/generate": "editor",
     "POST /api/workflows/{id}/edit": "editor",
     "GET /api/workflows/{id}/changes": "viewer",

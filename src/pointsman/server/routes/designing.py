@@ -10,6 +10,7 @@ from pydantic import Field
 
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
+from pointsman.definition.schema import native_schema
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
@@ -114,6 +115,12 @@ class ChangesAnswer(Answer):
     lines: str = Field(description="The authors' texts compared line by line.")
 
 
+class LanguageAnswer(Answer):
+    """A JSON Schema."""
+
+    model_config = sample(title="Workflow", type="object", properties={"nodes": {"type": "array"}})
+
+
 class SchemaAnswer(Answer):
     """A JSON Schema."""
 
@@ -124,6 +131,12 @@ class SchemaAnswer(Answer):
 async def operations(caller: Asking) -> Response:
     """The JSON Schema of a list of operations."""
     return JsonReply(operations_schema())
+
+
+@router.get("/schema", responses=answers(LanguageAnswer), summary="Describe the language")
+async def schema(caller: Asking) -> Response:
+    """The JSON Schema of the native dialect: types of nodes, and what each of them takes."""
+    return JsonReply(native_schema())
 
 
 @router.post(
