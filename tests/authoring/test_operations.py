@@ -125,6 +125,27 @@ def test_a_node_goes_into_a_loop_at_the_end_of_its_rounds_and_out_behind_it() ->
     assert _read(outside)
 
 
+def test_an_edge_that_continues_a_loop_still_does_behind_a_node_put_onto_it() -> None:
+    before = drawn("start -> loop; loop -body-> a; a -> b; b -> loop; a -> loop; loop -> end")
+    edges: Any = before["edges"]
+    edges[-2]["mark"] = "continue"
+    made = after(before, {"op": "add_node", "node": NEW, "on": "a->loop"})
+    made_edges: Any = made["edges"]
+    marks = {f"{edge['source']}->{edge['target']}": edge.get("mark") for edge in made_edges}
+    assert (marks["a->new"], marks["new->loop"]) == (None, "continue")
+
+
+def test_a_way_that_is_there_already_is_not_made_twice_by_a_bridge() -> None:
+    made = after("start -> a; a -> b; start -> b; b -> end", {"op": "remove_node", "node": "a", "bridge": True})
+    assert ways(made) == ["b->end", "start->b"]
+    alone = after(
+        "start -> loop; loop -body-> a; a -> loop; loop -> end", {"op": "remove_node", "node": "a", "bridge": True}
+    )
+    round = after("start -> a; a -> b; b -> a; a -> end", {"op": "remove_node", "node": "b", "bridge": True})
+    assert ways(round) == ["a->end", "start->a"], "a node does not lead to itself because another one left"
+    assert ways(alone) == ["loop->end", "loop->loop", "start->loop"], "a loop without a body is still one"
+
+
 def test_the_body_that_a_loop_lists_gets_the_node_too() -> None:
     listed = drawn("start -> loop; loop -> end; a", loop={"body": ["a"], "maxIterations": 3})
     made = after(listed, {"op": "add_node", "node": NEW, "within": "loop"})

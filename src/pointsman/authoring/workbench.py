@@ -7,7 +7,7 @@ its place and what mends it. Faces and tools call these verbs and add nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import msgspec
 
@@ -18,12 +18,14 @@ from pointsman.app.access.seeing import must_see, must_see_workflow, visible
 from pointsman.app.conversion import converted
 from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
 from pointsman.authoring.comparing import operations_between
-from pointsman.authoring.designing import Round, design, edit_by_words
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.authoring.designing import Round
 
 Hear = Callable[[JsonObject], None]
 """Hears what happens meanwhile."""
@@ -135,6 +137,8 @@ class Workbench:
 
         Raises `NoDesigner`, `ModelFailed`.
         """
+        from pointsman.authoring.designing import design  # It loads the models.
+
         self.must("editor", "design workflows")
         designed = await design(self.app, words, name=name, hear=hear)
         rounds: list[Json] = [one.to_json() for one in designed.rounds]
@@ -166,6 +170,8 @@ class Workbench:
 
         Raises `DesignFailed` where no operations came of it.
         """
+        from pointsman.authoring.designing import edit_by_words  # As above.
+
         self.must("editor", "change workflows")
         await self.see(workflow)
         source, known = await self._at(workflow, revision)

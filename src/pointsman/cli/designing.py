@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pointsman.app.access.callers import LOCAL, Caller
-from pointsman.authoring.designing import Round
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.cli.completion import complete_workflow
@@ -15,6 +15,9 @@ from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.authoring.designing import Round
 
 DONE, ERRORS = 0, 1
 
