@@ -125,6 +125,33 @@ async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: 
     assert len(door.given) == 1
 
 
+async def test_what_an_approver_writes_is_text_where_a_handle_stood(tmp_path: Path) -> None:
+    given: list[Json] = []
+
+    @tool(requires_approval=True)
+    async def knock(key: str, who: str) -> str:
+        """Knock."""
+        given.append([key, who])
+        return "in"
+
+    url = f"sqlite:///{tmp_path}/store.db"
+    settings = Settings.model_validate({"secrets": {"DOOR": CANARY, "SAFE": "the-safe"}, "delays": False})
+    flow = knocking({"key": "secret.DOOR", "who": "ada"})
+    for arguments, expected in (
+        ({"key": "secret.SAFE", "who": "secret.DOOR"}, ["secret.SAFE", "secret.DOOR"]),
+        ({"key": "secret.DOOR", "who": "ben"}, [CANARY, "ben"]),
+    ):
+        async with Pointsman(url, tools=[knock], settings=settings, model="scripted") as app:
+            execution = await app.start(flow, {})
+            assert await execution.settled() == "waiting"
+            assert CANARY not in str(await app.view(execution.id))
+        async with Pointsman(url, tools=[knock], settings=settings, model="scripted") as app:
+            again = await app.open(execution.id)
+            await again.answer("knock", "edit", {"1": {**arguments}}, by="ada")
+            assert await again.output() == "in"
+        assert given.pop() == expected
+
+
 async def test_a_secret_is_not_handed_to_sub_workflows() -> None:
     called: JsonObject = {"tool": "iterate", "parameters": {"items": ["secret.DOOR"], "instruction": "Say"}}
     flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
