@@ -1,0 +1,70 @@
+"""Writes docs/reference/access.md from the operations themselves: `python -m tests.server.matrix`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from pointsman.app.access.callers import ROLES, Role
+from pointsman.server.application import ROUTERS
+from pointsman.server.desk import Must, caller_of
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "access.md"
+ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
+"""A scraper is let in without a key where the settings say so."""
+INTRODUCTION: Final = """\
+# Access by operation
+
+Which role an operation takes at least; roles are ordered as the columns are. What a caller sees of workflows,
+executions, gates, sessions and memory is narrower still: [who may do what](../how-to/access.md).
+
+| operation | viewer | operator | editor | admin |
+|---|---|---|---|---|
+"""
+
+
+def matrix() -> dict[str, Role | None]:
+    """Operation -> the least role that it takes, as its code says; None: it asks nobody, or looks for itself."""
+    found: dict[str, Role | None] = {}
+    for route in (route for router in ROUTERS for route in router.routes):
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            least = least_of(route)
+            found |= {f"{method} {route.path.replace(':path', '')}": least for method in route.methods}
+    return dict(sorted(found.items(), key=lambda one: one[0].split()[::-1]))
+
+
+def least_of(route: APIRoute) -> Role | None:
+    calls = [*_calls(route.dependant)]
+    roles = [call.role for call in calls if isinstance(call, Must)]
+    if roles:
+        return max(roles, key=ROLES.index)
+    return "viewer" if caller_of in calls else ASK_THEMSELVES.get(route.path)
+
+
+def _calls(dependant: Dependant) -> Iterator[object]:
+    for one in dependant.dependencies:
+        yield one.call
+        yield from _calls(one)
+
+
+LET_IN_BY_THEMSELVES: Final = {operation for operation, least in matrix().items() if least is None}
+"""They need no key, or check something else: a signature, what is shown in the body."""
+
+
+def page() -> str:
+    return INTRODUCTION + "\n".join(_row(operation, least) for operation, least in matrix().items()) + "\n"
+
+
+def _row(operation: str, least: Role | None) -> str:
+    if least is None:
+        return f"| `{operation}` | no key |  |  |  |"
+    cells = ["yes" if ROLES.index(role) >= ROLES.index(least) else "" for role in ROLES]
+    return f"| `{operation}` | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
