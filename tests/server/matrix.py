@@ -33,15 +33,15 @@ def matrix() -> dict[str, Role | None]:
     for route in (route for router in ROUTERS for route in router.routes):
         if isinstance(route, APIRoute) and route.include_in_schema:
             least = least_of(route)
-            found |= {f"{method} {route.path.replace(':path', '')}": least for method in route.methods}
+            found |= {f"{method} {route.path.replace(':path', '')}": least for method in route.methods or ()}
     return dict(sorted(found.items(), key=lambda one: one[0].split()[::-1]))
 
 
 def least_of(route: APIRoute) -> Role | None:
     calls = [*_calls(route.dependant)]
-    roles = [call.role for call in calls if isinstance(call, Must)]
+    roles: list[Role] = [call.role for call in calls if isinstance(call, Must)]
     if roles:
-        return max(roles, key=ROLES.index)
+        return sorted(roles, key=ROLES.index)[-1]
     return "viewer" if caller_of in calls else ASK_THEMSELVES.get(route.path)
 
 

@@ -47,7 +47,7 @@ async def ran(served: Served, document: dict[str, Any]) -> Any:
     if saved.status_code == 422:
         assert saved.json()["problems"]
         return None
-    body = {"input": {}, "wait": True}
+    body: dict[str, Any] = {"input": {}, "wait": True}
     reply = await served.client.post(f"/api/workflows/{document['id']}/execute", json=body)
     assert reply.status_code in (200, 422), reply.text
     return reply.json() if reply.status_code == 200 else None
@@ -156,7 +156,7 @@ async def test_path_traversal_through_ids(served: Served, path: str) -> None:
 async def test_secrets_in_exports_logs_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
     settings = Settings.model_validate({**QUIET.model_dump(), "secrets": {"TOKEN": CANARY}})
     async with serving(settings=settings) as served:
-        document = asking("http://127.0.0.1:9/x", headers={"authorization": "Bearer {secret.TOKEN}"})
+        document: dict[str, Any] = asking("http://127.0.0.1:9/x", headers={"authorization": "Bearer {secret.TOKEN}"})
         view = await ran(served, document)
         seen = [json.dumps(view), (await served.client.get("/api/workflows/asks")).text]
         if view is not None:
