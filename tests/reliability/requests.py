@@ -172,7 +172,7 @@ def faults(reply: httpx2.Response, operation: dict[str, Any], document: dict[str
             yield f"{reply.status_code} is not announced: {reply.text[:200]}"
         return
     media = reply.headers.get("content-type", "").partition(";")[0]
-    contents = described.get("content", {})
+    contents = {name.partition(";")[0]: one for name, one in described.get("content", {}).items()}
     if contents and media not in contents and "application/octet-stream" not in contents:
         yield f"{reply.status_code} is {media}, announced is {', '.join(contents)}"
     elif media in contents and media in JSON:
