@@ -42,7 +42,7 @@ async def status(served: Served, address: str, headers: Headers) -> int:
 
 async def listed(served: Served, headers: Headers) -> tuple[list[str], int, int]:
     """What a caller sees: the ids of workflows, how many executions, how many gates."""
-    workflows = (await served.client.get("/api/workflows", headers=headers)).json()["workflows"]
+    workflows = (await served.client.get("/api/workflows?builtIn=false", headers=headers)).json()["workflows"]
     executions = (await served.client.get("/api/workflows/executions", headers=headers)).json()["executions"]
     gates = (await served.client.get("/api/inbox", headers=headers)).json()["gates"]
     return [one["id"] for one in workflows], len(executions), len(gates)
