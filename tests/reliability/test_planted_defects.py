@@ -62,6 +62,7 @@ from tests.reliability import (
     restarts,
     simulation,
     stopping,
+    subscribers,
     takeover,
 )
 from tests.reliability.findings import NotHere
@@ -307,3 +308,18 @@ def test_a_stop_shows_a_process_that_ends_badly() -> None:
     )
     asyncio.run(stopping.stop(process, violations))
     assert violations == ["it ended with -15: "]
+
+
+def test_streams_that_begin_again_are_found() -> None:
+    violations, _ = asyncio.run(subscribers.crowd(10, defect="repeats"))
+    assert any("heard twice" in line for line in violations)
+
+
+def test_a_server_that_cuts_its_streams_off_is_found() -> None:
+    violations, _ = asyncio.run(subscribers.stopped(6, defect="deaf"))
+    assert any("not told that the server stops" in line for line in violations)
+
+
+def test_a_server_that_keeps_who_never_reads_is_found() -> None:
+    violations, _ = asyncio.run(subscribers.crowd(4, defect="patient"))
+    assert any("never read" in line for line in violations)

@@ -55,31 +55,31 @@ def free_port() -> int:
 class ServerProcess:
     """`pointsman serve` on one store and port."""
 
-    def __init__(self, store: str, *, script: str = "", folder: Path) -> None:
+    def __init__(self, store: str, *, folder: Path, script: str = "", module: tuple[str, ...] = ("pointsman",)) -> None:
+        """`module`: what is run, with its first arguments, instead of `pointsman`."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [sys.executable, "-m", "pointsman", "serve", "--port", str(self.port), "--store", store]
+        self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
         self._command += ["--model", "scripted"]
         if script:
             path = folder / "script.yaml"
             path.write_text(script, encoding="utf-8")
             self._command += ["--script", str(path)]
+        self._log = folder / f"server-{self.port}.log"
         self.process: asyncio.subprocess.Process | None = None
 
     async def begin(self) -> None:
         """Returns when it can be called."""
-        self.process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "POINTSMAN_DELAYS": "false"},
-        )
-        assert self.process.stderr is not None
+        with self._log.open("wb") as log:  # A pipe that nobody reads would stop it once it is full.
+            self.process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "POINTSMAN_DELAYS": "false"},
+            )
         async with asyncio.timeout(START_S_MAX):
-            while True:
-                line = (await self.process.stderr.readline()).decode()
-                if "serving http://" in line:
-                    return
-                assert line, "the server ended before it served"
+            while b"serving http://" not in self._log.read_bytes():
+                assert self.process.returncode is None, self._log.read_text()
+                await asyncio.sleep(0.02)
 
     async def stop(self, sign: int = signal.SIGTERM) -> int:
         """End it so; its exit code."""

@@ -40,6 +40,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "POST /api/workflows/{id}/rollback": "editor",
     "POST /api/workflows/{id}/execute": "operator",
     "GET /api/workflows/executions": "viewer",
+    "GET /api/workflows/executions/stream": "viewer",
     "GET /api/workflows/executions/{eid}": "viewer",
     "DELETE /api/workflows/executions/{eid}": "admin",
     "GET /api/workflows/executions/{eid}/events": "viewer",

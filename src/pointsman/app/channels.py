@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from pointsman.app.board import Board
 from pointsman.app.bulletins import Observability, bulletins, live_told, observability_of
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.ring import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
@@ -157,6 +158,8 @@ class Channels:
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave = app.feed.watch(self._see)
         self._closed = False
+        self.board = Board(app, wire)
+        """All executions at once."""
 
     async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
         """Its frames behind a place, then those that come, until it ends: as many at once as there are. Raises
@@ -208,7 +211,7 @@ class Channels:
     @property
     def subscribers(self) -> int:
         """How many listen to anything now."""
-        return sum(channel.listeners for channel in self._open.values())
+        return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
 
     async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[Frame]]:
         """What the journal has behind a place. The rest of the row it is in comes too."""
@@ -290,12 +293,14 @@ class Channels:
     def let_go(self) -> None:
         """Let all subscribers go: they come back with the id of their last frame."""
         self._closed = True
+        self.board.let_go()
         for channel in self._open.values():
             channel.close()
 
     async def close(self) -> None:
         """As `let_go`; nothing goes on behind it."""
         self.let_go()
+        await self.board.close()
         self._leave()
         for channel in self._open.values():
             channel.leave()

@@ -25,6 +25,7 @@ from pointsman.app.keeping import Tell, drain, first_of, keeping
 from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
 from pointsman.server.application import make_application, make_desk
+from pointsman.server.connections import Connection, bound
 from pointsman.server.requests import logged
 from pointsman.server.telling import tell, watched
 from pointsman.settings.server import ServerSettings
@@ -33,8 +34,6 @@ STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 REQUESTS_S: Final = 2
 """For so long requests that run may finish."""
 BACKLOG: Final = 2048
-DEAD_CLIENT_MS: Final = 30_000
-"""A client that takes nothing for so long is gone."""
 
 
 class Unguarded(OperatorError):
@@ -114,6 +113,7 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
     """How it is served."""
     return uvicorn.Config(
         application,
+        http=Connection,
         lifespan="off",
         access_log=False,
         log_config=None,
@@ -176,8 +176,7 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: inherited by every connection.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_CLIENT_MS)
+        bound(listener)
         try:
             listener.bind((host, port))
             listener.listen(BACKLOG)  # From now on: who is told the address may call.

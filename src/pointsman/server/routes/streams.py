@@ -7,10 +7,11 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query, Response
 
 from pointsman.app.access.seeing import must_see
+from pointsman.app.board import moment_of, wanted
 from pointsman.app.joining import Beginning, Joined, join
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.routes.answers import Described, refusals
-from pointsman.server.routes.parameters import Eid
+from pointsman.server.routes.parameters import Eid, Of
 from pointsman.server.sse import MEDIA_TYPE, EventStream, begun, server_sent
 
 router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
@@ -24,6 +25,37 @@ STREAM: Final[Described] = {
     },
     204: {"description": "It has ended, and everything was told: do not connect again."},
 }
+BOARD_EXAMPLE: Final = (
+    "id: 1763700004.250000\nevent: workflow.execution.changed\n"
+    'data: {"executionId": "exec-…", "workflowId": "letter", "status": "waiting"}\n\n'
+)
+BOARD: Final[Described] = {
+    200: {
+        "description": "Server-sent events, until the client goes.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": BOARD_EXAMPLE}},
+    },
+}
+
+
+@router.get(
+    "/stream", responses=BOARD | refusals("place-invalid"), response_class=Response, summary="Stream all executions"
+)
+async def stream_all(
+    desk: AtDesk,
+    caller: Asking,
+    workflow: Of = None,
+    session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+    ] = None,
+) -> Response:
+    """Each execution that the caller may see, as lists show it, whenever that changes: for lists, inboxes, dashboards.
+
+    Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
+    `workflow.executions.reset` read the list again.
+    """
+    shown = wanted(desk.app, caller, workflow=workflow, session=session)
+    return EventStream(desk.channels.board.changes(shown, after=moment_of(last_event_id)))
 
 
 @router.get(

@@ -1,0 +1,287 @@
+"""`python -m bench.serving`: what the server costs, over real sockets; writes SERVER.md.
+
+The clients run in this process and take CPU too, so what is told of the server is its own CPU beside the times that
+clients see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "bench" / "SERVER.md"
+CLIENTS: Final = (1, 10, 100)
+CROWDS: Final = (1, 100, 1000, 5000)
+REQUESTS: Final = 400
+EVENTS: Final = 60
+START_S_MAX: Final = 60.0
+ONE: Final = "pointsman: 1\nid: one\nnodes: [{id: a, type: transform, config: {set: {x: '1'}}}]\n"
+GATE: Final = """\
+pointsman: 1
+id: gate
+nodes: [{id: ask, type: human, config: {message: "Go on?", options: [{value: approve}]}}]
+"""
+COUNT: Final = f"""\
+pointsman: 1
+id: count
+entry: hold
+nodes:
+  - {{id: hold, type: wait, config: {{event: go}}}}
+  - {{id: tick, type: transform, config: {{set: {{n: "(n ?? 0) + 1"}}}}}}
+  - {{id: done, type: end}}
+edges:
+  - {{source: hold, target: tick}}
+  - {{source: tick, target: tick, condition: {{type: expression, expression: "n < {EVENTS}"}}}}
+  - {{source: tick, target: done}}
+"""
+
+Ask: TypeAlias = Callable[["Line", int], Awaitable[None]]
+
+
+class Asked(NamedTuple):
+    """One operation with so many clients."""
+
+    operation: str
+    clients: int
+    per_s: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    """Of the server, per request."""
+
+
+class Streamed(NamedTuple):
+    """One execution with so many subscribers."""
+
+    subscribers: int
+    cpu_us: float
+    """Of the server, per event and subscriber."""
+    kb: float
+    """Of the server, per subscriber."""
+    last_ms: float
+    """From the signal until the last subscriber heard the end."""
+
+
+class Line:
+    """One connection that is kept."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def open(cls, port: int) -> Line:
+        return cls(*await asyncio.open_connection("127.0.0.1", port))
+
+    async def ask(self, method: str, path: str, body: object = None) -> bytes:
+        content = body.encode() if isinstance(body, str) else b"" if body is None else msgspec.json.encode(body)
+        self.send(method, path, content)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        assert b" 2" in head[:12], head + await self.reader.read(500)
+        length = int(head.lower().partition(b"content-length:")[2].split()[0])
+        return await self.reader.readexactly(length)
+
+    def send(self, method: str, path: str, content: bytes = b"", *, version: str = "1.1") -> None:
+        head = f"{method} {path} HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        self.writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+
+    async def events(self, execution: str) -> None:
+        """Ask for its stream, as it comes."""
+        self.send("GET", f"{path_of(execution)}/stream", version="1.0")
+        await self.reader.readuntil(b"\r\n\r\n")
+
+    async def event(self) -> bytes:
+        return await self.reader.readuntil(b"\n\n")
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, folder: str) -> None:
+        command = [sys.executable, "-m", "pointsman", "serve", "--port", "0", "--model", "scripted"]
+        log = Path(folder) / "log"
+        with log.open("wb") as told:  # A pipe that nobody reads would stop it once it is full.
+            self.process = subprocess.Popen(
+                [*command, "--store", f"sqlite:///{folder}/store.db"],
+                stderr=told,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            )
+        while "serving http://" not in (said := log.read_text()):
+            time.sleep(0.01)
+        self.port = int(said.partition("serving http://")[2].split()[0].rpartition(":")[2])
+        self.cold_s = self.cpu_s()
+
+    def cpu_s(self) -> float:
+        """All it has used so far."""
+        parts = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kb(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return float(status.partition("VmRSS:")[2].split()[0])
+
+
+@contextmanager
+def server() -> Generator[Server, None, None]:
+    with tempfile.TemporaryDirectory() as folder:
+        one = Server(folder)
+        try:
+            yield one
+        finally:
+            one.process.kill()
+            one.process.communicate()
+
+
+def path_of(execution: str) -> str:
+    return f"/api/workflows/executions/{execution}"
+
+
+async def begun(line: Line, workflow: str) -> str:
+    said = await line.ask("POST", f"/api/workflows/{workflow}/execute", {"input": {}})
+    return str(msgspec.json.decode(said)["executionId"])
+
+
+async def asked(one: Server, operation: str, clients: int, ask: Ask) -> Asked:
+    """`REQUESTS` of them, spread over the clients."""
+    lines = [await Line.open(one.port) for _ in range(clients)]
+    took: list[float] = []
+    numbers = iter(range(REQUESTS))
+
+    async def client(line: Line) -> None:
+        for number in numbers:
+            began = time.perf_counter()
+            await ask(line, number)
+            took.append(time.perf_counter() - began)
+
+    cpu, began = one.cpu_s(), time.perf_counter()
+    await asyncio.gather(*map(client, lines))
+    wall, spent = time.perf_counter() - began, one.cpu_s() - cpu
+    for line in lines:
+        line.writer.close()
+    p99 = quantiles(took, n=100)[98]
+    return Asked(operation, clients, REQUESTS / wall, 1e3 * median(took), 1e3 * p99, 1e6 * spent / REQUESTS)
+
+
+async def operations(one: Server, clients: int) -> list[Asked]:
+    line = await Line.open(one.port)
+    execution = await begun(line, "one")
+    gates = [await begun(line, "gate") for _ in range(REQUESTS)]
+
+    async def start(line: Line, _: int) -> None:
+        await begun(line, "one")
+
+    async def first_event(line: Line, _: int) -> None:
+        name = await begun(line, "one")
+        other = await Line.open(one.port)
+        await other.events(name)
+        await other.event()
+        other.writer.close()
+
+    async def get(line: Line, _: int) -> None:
+        await line.ask("GET", path_of(execution))
+
+    async def respond(line: Line, number: int) -> None:
+        await line.ask("POST", f"{path_of(gates[number])}/respond", {"gateId": "ask", "action": "approve"})
+
+    named: dict[str, Ask] = {"start": start, "start, first event": first_event, "get": get, "respond": respond}
+    return [await asked(one, name, clients, ask) for name, ask in named.items()]
+
+
+async def streamed(one: Server, subscribers: int) -> Streamed:
+    line = await Line.open(one.port)
+    execution = await begun(line, "count")
+    before = one.kb()
+    crowd: list[Line] = []
+    for _ in range(subscribers):
+        crowd.append(await Line.open(one.port))
+        await crowd[-1].events(execution)
+        await crowd[-1].event()
+    kb = (one.kb() - before) / subscribers
+    heard = 0
+
+    async def listen(line: Line) -> None:
+        nonlocal heard
+        while data := await line.reader.read(65_536):
+            heard += data.count(b"\nevent: ")
+
+    listening = [asyncio.create_task(listen(one)) for one in crowd]
+    cpu, began = one.cpu_s(), time.perf_counter()
+    await line.ask("POST", f"{path_of(execution)}/signals", {"name": "go"})
+    await asyncio.gather(*listening)
+    took, spent = time.perf_counter() - began, one.cpu_s() - cpu
+    for each in [line, *crowd]:
+        each.writer.close()
+    return Streamed(subscribers, 1e6 * spent / heard, kb, 1e3 * took)
+
+
+async def measured(
+    one: Server, clients: tuple[int, ...], crowds: tuple[int, ...]
+) -> tuple[list[Asked], list[Streamed]]:
+    line = await Line.open(one.port)
+    for document in (ONE, GATE, COUNT):
+        await line.ask("POST", "/api/workflows", document)
+    operated = [found for count in clients for found in await operations(one, count)]
+    return operated, [await streamed(one, count) for count in crowds]
+
+
+def machine() -> str:
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+
+
+def page(cold: list[float], operated: list[Asked], crowds: list[Streamed]) -> str:
+    lines = [
+        "# What the server costs",
+        "",
+        f"By `python -m bench.serving`: {machine()}, SQLite durable at each step. The clients run beside it.",
+        "",
+        f"Cold start: {median(cold):.2f} s of CPU until it serves (goal: 1.5).",
+        "",
+        f"| {REQUESTS} × | clients | per second | p50 ms | p99 ms | CPU µs of the server |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(
+            f"| {name} | {clients} | {per_s:.0f} | {p50:.1f} | {p99:.1f} | {cpu:.0f} |"
+            for name, clients, per_s, p50, p99, cpu in operated
+        ),
+        "",
+        "| subscribers of one execution | CPU µs per event and subscriber | KB each | ms to the end of all |",
+        "|---:|---:|---:|---:|",
+        *(f"| {one.subscribers} | {one.cpu_us:.1f} | {one.kb:.1f} | {one.last_ms:.0f} |" for one in crowds),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.serving", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few clients; prints, writes nothing")
+    options = parser.parse_args()
+    cold: list[float] = []
+    for _ in range(1 if options.quick else 3):
+        with server() as one:
+            cold.append(one.cold_s)
+    with server() as one:
+        clients, crowds = (CLIENTS[:2], CROWDS[:2]) if options.quick else (CLIENTS, CROWDS)
+        report = page(cold, *asyncio.run(measured(one, clients, crowds)))
+    if options.quick:
+        print(report)
+    else:
+        PAGE.write_text(report, encoding="utf-8")
+        print(f"{PAGE.relative_to(ROOT)} is written.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""python -m tests.reliability.served DEFECT …: `pointsman …`, impatient, and with a defect planted where one is named.
+
+Impatient: it gives up who never reads after a second, and buffers little for each, so that an experiment need not wait.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from pointsman.app import channels
+from pointsman.app.ring import START, Place
+from pointsman.cli import main
+from pointsman.server import connections
+
+STUCK_S: Final = 1.0
+SEND_BYTES: Final = 32_768
+
+
+def plant(defect: str) -> None:
+    match defect:
+        case "repeats":
+            frames = channels.Channels.frames
+
+            def from_the_start(
+                self: channels.Channels, execution: str, *, after: Place = START
+            ) -> AsyncGenerator[bytes, None]:
+                return frames(self, execution, after=START if after < (3, 0) else (after[0] - 1, 0))
+
+            channels.Channels.frames = from_the_start
+        case "deaf":
+            channels.Channels.let_go = lambda self: None
+        case "patient":
+            connections.STUCK_S = 1000.0
+        case _:
+            assert defect == "none"
+
+
+if __name__ == "__main__":
+    connections.STUCK_S, connections.SEND_BYTES = STUCK_S, SEND_BYTES
+    plant(sys.argv.pop(1))
+    main()

@@ -1,0 +1,148 @@
+"""One stream of all executions: as lists show them, whenever that changes, to whoever may see them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pointsman.app import board
+from pointsman.app.board import CHANGED, RESET, Board
+from pointsman.server.sse import BEAT, CLOSING, WIRE
+from tests import postgres
+from tests.server.conftest import Served, Told, events_in, serving
+from tests.server.flows import LETTER, secret_of
+
+ADDRESS = "/api/workflows/executions/stream"
+
+
+@asynccontextmanager
+async def watching(
+    served: Served, *, after: str = "", headers: dict[str, str] | None = None, **query: str
+) -> AsyncGenerator[AsyncIterator[Told], None]:
+    sent = {**(headers or {}), **({"last-event-id": after} if after else {})}
+    async with served.client.stream("GET", ADDRESS, params=query, headers=sent, timeout=30) as reply:
+        assert reply.status_code == 200
+        lines = reply.aiter_lines()
+        assert (await anext(lines)).startswith("id: "), "whoever is cut off at once knows where to go on"
+        yield events_in_lines(lines)
+
+
+async def events_in_lines(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
+    class Rest:
+        def aiter_lines(self) -> AsyncIterator[str]:
+            return lines
+
+    rest: Any = Rest()
+    async for one in events_in(rest):
+        yield one
+
+
+async def until(events: AsyncIterator[Told], execution: str, status: str) -> list[Told]:
+    """All that is told up to that."""
+    heard: list[Told] = []
+    async with asyncio.timeout(30):
+        async for one in events:
+            heard.append(one)
+            if one.event == CHANGED and (one.data["executionId"], one.data["status"]) == (execution, status):
+                return heard
+    raise AssertionError("the stream ended")
+
+
+async def test_whoever_watches_hears_of_every_execution_whenever_it_changes(served: Served) -> None:
+    await served.save(LETTER)
+    async with watching(served) as events, watching(served, workflow="other") as others:
+        first = await served.execute("letter", {"goal": "tides"})
+        heard = await until(events, first, "waiting")
+        listed = (await served.client.get("/api/workflows/executions")).json()["executions"]
+        assert heard[-1].data == listed[0], "it is what lists show"
+        await served.act(first, "respond", {"gateId": "review", "action": "approve"})
+        last = (await until(events, first, "completed"))[-1]
+        second = await served.execute("letter", {"goal": "ships"})
+        await until(events, second, "waiting")
+        served.server.should_exit = True
+        assert [one.event async for one in others] == [CLOSING], "nothing of other workflows"
+    assert float(last.id) == pytest.approx(last.data["updatedAt"], abs=1e-6)
+
+
+async def test_whoever_comes_back_is_told_what_changed_meanwhile(file_store: str) -> None:
+    async with serving(file_store) as one:
+        await one.save(LETTER)
+        async with watching(one) as events:
+            first = await one.execute("letter", {"goal": "tides"})
+            place = (await until(events, first, "waiting"))[-1].id
+    async with serving(file_store) as two:
+        await two.act(first, "respond", {"gateId": "review", "action": "approve"})
+        second = await two.execute("letter", {"goal": "ships"})
+        async with watching(two, after=place) as events:
+            told = [await anext(events) for _ in range(2)]
+    assert {one.data["executionId"]: one.data["status"] for one in told} == {first: "completed", second: "waiting"}
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+async def test_what_other_processes_do_is_told_too(file_store: str, store: str, request: pytest.FixtureRequest) -> None:
+    if store == "postgres":
+        postgres.need_binaries()
+        file_store = request.getfixturevalue("postgres_url")
+    async with serving(file_store) as one, serving(file_store) as other:
+        await one.save(LETTER)
+        async with watching(one) as events:
+            execution = await other.execute("letter", {"goal": "tides"})
+            await until(events, execution, "waiting")
+            async with one.stream(execution) as single:
+                await other.act(execution, "respond", {"gateId": "review", "action": "approve"})
+                assert "workflow.complete" in [event.event async for event in single]
+            await until(events, execution, "completed")
+
+
+async def test_nobody_hears_of_what_they_may_not_see() -> None:
+    async with serving(is_local=False) as served:
+        inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
+        for document in (secret_of("desk"), LETTER.replace("id: letter", "id: open")):
+            reply = await served.client.post("/api/workflows", content=document, headers=inside)
+            assert reply.status_code == 201
+        shared = await served.client.put("/api/workflows/open/sharing", json={"visibility": "everyone"}, headers=inside)
+        assert shared.status_code < 500
+        async with watching(served, headers=inside) as ours, watching(served, headers=outside) as theirs:
+            body: dict[str, Any] = {"input": {}, "wait": True}
+            secret = await served.client.post("/api/workflows/secret/execute", json=body, headers=inside)
+            await until(ours, secret.json()["executionId"], "completed")
+            served.server.should_exit = True
+            assert [one.event async for one in theirs] == [CLOSING]
+
+
+async def test_whoever_missed_too_much_is_told_to_read_the_list(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await served.save(LETTER)
+    async with watching(served) as events:
+        place = (await until(events, await served.execute("letter", {"goal": "tides"}), "waiting"))[-1].id
+    monkeypatch.setattr(board, "TOLD_MAX", 3)
+    for _ in range(4):
+        await served.execute("letter", {"goal": "ships"})
+    async with watching(served, after=place) as events:
+        assert (await anext(events)).event == RESET
+
+
+@pytest.mark.parametrize("place", ["x", "1.2.3", "-1", "1e9", "9" * 20, ".5"])
+async def test_an_id_that_is_none_is_refused(served: Served, place: str) -> None:
+    reply = await served.client.get(ADDRESS, headers={"last-event-id": place})
+    assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid")
+
+
+async def test_a_silent_board_says_that_it_lives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "HEARTBEAT_S", 0.001)
+    silent = Board(served.app, WIRE)
+
+    async def sees(_: object) -> bool:
+        return True
+
+    changes = silent.changes(sees)
+    assert (await anext(changes)).startswith(b"id: ")
+    assert [await anext(changes) for _ in range(2)] == [BEAT, BEAT]
+    await changes.aclose()
+    assert silent.subscribers == 0
+    await silent.close()
