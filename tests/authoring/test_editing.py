@@ -155,6 +155,18 @@ async def test_a_dialect_without_words_for_the_change_is_left_and_that_is_told(a
     assert made.source.definition.nodes_by_id.keys() >= {"rest", first}
 
 
+async def test_json_loses_its_comments_and_that_is_told(app: Pointsman) -> None:
+    nodes = '"nodes": [{"id": "a", "type": "prompt", "config": {"prompt": "http://x // no comment"}}]'
+    text = f'{{\n  "pointsman": 1, "id": "talk",\n  // Asks once.\n  {nodes},\n  "edges": [] /* none */\n}}\n'
+    made = await edited(app, text, {"op": "change_workflow", "set": {"/name": "New"}})
+    assert "Asks once" not in made.source.document.text
+    assert [(one.code, one.line) for one in made.losses if one.code == "comments-lost"] == [("comments-lost", 3)]
+    same = await edited(app, text)
+    assert (same.source.document.text, same.losses) == (text, ())
+    plain = await edited(app, made.source.document.text, {"op": "change_workflow", "set": {"/name": "Newer"}})
+    assert plain.losses == (), "it has none any more"
+
+
 async def test_older_words_become_todays_and_that_is_told(app: Pointsman) -> None:
     old: JsonObject = {
         "id": "old",

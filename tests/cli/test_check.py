@@ -124,3 +124,23 @@ def test_the_document_of_the_api_is_written_without_a_server(prompt: Prompt) -> 
     document = prompt("schema", "--openapi").json
     assert document["openapi"].startswith("3.1")
     assert document["paths"]["/api/workflows/{id}/execute"]["post"]["operationId"] == "executions_execute"
+
+
+def test_saved_and_built_in_workflows_are_checked_and_converted_by_their_ids(prompt: Prompt) -> None:
+    assert prompt("workflows", "save", written("letter.yaml", flows.APPROVAL)).code == 0
+    Path("letter.yaml").unlink()
+    several = prompt("check", "--json", "letter", "builtin:iterate", "letter@1")
+    assert (several.code, [one["ok"] for one in several.json]) == (0, [True, True, True]), several.err
+    for unknown in ("lettre", "builtin:nothing", "letter@9"):
+        told = prompt("check", "--json", unknown)
+        assert (told.code, told.json["ok"]) == (2, False)
+        assert prompt("convert", unknown, "--to", "native").code == 2
+    assert '"n0' not in prompt("convert", "builtin:iterate", "--to", "native").out
+    drawn = prompt("convert", "letter", "--to", "mermaid")
+    assert (drawn.code, drawn.out.startswith("flowchart")) == (0, True), drawn.err
+
+
+def test_several_files_that_call_others_are_checked_with_one_store(prompt: Prompt) -> None:
+    calling = "id: {}\nnodes:\n  - {{id: call, type: workflow, config: {{workflow: builtin:iterate}}}}\n"
+    files = [written(f"{name}.yaml", calling.format(name)) for name in ("one", "two")]
+    assert prompt("check", *files).code == 0

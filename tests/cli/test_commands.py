@@ -64,3 +64,15 @@ def test_records_of_a_session_that_is_none_are_refused(prompt: Prompt) -> None:
     refused = prompt("records", "ses_0badcafe")
     assert refused.code == 2
     assert "unknown-session" in refused.err
+
+
+def test_a_command_in_an_empty_place_runs_the_pipeline_that_is_built_in(prompt: Prompt) -> None:
+    for named in ((), ("agentforge",)):
+        done = prompt("run", *named, "--command", "Write a memo", "--model", "scripted", "--json")
+        assert (done.code, done.json["workflowId"]) == (0, "builtin:agentforge"), done.err
+    assert prompt("workflows", "save", FLOW[0]).code == 0
+    saved = prompt("run", "--command", "Write a memo", "--model", "scripted", "--json")
+    assert saved.json["workflowId"] == "agentforge", "what is saved is what is meant"
+    assert prompt("run").code == 2
+    unknown = prompt("run", "agentforge2", "--command", "Write a memo")
+    assert (unknown.code, "nothing-named" in unknown.err) == (2, True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pointsman.app.scripts import load_script, parse_script
-from tests.server.conftest import Served, serving
+from tests.server.conftest import QUIET, Served, serving
 from tests.server.flows import secret_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agentforge"
@@ -86,8 +86,25 @@ async def test_what_cannot_be_meant_is_refused_with_its_place(
     assert listed["executions"] == []
 
 
-async def test_without_the_workflow_nothing_is_run(served: Served) -> None:
-    reply = await served.client.post("/run", json=COMMAND)
+@pytest.mark.requirement("S2-01", "T2-1")
+async def test_an_empty_store_runs_the_pipeline_that_is_built_in(file_store: str) -> None:
+    async with serving(file_store) as served:
+        reply = await served.client.post("/run", json={"command": "Write a memo"})
+    assert reply.status_code == 200, reply.text
+    output = reply.json()
+    assert list(output) == FIELDS.split()
+    async with serving(file_store) as later:
+        (began,) = (await later.client.get(f"/session/{output['session_id']}")).json()["sessions"]
+        assert (began["workflow_id"], began["status"]) == ("builtin:agentforge", "completed")
+        await saved(later)
+        named = (await later.client.post("/run", json={"goal": "Write a memo"})).json()["session_id"]
+        (began,) = (await later.client.get(f"/session/{named}")).json()["sessions"]
+        assert began["workflow_id"] == "agentforge", "what is saved is what is meant"
+
+
+async def test_a_pipeline_that_is_nowhere_is_not_run() -> None:
+    async with serving(settings=QUIET.model_copy(update={"pipeline": "nowhere"})) as served:
+        reply = await served.client.post("/run", json=COMMAND)
     assert (reply.status_code, reply.json()["code"]) == (404, "unknown-workflow")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pointsman.app import Pointsman, Workflow
@@ -20,6 +20,7 @@ from pointsman.authoring.applying import apply_operations
 from pointsman.authoring.comparing import operations_between, same
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
+from pointsman.definition.documents import Document
 from pointsman.definition.problems import Problem, warning
 from pointsman.definition.workflow import FORMAT
 from pointsman.definition.workflow import Workflow as Definition
@@ -74,6 +75,7 @@ async def edit(app: Pointsman, source: Workflow, operations: Sequence[AnyOperati
     before = native_of(source)
     after = apply_operations(before, operations)
     made, losses = respelled(source, before, after)
+    losses += comments_lost(source.document, made.document)
     was, now = await app.check(source), await app.check(made)
     return Edited(
         source=made,
@@ -111,6 +113,21 @@ def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[
         hint="Save it under another id to keep the old one beside it.",
     )
     return _parsed(source, _native_text(source, after), NATIVE), (left, *told)
+
+
+def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
+    """JSON is written anew where it changes, and its comments are not in what it says."""
+    at = None if before.reading is None else before.reading.comment
+    if at is None or before.text == after.text:
+        return ()
+    line, column = before.line_and_column(at)
+    told = warning(
+        "comments-lost",
+        "",
+        f"the comments of the document are not kept, the first one in line {line}",
+        hint="The revision before keeps them. Save the document as YAML: its comments stay where they are.",
+    )
+    return (replace(told, line=line, column=column),)
 
 
 def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +12,10 @@ import click
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.checking import Checked
 from pointsman.app.conversion import TARGETS, converted
+from pointsman.app.library import UnknownWorkflow
 from pointsman.app.sources import FileUnreadable
-from pointsman.cli.opening import document, go, installation
+from pointsman.cli.completion import complete_file_or_workflow
+from pointsman.cli.opening import NothingNamed, go, installation, known, named, speak_of
 from pointsman.cli.options import (
     Decorated,
     dialect_option,
@@ -37,7 +41,7 @@ def _how_it_reads(command: Decorated) -> Decorated:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE|ID…", shell_complete=complete_file_or_workflow)
 @json_option
 @_how_it_reads
 def check(
@@ -50,13 +54,13 @@ def check(
     variables: tuple[tuple[str, str], ...],
     script: Path | None,
 ) -> int:
-    """All problems of workflow files, with their places.
+    """All problems of workflow files, with their places; of saved and built-in workflows too, by their ids.
 
     Exit code 0: no errors (warnings are none); 1: errors; 2: a file cannot be read at all. With several files, the
     worst of them; --json then prints a list, one object per file, each with its "file".
     """
     app = installation(store, script=script, variables=variables)
-    results = [_checked(app, file, dialect=dialect, lenient=lenient) for file in files]
+    results = go(_checked(app, files, dialect=dialect, lenient=lenient))
     if as_json:
         objects: list[JsonObject] = [result.to_json() for result, _, _ in results]
         print_json(objects[0] if len(files) == 1 else [{"file": f, **o} for f, o in zip(files, objects, strict=True)])
@@ -66,23 +70,49 @@ def check(
     return max(code for _, _, code in results)
 
 
-def _checked(app: Pointsman, file: str, *, dialect: str | None, lenient: bool) -> tuple[Checked, str, int]:
+async def _checked(
+    app: Pointsman, files: Sequence[str], *, dialect: str | None, lenient: bool
+) -> list[tuple[Checked, str, int]]:
+    """Of each: its problems, its text, its exit code. Only saved workflows, and those that call others, need a store."""
+    found = [_read(file, dialect=dialect) for file in files]
+    needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
+    async with app if needed else nullcontext():
+        return [await _checked_one(app, one, lenient=lenient) for one in found]
+
+
+def _read(file: str, *, dialect: str | None) -> Workflow | str | FileUnreadable:
     try:
-        source = document(file, dialect=dialect)
+        return named(file, dialect=dialect)
     except FileUnreadable as why:
+        return why
+
+
+async def _checked_one(
+    app: Pointsman, found: Workflow | str | FileUnreadable, *, lenient: bool
+) -> tuple[Checked, str, int]:
+    try:
+        if isinstance(found, FileUnreadable):
+            raise found
+        source = found if isinstance(found, Workflow) else await _saved(app, found)
+    except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return Checked((problem,), None, None), "", UNREADABLE
-    result = go(_check(app, source, lenient=lenient))
+    result = await app.check(source, lenient=lenient)
     code = UNREADABLE if source.unreadable else CLEAN if result.ok else ERRORS
     return result, source.document.text, code
 
 
-async def _check(app: Pointsman, source: Workflow, *, lenient: bool) -> Checked:
-    """Only a workflow that calls others needs the store."""
-    if not source.calls:
-        return await app.check(source, lenient=lenient)
+async def _saved(app: Pointsman, reference: str) -> Workflow:
+    """A workflow that is saved here, or built in. Raises `NothingNamed`, `UnknownWorkflow`."""
+    await known(app, reference)
+    source = await app.source(reference)
+    speak_of(source, reference)
+    return source
+
+
+async def _opened(app: Pointsman, reference: str) -> Workflow:
     async with app:
-        return await app.check(source, lenient=lenient)
+        return await _saved(app, reference)
 
 
 def _print_checked(result: Checked, *, file: str, text: str) -> None:
@@ -100,17 +130,21 @@ def _summary(result: Checked) -> str:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
 @click.option("--to", "target", required=True, metavar="NAME", type=click.Choice(TARGETS), help=", ".join(TARGETS))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write there instead of standard output.")
 @click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
 @dialect_option
-def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None) -> int:
+@store_option
+def convert(
+    file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None, store: str | None
+) -> int:
     """Write a workflow in another dialect (native, rows, graph, steps, plan), or draw it (mermaid, bpmn).
 
     What the target cannot say is told on standard error, each with its place.
     """
-    source = document(file, dialect=dialect)
+    found = named(file, dialect=dialect)
+    source = found if isinstance(found, Workflow) else go(_opened(installation(store), found))
     made = converted(source, target, as_yaml=as_yaml)
     _tell(made.losses, file=file, text=source.document.text)
     if out is None:

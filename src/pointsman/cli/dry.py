@@ -20,7 +20,7 @@ Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
 
 
 async def dry_run(
-    app: Pointsman, found: Workflow | str, read: Reads, answers: Sequence[Answer], *, as_json: bool
+    app: Pointsman, found: Workflow | str | None, read: Reads, answers: Sequence[Answer], *, as_json: bool
 ) -> int:
     """Run it dry and print what came of it; the exit code."""
     async with app:

@@ -8,12 +8,12 @@ import click
 
 EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "demo": ("pointsman demo",),
-    "check": ("pointsman check flow.yaml", "pointsman check *.yaml --json"),
+    "check": ("pointsman check flow.yaml", "pointsman check *.yaml --json", "pointsman check builtin:agentforge"),
     "run": (
         "pointsman run flow.yaml -i goal=ships",
         "pointsman run letter --input @order.json --model openai:gpt-5-mini",
         "pointsman run flow.yaml -i goal=ships --answer review=approve --json",
-        """pointsman run agentforge --command "Write a proposal, send to ann@example.org\"""",
+        """pointsman run --command "Write a proposal, send to ann@example.org\"""",
     ),
     "chat": ("pointsman chat desk.yaml --session ann",),
     "test": ("pointsman test examples",),

@@ -83,8 +83,12 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
     return reference
 
 
-async def known(app: Pointsman, found: Workflow | str) -> Workflow | str:
-    """The same, once it is sure that the store has it. Raises `NothingNamed`."""
+async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
+    """The same, once it is sure that the store has it; for None the pipeline. Raises `NothingNamed`."""
+    if found is None:
+        from pointsman.app.shelf.pipeline import pipeline_of  # Most runs name a workflow.
+
+        found = await pipeline_of(app)
     if isinstance(found, str):
         ids = await app.library.ids()
         if found.partition("@")[0] not in ids:

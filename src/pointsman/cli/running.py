@@ -86,7 +86,7 @@ def driving_options(command: Decorated) -> Decorated:
 
 
 @click.command()
-@click.argument("workflow", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
+@click.argument("workflow", metavar="[FILE|ID]", required=False, shell_complete=complete_file_or_workflow)
 @click.option("--input", "given", metavar="JSON|@FILE|-", help="The input: JSON, a text, a file, or standard input.")
 @click.option(
     "-i", "fields", type=Pair(), multiple=True, metavar="NAME=VALUE", help="One field of the input. Repeatable."
@@ -107,7 +107,7 @@ def driving_options(command: Decorated) -> Decorated:
 @dialect_option
 @lenient_option
 def run(
-    workflow: str,
+    workflow: str | None,
     *,
     given: str | None,
     fields: tuple[tuple[str, str], ...],
@@ -131,11 +131,11 @@ def run(
     """Run a workflow to its end, or to the first gate without an answer.
 
     The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
-    `pointsman resume` goes on with it.
+    `pointsman resume` goes on with it. With --command and no workflow, the pipeline of the settings is run.
     """
     given = given if command is None else _worded(command, given)
-    found = named(workflow, dialect=dialect)
     app = installation(store, model=model, script=script, variables=variables)
+    found = _meant(app, workflow, command, dialect=dialect)
 
     async def read(app: Pointsman, workflow: Workflow | str) -> Json:
         return input_of(given, fields, await input_schema(app, workflow) if fields else None)
@@ -156,6 +156,15 @@ def run(
             return await app.start(workflow, data, lenient=lenient, by=by, **how)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
+
+
+def _meant(app: Pointsman, workflow: str | None, command: str | None, *, dialect: str | None) -> Workflow | str | None:
+    """What is to be run; None: the pipeline."""
+    if workflow is None and command is None:
+        raise click.UsageError("Missing argument 'FILE|ID'.")
+    if workflow is None or (command is not None and workflow == app.settings.pipeline and not Path(workflow).is_file()):
+        return None
+    return named(workflow, dialect=dialect)
 
 
 def _worded(command: str, given: str | None) -> str:

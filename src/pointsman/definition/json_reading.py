@@ -330,6 +330,8 @@ class _Scanner:
                     raise self._wrong("a comment does not end", hint="A closing */ is missing.")
                 return
             self.reading.is_plain = False
+            if self.reading.comment is None:
+                self.reading.comment = self.at
             self.at = comment.end()
 
     def _takes(self, character: str) -> bool:

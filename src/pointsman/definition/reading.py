@@ -57,6 +57,8 @@ class Reading:
     """(path, offset) of `...`, with the path of what it stands in, and of `|` between values."""
     is_plain: bool = True
     """Nothing that plain JSON does not have."""
+    comment: int | None = None
+    """Offset of the first comment in JSON."""
 
 
 class _NotPlain(ValueError):

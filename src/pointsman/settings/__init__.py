@@ -72,7 +72,7 @@ class Settings(BaseModel):
     """Models to ask where one cannot answer whose agent names no others, in order."""
     language: str = "en"
     pipeline: str = "agentforge"
-    """The saved workflow that `POST /run` runs."""
+    """The workflow that `POST /run` and `run --command` run: the saved one, else the built-in one of that name."""
     delays: bool = True
     """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])

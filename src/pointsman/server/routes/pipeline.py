@@ -12,6 +12,7 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees, sees_session
 from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.app.records import free_session, records_of, unknown_session
+from pointsman.app.shelf.pipeline import pipeline_of
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.problems import run_reply
 from pointsman.server.replies import JsonReply
@@ -75,6 +76,7 @@ class SessionRecords(Answer):
 @router.post("/run", responses=answers(RunAnswer, *RAN, body=True), summary="Run the pipeline")
 async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
     """Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
+    Where none of that name is saved, the built-in one of that name.
 
     429: the models would not take more; 502: it failed. Both name the session: `retry` of its execution goes on.
     """
@@ -92,7 +94,7 @@ async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Res
 
 
 async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
-    name = desk.app.settings.pipeline
+    name = await pipeline_of(desk.app)
     session = await free_session(desk.app)
     execution = await start_as(desk.app, caller, name, asked.input, session=session)
     await execution.settled()
