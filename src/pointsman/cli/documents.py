@@ -73,7 +73,7 @@ def check(
 async def _checked(
     app: Pointsman, files: Sequence[str], *, dialect: str | None, lenient: bool
 ) -> list[tuple[Checked, str, int]]:
-    """Of each: its problems, its text, its exit code. Only saved workflows, and those that call others, need a store."""
+    """Of each: its problems, its text, its exit code. Saved workflows, and those that call others, need a store."""
     found = [_read(file, dialect=dialect) for file in files]
     needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
     async with app if needed else nullcontext():
@@ -136,9 +136,7 @@ def _summary(result: Checked) -> str:
 @click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
 @dialect_option
 @store_option
-def convert(
-    file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None, store: str | None
-) -> int:
+def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None, store: str | None) -> int:
     """Write a workflow in another dialect (native, rows, graph, steps, plan), or draw it (mermaid, bpmn).
 
     What the target cannot say is told on standard error, each with its place.
