@@ -178,7 +178,7 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
         line for line in text.splitlines(keepends=True) if b'"human"' in line or b'"seq":1,' not in line
     ),
     "lines swapped": lambda text: b"\n".join([text.splitlines()[1], text.splitlines()[0], *text.splitlines()[2:]]),
-    "of tomorrow": lambda text: text.replace(b'"format":1', b'"format":2', 1),
+    "of tomorrow": lambda text: text.replace(b'"format":1', b'"format":9', 1),
     "no names": forged(lambda lines: lines[0].update(executions=[])),
     "a name twice": forged(lambda lines: lines[0].update(executions=["a", "a"])),
     "a name without rows": forged(lambda lines: lines[0].update(executions=["exec-ghost"])),

@@ -32,3 +32,11 @@ async def delete_artifacts(settings: Settings, execution: str) -> None:
         from pointsman.tools.files.jail import Jail  # As above.
 
         await asyncio.to_thread(Jail(settings.files, execution).remove)
+
+
+async def copy_artifacts(settings: Settings, origin: str, execution: str) -> None:
+    """All files of an execution, for another one. Raises `ToolFailed`."""
+    if settings.files is not None:
+        from pointsman.tools.files.jail import Jail  # As above.
+
+        await asyncio.to_thread(Jail(settings.files, execution).take_over, Jail(settings.files, origin))

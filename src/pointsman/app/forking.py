@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pointsman.app.artifacts import copy_artifacts
 from pointsman.app.edits import edits_of
 from pointsman.app.identity import new_id
 from pointsman.app.inputs import check_input
@@ -27,6 +28,7 @@ from pointsman.journal.store import Store
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime, UnknownExecution, folded
+from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
@@ -87,7 +89,13 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
 
 
 async def fork(
-    runtime: LocalRuntime, library: Library, origin: Origin, changes: Changes, *, onto: MoveRequested | None = None
+    runtime: LocalRuntime,
+    library: Library,
+    settings: Settings,
+    origin: Origin,
+    changes: Changes,
+    *,
+    onto: MoveRequested | None = None,
 ) -> Driver:
     """Begin the copy and let it go on. Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`."""
     execution = new_id()
@@ -110,6 +118,7 @@ async def fork(
     if changes.session is not None:
         await _take_along(runtime.store, state, changes.session)
     async with announced(runtime.store, runtime.clock, [execution]):
+        await copy_artifacts(settings, origin.execution, execution)
         return await runtime.adopt(execution, plan, origin.rows, report)
 
 

@@ -313,7 +313,7 @@ class Pointsman:
     @property
     def lives(self) -> Lives:
         """Copies, moves and replays of executions."""
-        return Lives(self.runtime, self.library, self._definition, self._take_up_script)
+        return Lives(self.runtime, self.library, self.settings, self._definition, self._take_up_script)
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
         """A new execution that begins as a copy of another one, up to a row or a step. See `Lives.fork`."""

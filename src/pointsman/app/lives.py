@@ -17,6 +17,7 @@ from pointsman.engine.replaying import Replay
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Define: TypeAlias = Callable[[Workflow | str], Awaitable[tuple[Definition, int]]]
@@ -49,9 +50,12 @@ class ForkOptions(TypedDict, total=False):
 class Lives:
     """The verbs over executions that have a past."""
 
-    def __init__(self, runtime: LocalRuntime, library: Library, define: Define, take_up: TakeUp) -> None:
+    def __init__(
+        self, runtime: LocalRuntime, library: Library, settings: Settings, define: Define, take_up: TakeUp
+    ) -> None:
         self.runtime = runtime
         self.library = library
+        self._settings = settings
         self._define = define
         self._take_up = take_up
 
@@ -71,7 +75,8 @@ class Lives:
         await self._take_up(name)
         onto = None if to is None else await self._onto(to, folded(name, origin.rows), by)
         changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
-        return Execution(self.runtime, await fork(self.runtime, self.library, origin, changes, onto=onto))
+        forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto)
+        return Execution(self.runtime, forked)
 
     async def move(self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "") -> list[Misfit]:
         """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or

@@ -5,6 +5,7 @@
     {"execution", "seq", "at", "shape", "events", "hash"}             a row; its hash chains it to the row before it
     {"execution", "attempt", "number", "value"}                       the answer of an effect
     {"execution", "scope", "key", "value"}                            what only this execution remembers
+    {"execution", "file", "bytes", "sha256", "text" or "base64"}      a file it keeps; one that is left out: only named
     {"end": lines, "hash": …}                                         SHA-256 of all bytes before this line
 
 hash of a row = SHA-256(hash of the row before it, seq, at, shape, 0, text of its events); of row 0: of the id.
@@ -28,6 +29,8 @@ from pointsman.journal.packing import Form
 from pointsman.values import ExecutionId, Json
 
 FORMAT: Final = 1
+WITH_FILES: Final = 2
+"""The format of an export that has files: what does not know of them must not bring it in without them."""
 LINE_BYTES_MAX: Final = 512 * 1024 * 1024
 """A row is held in memory as a whole; no real one is as long."""
 EXECUTIONS_MAX: Final = 100_000
@@ -76,18 +79,29 @@ class MemoryLine(Struct, frozen=True, forbid_unknown_fields=True):
     expires: float | None = None
 
 
+class FileLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    execution: str
+    file: str
+    bytes: int
+    sha256: str
+    text: str | None = None
+    base64: str | None = None
+    """Neither: it was left out."""
+
+
 class EndLine(Struct, frozen=True, forbid_unknown_fields=True):
     end: int
     hash: str
 
 
-Line: TypeAlias = HeaderLine | BlobLine | RowLine | EffectLine | MemoryLine
+Line: TypeAlias = HeaderLine | BlobLine | RowLine | EffectLine | MemoryLine | FileLine
 KINDS: Final[dict[str, type[Line | EndLine]]] = {
     "pointsman": HeaderLine,
     "blob": BlobLine,
     "seq": RowLine,
     "attempt": EffectLine,
     "scope": MemoryLine,
+    "file": FileLine,
     "end": EndLine,
 }
 """The member that tells a line's kind."""
@@ -134,20 +148,42 @@ def line_of(value: Line | EndLine) -> bytes:
 
 
 def blob_line(digest: bytes, content: bytes) -> BlobLine:
+    text, packed = _packed(content)
+    return BlobLine(digest.hex(), text=text, base64=packed)
+
+
+def file_line(execution: str, path: str, content: bytes) -> FileLine:
+    text, packed = _packed(content)
+    return FileLine(execution, path, len(content), hashlib.sha256(content).hexdigest(), text=text, base64=packed)
+
+
+def _packed(content: bytes) -> tuple[str | None, str | None]:
+    """As text, or in base64."""
     try:
-        return BlobLine(digest.hex(), text=content.decode())
+        return content.decode(), None
     except UnicodeDecodeError:
-        return BlobLine(digest.hex(), base64=base64.b64encode(content).decode())
+        return None, base64.b64encode(content).decode()
 
 
 def content_of(line: BlobLine) -> bytes:
     """The bytes of a blob. Raises `ImportRefused` where they are not what their name says."""
+    return _unpacked(line.text, line.base64, line.blob, f"the blob {line.blob[:12]!r}")
+
+
+def file_content(line: FileLine) -> bytes | None:
+    """The bytes of a file; None: they were left out. Raises `ImportRefused` where they are not what was exported."""
+    if line.text is None and line.base64 is None:
+        return None
+    return _unpacked(line.text, line.base64, line.sha256, f"the file {line.file[:200]!r} of {line.execution!r}")
+
+
+def _unpacked(text: str | None, packed: str | None, digest: str, what: str) -> bytes:
     try:
-        content = line.text.encode() if line.text is not None else base64.b64decode(line.base64 or "", validate=True)
+        content = text.encode() if text is not None else base64.b64decode(packed or "", validate=True)
     except ValueError as why:
-        raise ImportRefused(f"the blob {line.blob[:12]!r} cannot be read: {why}", hint=DAMAGED) from why
-    if hashlib.sha256(content).hexdigest() != line.blob:
-        raise ImportRefused(f"the blob {line.blob[:12]!r} is not what was exported", hint=DAMAGED)
+        raise ImportRefused(f"{what} cannot be read: {why}", hint=DAMAGED) from why
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ImportRefused(f"{what} is not what was exported", hint=DAMAGED)
     return content
 
 
@@ -202,8 +238,10 @@ def _parsed(text: bytes, number: int) -> Line | EndLine:
 def _executions(header: HeaderLine) -> frozenset[str]:
     if header.pointsman != "export":
         raise ImportRefused("this is no export of an execution", hint=MADE_BY)
-    if header.format != FORMAT:
-        raise ImportRefused(f"the export has format {header.format}, not {FORMAT}", hint="Upgrade Pointsman.")
+    if header.format not in (FORMAT, WITH_FILES):
+        raise ImportRefused(
+            f"the export has format {header.format}, not {FORMAT} or {WITH_FILES}", hint="Upgrade Pointsman."
+        )
     if not 0 < len(set(header.executions)) == len(header.executions) <= EXECUTIONS_MAX:
         raise ImportRefused("the export names no executions, too many, or one twice", hint=DAMAGED)
     return frozenset(header.executions)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from pointsman.app.artifacts import delete_artifacts
 from pointsman.app.storage.deletion import erase
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.store import Store
@@ -72,6 +73,7 @@ async def undo(app: Pointsman, copy: Copy) -> bool:
         try:
             for one in copy.executions:
                 await erase(store, one, at=last[one])
+                await delete_artifacts(app.settings, one)
         except JournalMoved:
             return False
     await store.entries.delete(KIND, first)

@@ -11,6 +11,7 @@ from msgspec import Raw
 from pointsman.app.library import DefinitionGone
 from pointsman.app.storage.archive import (
     FORMAT,
+    WITH_FILES,
     Chains,
     EffectLine,
     HeaderLine,
@@ -21,6 +22,7 @@ from pointsman.app.storage.archive import (
     blob_line,
     line_of,
 )
+from pointsman.app.storage.carrying import file_lines, kept_by
 from pointsman.app.storage.deletion import family, known
 from pointsman.engine.events import Event
 from pointsman.journal.codec import Codec
@@ -49,7 +51,8 @@ async def export(app: Pointsman, execution: str) -> AsyncIterator[bytes]:
 
 
 async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Line]:
-    yield HeaderLine("export", FORMAT, tuple(members))
+    kept = await kept_by(app, members)
+    yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
     codec, chains = Codec[Event](Event, LIFTS), Chains()
     told: set[bytes] = set()
     for execution in members:
@@ -67,6 +70,9 @@ async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Li
         for scope in SCOPES:
             for one in await app.store.memory.every(scope, execution):
                 yield MemoryLine(execution, scope, one.key, one.value, one.changed, one.expires)
+    if kept:
+        async for line in file_lines(app, kept):
+            yield line
 
 
 async def _blob(app: Pointsman, digest: bytes) -> Line:

@@ -18,6 +18,7 @@ from pointsman.app.storage.archive import (
     DAMAGED,
     BlobLine,
     EffectLine,
+    FileLine,
     HeaderLine,
     ImportRefused,
     MemoryLine,
@@ -25,6 +26,7 @@ from pointsman.app.storage.archive import (
     content_of,
     read_lines,
 )
+from pointsman.app.storage.carrying import Sizes, bring_file, learn_file, must_have_room
 from pointsman.app.storage.copies import announced, make_room
 from pointsman.app.storage.exporting import SCOPES
 from pointsman.engine.events import Event
@@ -69,6 +71,7 @@ class Family:
     asked: defaultdict[str, list[tuple[Step, int]]] = field(default_factory=lambda: defaultdict(list))
     """The steps of each that called a sub-workflow."""
     contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    files: Sizes = field(default_factory=Sizes)
     named: set[bytes] = field(default_factory=set[bytes])
     new: dict[str, ExecutionId] = field(default_factory=dict[str, ExecutionId])
     """What each is called here."""
@@ -82,6 +85,7 @@ async def import_file(app: Pointsman, path: Path, *, name: ExecutionId | None) -
     found = await asyncio.to_thread(verified, path)
     _rename(found, name)
     await _make_room(app, found)
+    await must_have_room(app.settings, found.files, found.new)
     await _bring_contents(app, found)
     await _bring_conversation(app, found)
     async with announced(app.store, app.clock, [found.new[one] for one in found.names]):
@@ -100,6 +104,8 @@ def verified(path: Path) -> Family:
                 found.contents[bytes.fromhex(line.blob)] = content_of(line)
             case RowLine():
                 _learn(found, line, codec.decode(bytes(line.events), line.shape))
+            case FileLine():
+                learn_file(found.files, line)
             case MemoryLine() if line.scope not in SCOPES:
                 raise ImportRefused(f"{line.scope!r} is no memory of an execution", hint=DAMAGED)
             case _:
@@ -199,6 +205,8 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
                 pending.append(asyncio.ensure_future(app.store.journal.append(name, row)))
             case EffectLine():
                 pending.append(_effect(app, name, line.attempt, line.number, line.value))
+            case FileLine():
+                await bring_file(app.settings, name, line)
             case MemoryLine():
                 pending.append(_memory(app, name, line))
         if len(pending) >= AT_ONCE:

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pointsman.app.artifacts import artifacts_of
 from pointsman.app.identity import new_id
-from pointsman.app.storage import deletion, exporting, importing, retention
+from pointsman.app.storage import carrying, deletion, exporting, importing, retention
 from pointsman.app.storage.retention import Collected
 from pointsman.app.turns import finish_last_turn, open_turn
 from pointsman.journal.records import Conversation
@@ -56,13 +55,13 @@ class Storage:
         return exporting.export(self._app, execution)
 
     async def left_out(self, execution: str) -> list[JsonObject]:
-        """The files of an execution and its sub-workflows, which its export goes without."""
+        """The files of an execution and its sub-workflows that are too large for its export."""
         top = await deletion.known(self._app, ExecutionId(execution))
         members = [one.execution async for one in deletion.family(self._app, top)]
         return [
-            {"executionId": member, **file}
-            for member in members
-            for file in await artifacts_of(self._app.settings, member)
+            {"executionId": one.execution, "path": one.path, "bytes": one.bytes}
+            for one in await carrying.kept_by(self._app, members)
+            if not one.goes
         ]
 
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:

@@ -136,7 +136,10 @@ async def read(
     response_class=Response,
 )
 async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
-    """Everything it needs to go on elsewhere, with its sub-workflows; not its files."""
+    """Everything it needs to go on elsewhere, with its sub-workflows and files.
+
+    Of files that are too large only the names and digests go along.
+    """
     await must_see(desk.app, caller, eid)
     lines = desk.app.storage.export(eid)
     first = await anext(lines)

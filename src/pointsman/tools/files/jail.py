@@ -15,7 +15,8 @@ import shutil
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -52,29 +53,51 @@ class Jail:
 
     def read(self, path: str) -> bytes:
         """Raises `ToolFailed`."""
-        pieces = _pieces(path)
-        with _told(path), self._folder(pieces[:-1], make=False) as folder:
-            file = os.open(pieces[-1], _READ, dir_fd=folder)
-            with open(file, "rb") as opened:
-                about = os.fstat(file)
-                if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-                    raise _refused(path, "it is no plain file")
-                data = opened.read(self._settings.file_bytes_max + 1)
+        with self._opened(path) as opened:
+            data = opened.read(self._settings.file_bytes_max + 1)
         if len(data) > self._settings.file_bytes_max:
             raise _full(path, f"it has more than {self._settings.file_bytes_max} bytes")
         return data
 
     def write(self, path: str, data: bytes) -> None:
         """All of it, or nothing; what was there is replaced. Raises `ToolFailed`."""
-        pieces = _pieces(path)
+        names_in(path)
         self._must_have_room(path, len(data))
+        self._put(path, BytesIO(data))
+
+    def measured(self, path: str) -> tuple[int, str]:
+        """Bytes and SHA-256 of a file, however large. Raises `ToolFailed`."""
+        with self._opened(path) as opened:
+            digest = file_digest(opened, sha256).hexdigest()
+            return opened.tell(), digest
+
+    def take_over(self, other: Jail) -> None:
+        """A copy of each file of another execution; what that one could keep, this one can. Raises `ToolFailed`."""
+        for file in other.files():
+            with other._opened(file.path) as opened:
+                self._put(file.path, opened)
+
+    @contextmanager
+    def _opened(self, path: str) -> Generator[BufferedReader]:
+        """A plain file, to be read."""
+        pieces = names_in(path)
+        with _told(path), self._folder(pieces[:-1], make=False) as folder:
+            file = os.open(pieces[-1], _READ, dir_fd=folder)
+            with open(file, "rb") as opened:
+                about = os.fstat(file)
+                if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+                    raise _refused(path, "it is no plain file")
+                yield opened
+
+    def _put(self, path: str, data: BufferedReader | BytesIO) -> None:
+        pieces = names_in(path)
         with _told(path), self._folder(pieces[:-1], make=True) as folder:
             self._replaceable(path, pieces[-1], folder)
             unfinished = f"{UNFINISHED}{secrets.token_hex(8)}"
             file = os.open(unfinished, _NEW, 0o600, dir_fd=folder)
             try:
                 with open(file, "wb") as opened:
-                    opened.write(data)
+                    shutil.copyfileobj(data, opened)
                     opened.flush()
                     os.fsync(file)
                 os.rename(unfinished, pieces[-1], src_dir_fd=folder, dst_dir_fd=folder)
@@ -150,7 +173,7 @@ def _listed(folder: int, before: str, depth: int = 0) -> Iterator[Found]:
                     os.close(inner)
 
 
-def _pieces(path: str) -> tuple[str, ...]:
+def names_in(path: str) -> tuple[str, ...]:
     """The names on the way. Raises `ToolFailed` for one that is no name."""
     pieces = tuple(path.split("/"))
     if len(pieces) > PIECES_MAX:
