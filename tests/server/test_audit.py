@@ -110,7 +110,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
 
 def test_a_bucket_fills_again_with_time() -> None:
     clock = OwnClock()
-    pace = Pace(clock, per_s=2, burst=4)
+    pace = Pace(clock, per_s=2, burst=4, says="asks too often")
     for _ in range(4):
         pace.take("ada")
     with pytest.raises(TooManyRequests) as why:

@@ -15,7 +15,8 @@ from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.app.access.audit import Audit
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
-from pointsman.app.access.pace import Pace
+from pointsman.app.access.pace import Pace, Seats
+from pointsman.app.access.strangers import Strangers
 from pointsman.app.access.tokens import tokens_of
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
@@ -83,8 +84,8 @@ SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refu
 
 def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
     """What the operations have at hand, for an installation that is open."""
-    keys = Keys(app.store.entries, app.clock)
-    logins = Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
+    keys, access = Keys(app.store.entries, app.clock), app.settings.access
+    logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
     channels, measuring = Channels(app, WIRE), Measuring(app)
     measuring.measures.gauge(
         "pointsman_streams", "Streams that are open now.", read=lambda: [((), channels.subscribers)]
@@ -95,7 +96,14 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         logins=logins,
         tokens=tokens_of(app.settings, app.clock),
         audit=Audit(app.store.entries, app.clock),
-        pace=Pace(app.clock, per_s=app.settings.access.requests_per_s, burst=app.settings.access.burst),
+        pace=Pace(
+            app.clock,
+            per_s=access.requests_per_s,
+            burst=access.burst,
+            says=f"makes more than {access.requests_per_s:g} requests per second",
+        ),
+        streams=Seats(access.streams),
+        strangers=Strangers(app.clock, wrong_per_minute=access.wrong_keys_per_minute),
         channels=channels,
         measuring=measuring,
         is_local=is_local,

@@ -18,7 +18,8 @@ from pointsman.app.access.audit import Audit
 from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
-from pointsman.app.access.pace import Pace
+from pointsman.app.access.pace import Pace, Seats
+from pointsman.app.access.strangers import Strangers
 from pointsman.app.access.tokens import Tokens, is_token
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
@@ -55,6 +56,8 @@ class Desk:
     tokens: Tokens | None
     audit: Audit
     pace: Pace
+    streams: Seats
+    strangers: Strangers
     channels: Channels
     measuring: Measuring
     is_local: bool
@@ -76,16 +79,33 @@ class Desk:
         """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""
         return self.is_local and self.tokens is None and not await self.keys.are_made()
 
-    async def caller(self, credential: str) -> Caller:
-        """By an API key or a token. Raises `NotSignedIn`, `IssuerUnreachable`."""
+    async def caller(self, credential: str, address: str) -> Caller:
+        """By an API key or a token. Raises `NotSignedIn`, `TooManyRequests`, `IssuerUnreachable`."""
+        self.strangers.may_try(address, credential)
         if self.tokens is not None and is_token(credential):
             caller = await self.tokens.caller(credential)
         else:
             caller = await self.keys.caller(credential)
         if caller is None:
+            self.strangers.failed(address, credential)
             why = "this key or token opens nothing here"
             raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
+        self.strangers.opened(credential)
         return caller
+
+    async def visitor(self, cookie: str, address: str) -> Caller | None:
+        """By what a browser was given; None: it opens nothing any more. Raises `TooManyRequests`."""
+        self.strangers.may_try(address, cookie)
+        caller = await self.logins.caller(cookie)
+        if caller is None:
+            self.strangers.failed(address, cookie)
+        else:
+            self.strangers.opened(cookie)
+        return caller
+
+    def take_stream(self, caller: Caller) -> Callable[[], None]:
+        """One more that the caller has open; call what comes back when it ends. Raises `TooManyRequests`."""
+        return (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
 
 
 def desk_of(request: Request) -> Desk:
@@ -107,9 +127,14 @@ async def caller_of(
         desk.pace.take(caller.name)
     if request.method not in READING and request.scope["path"] not in CHANGING_NOTHING:
         what, target = deed_of(request)
-        deed = await desk.audit.asked(caller, what, target=target, origin=request.client.host if request.client else "")
+        deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
         request.state.asked = (caller, what, deed)
     return caller
+
+
+def address_of(request: Request) -> str:
+    """From where it comes."""
+    return request.client.host if request.client else ""
 
 
 def deed_of(request: Request) -> tuple[str, str]:
@@ -131,7 +156,7 @@ async def _let_in(
     request: Request, desk: Desk, shown: HTTPAuthorizationCredentials | None, cookie: str | None
 ) -> Caller:
     if shown is None:
-        caller = None if cookie is None else await desk.logins.caller(cookie)
+        caller = None if cookie is None else await desk.visitor(cookie, address_of(request))
         if caller is not None:
             _must_be_own_page(request)
             return _noted(request, caller)
@@ -140,7 +165,7 @@ async def _let_in(
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
     if await desk.asks_nobody():
         return _noted(request, LOCAL)  # Clients of models show a key wherever they call.
-    return _noted(request, await desk.caller(shown.credentials))
+    return _noted(request, await desk.caller(shown.credentials, address_of(request)))
 
 
 def _noted(request: Request, caller: Caller) -> Caller:

@@ -1,4 +1,5 @@
-"""The gate before all operations: how large a body may be, which pages may call, which headers every answer carries.
+"""The gate before all operations: how large and how deep a body may be, which pages may call, which headers every answer
+carries.
 
 A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
 So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page
@@ -16,7 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pointsman.server.problems import problem
+from pointsman.server.depth import DEPTH_MAX, is_too_deep
+from pointsman.server.problems import is_json, problem
 from pointsman.server.replies import JsonReply
 
 BODY_BYTES_MAX: Final = 64_000_000
@@ -72,12 +74,16 @@ class Gate:
                     headers.setdefault(name, value)
             await send(message)
 
+        method, headers = str(scope["method"]), Headers(scope=scope)
+        counted = self._counted(receive)
         try:
-            self._check(str(scope["method"]), Headers(scope=scope))
+            self._check(method, headers)
+            if method not in READING and is_json(headers.get("content-type", "")):
+                counted = await _read_whole(counted)
         except Refused as why:
             await refused(why)(scope, receive, guarded_send)
         else:
-            await self._app(scope, self._counted(receive), guarded_send)
+            await self._app(scope, counted, guarded_send)
 
     def _check(self, method: str, headers: Headers) -> None:
         length = headers.get("content-length", "")
@@ -126,6 +132,29 @@ class Gate:
             f"the body has more than {self._body_bytes_max} bytes",
             "Send where the data are, instead of the data.",
         )
+
+
+async def _read_whole(receive: Receive) -> Receive:
+    """The same, where what was sent is JSON of a depth that all can read. Raises `Refused`."""
+    chunks: list[bytes] = []
+    while (message := await receive())["type"] == "http.request":
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body"):
+            break
+    body = b"".join(chunks)
+    if is_too_deep(body):
+        raise Refused(
+            HTTPStatus.BAD_REQUEST,
+            "body-invalid",
+            f"the body is nested more than {DEPTH_MAX} levels deep",
+            "Nest it less: a list of things that name each other can say the same.",
+        )
+    ready: list[Message] = [message] if message["type"] != "http.request" else [{**message, "body": body}]
+
+    async def again() -> Message:
+        return ready.pop() if ready else await receive()
+
+    return again
 
 
 def _name_of(host: str) -> str:

@@ -155,7 +155,7 @@ def run_reply(view: JsonObject) -> JsonReply:
 def misread(why: RequestValidationError, media_type: str) -> JsonReply:
     """A request that is not what the operation takes: each field that is wrong, by its place."""
     errors = cast("list[dict[str, object]]", why.errors())
-    if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not _is_json(media_type):
+    if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):
         return problem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "media-type-refused",
@@ -179,7 +179,8 @@ def misread(why: RequestValidationError, media_type: str) -> JsonReply:
     )
 
 
-def _is_json(media_type: str) -> bool:
+def is_json(media_type: str) -> bool:
+    """Whether the type of a body says so."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 

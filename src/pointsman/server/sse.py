@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final
 
@@ -54,10 +54,12 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
+    def __init__(self, chunks: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
+        """`leave` is called when it has ended."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._chunks = chunks
+        self._leave = leave
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -71,6 +73,7 @@ class EventStream(Response):
         except* _Gone:
             pass
         finally:
+            self._leave()
             await self._chunks.aclose()
 
 

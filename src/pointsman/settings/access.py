@@ -49,3 +49,9 @@ class AccessSettings(BaseModel):
     """Of each caller that is asked for a key, for long."""
     burst: int = Field(default=2_000, ge=1)
     """And at once."""
+    wrong_keys_per_minute: int = Field(default=60, ge=1)
+    """From each address; as many at once."""
+    streams: int = Field(default=500, ge=1)
+    """That each caller may have open."""
+    starts_per_minute: int = Field(default=6_000, ge=1)
+    """Executions that each caller may begin; as many at once."""

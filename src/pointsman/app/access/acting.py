@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from pointsman.app.access.beginning import own_session, take_start
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_own_session, must_see_workflow
+from pointsman.app.access.seeing import must_see_workflow
 from pointsman.app.access.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
 from pointsman.app.library import UnknownWorkflow
 from pointsman.app.revisions import delete_workflow
@@ -44,20 +45,21 @@ async def start_as(
 ) -> Execution:
     """Begin an execution of a saved workflow for a caller, whose it is then. Keys of two callers are two keys.
 
-    Raises `NotAllowed` where the workflow is not there for them, or the session is somebody else's.
+    Raises `NotAllowed` where the workflow is not there for them, or the session is somebody else's, and
+    `TooManyRequests`.
     """
     await must_see_workflow(app, caller, workflow)
-    if session is not None:
-        await must_own_session(app, caller, session)
-    return await app.start(
-        workflow,
-        input,
-        session=session,
-        key=None if key is None else f"{caller.name}|{key}",
-        trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
-        by=caller.name,
-        **how,
-    )
+    take_start(app, caller)
+    async with nullcontext() if session is None else own_session(app, caller, session):
+        return await app.start(
+            workflow,
+            input,
+            session=session,
+            key=None if key is None else f"{caller.name}|{key}",
+            trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
+            by=caller.name,
+            **how,
+        )
 
 
 async def save_as(

@@ -1,8 +1,9 @@
-"""Pace: how many requests one caller may make. A bucket fills steadily, and each request takes one out of it."""
+"""Pace: how often one caller may do something. A bucket fills steadily, and each time takes one out of it."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from pointsman.errors import CallerError
@@ -11,9 +12,12 @@ from pointsman.ports import Clock
 CALLERS_MAX: Final = 10_000
 """Buckets kept: one that was not used for long is full again, and can be forgotten."""
 
+SEAT_RETRY_S: Final = 5.0
+"""Nobody knows when a stream ends."""
+
 
 class TooManyRequests(CallerError):
-    """The caller asks more often than one may. Nothing was done."""
+    """The caller asks more often than one may, or for more at once. Nothing was done."""
 
     code: ClassVar[str] = "too-many-requests"
 
@@ -23,28 +27,64 @@ class TooManyRequests(CallerError):
 
 
 class Pace:
-    """The buckets of all callers of one server."""
+    """The buckets of all callers, of one thing that they do."""
 
-    def __init__(self, clock: Clock, *, per_s: float, burst: int) -> None:
-        """`burst`: what a bucket holds."""
+    def __init__(self, clock: Clock, *, per_s: float, burst: int, says: str) -> None:
+        """`burst`: what a bucket holds. `says`: what is done too often, as in "makes more than 3 requests per second"."""
         self._clock = clock
         self._per_s = per_s
         self._burst = burst
+        self._says = says
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> None:
-        """One request of a caller. Raises `TooManyRequests`."""
-        now = self._clock.now()
-        held, at = self._buckets.pop(name, (float(self._burst), now))
-        held = min(self._burst, held + max(now - at, 0.0) * self._per_s)
-        left = held - 1 if held >= 1 else held
-        self._buckets[name] = (left, now)
+        """Once more. Raises `TooManyRequests`."""
+        held, now = self._held(name)
+        self._buckets.pop(name, None)
+        self._buckets[name] = (held - 1 if held >= 1 else held, now)
         if len(self._buckets) > CALLERS_MAX:
             self._buckets.popitem(last=False)
+        self._must_hold_one(name, held)
+
+    def check(self, name: str) -> None:
+        """As `take`, and takes nothing. Raises `TooManyRequests`."""
+        self._must_hold_one(name, self._held(name)[0])
+
+    def _held(self, name: str) -> tuple[float, float]:
+        """How much is in the bucket, and what time it is."""
+        now = self._clock.now()
+        held, at = self._buckets.get(name, (float(self._burst), now))
+        return min(self._burst, held + max(now - at, 0.0) * self._per_s), now
+
+    def _must_hold_one(self, name: str, held: float) -> None:
         if held < 1:
-            wait = (1 - held) / self._per_s
             raise TooManyRequests(
-                f"{name!r} makes more than {self._per_s:g} requests per second",
+                f"{name!r} {self._says}",
                 hint="Wait as long as `Retry-After` says.",
-                retry_after_s=wait,
+                retry_after_s=(1 - held) / self._per_s,
             )
+
+
+class Seats:
+    """How much each caller has open at once."""
+
+    def __init__(self, each_max: int) -> None:
+        self._each_max = each_max
+        self._taken: Counter[str] = Counter()
+
+    def take(self, name: str) -> Callable[[], None]:
+        """One more; call what comes back, once, when it is closed. Raises `TooManyRequests`."""
+        if self._taken[name] >= self._each_max:
+            raise TooManyRequests(
+                f"{name!r} has {self._each_max} streams open",
+                hint="Close some, or try again: `access.streams` says how many one caller may have.",
+                retry_after_s=SEAT_RETRY_S,
+            )
+        self._taken[name] += 1
+
+        def leave() -> None:
+            self._taken[name] -= 1
+            if not self._taken[name]:
+                del self._taken[name]
+
+        return leave

@@ -10,7 +10,7 @@ from pydantic import Field
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
 from pointsman.app.access.tokens import TOKEN_CHARS_MAX
-from pointsman.server.desk import COOKIE, Asking, AtDesk, Must
+from pointsman.server.desk import COOKIE, Asking, AtDesk, Must, address_of
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.shapes import Answer, Body, sample
@@ -132,9 +132,9 @@ async def log_in(
 
     Takes no key in a header. Browsers keep the cookie over https, and on this machine.
     """
-    caller = await desk.caller(body.key)
+    caller = await desk.caller(body.key, address_of(request))
     shown = "" if caller.entrance == "token" else body.key
-    await desk.audit.asked(caller, "POST /api/login", origin=request.client.host if request.client else "")
+    await desk.audit.asked(caller, "POST /api/login", origin=address_of(request))
     token, entered = await desk.logins.begin(caller, key=shown, agent=user_agent)
     reply = JsonReply(caller_view(entered), headers={"cache-control": "no-store"})
     age = int(desk.app.settings.access.login.seconds)

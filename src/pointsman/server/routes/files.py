@@ -19,6 +19,7 @@ from pointsman.app.access.seeing import must_see
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.files import Given, artifact, input_with_files, media_type_of
 from pointsman.app.inputs import InputInvalid
+from pointsman.server.depth import DEPTH_MAX, is_too_deep
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, bytes_answer, bytes_body, refusals, text_answer
@@ -95,6 +96,8 @@ async def _form(request: Request) -> tuple[Json, dict[str, list[Given]], bool]:
 
 
 def _decoded(text: str) -> Json:
+    if is_too_deep(text.encode()):
+        raise InputInvalid(f"`input` is nested more than {DEPTH_MAX} levels deep", hint="Nest it less.")
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError) as why:

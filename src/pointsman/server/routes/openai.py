@@ -163,11 +163,18 @@ async def complete(
     """The last message is what the workflow is told; where it asked something, its answer."""
     kept = (body.metadata or {}).get("session_id") or x_session_id
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
-    dialogue = await begin(desk.app, caller, Asked(body.model, messages, None if kept is None else str(kept)))
-    written = _Written(dialogue, body.model, int(desk.app.clock.now()))
+    asked = Asked(body.model, messages, None if kept is None else str(kept))
     if body.stream:
+        leave = desk.take_stream(caller)
+        try:
+            written = _Written(await begin(desk.app, caller, asked), body.model, int(desk.app.clock.now()))
+        except BaseException:
+            leave()
+            raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
-        return EventStream(written.chunks(with_usage=with_usage))
+        return EventStream(written.chunks(with_usage=with_usage), leave)
+    dialogue = await begin(desk.app, caller, asked)
+    written = _Written(dialogue, body.model, int(desk.app.clock.now()))
     async for _ in dialogue.pieces():
         pass
     return JsonReply(written.whole())

@@ -60,7 +60,7 @@ async def stream_all(
 
 @router.get(
     "/{eid}/stream",
-    responses=STREAM | refusals("place-invalid", "unknown-execution"),
+    responses=STREAM | refusals("place-invalid", "too-many-requests", "unknown-execution"),
     response_class=Response,
     summary="Stream an execution",
 )
@@ -87,7 +87,8 @@ async def stream(
     joined = await join(desk.app, desk.channels, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)))
+    leave = desk.take_stream(caller)
+    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)), leave)
 
 
 def _first(joined: Joined, begin: Beginning) -> bytes:

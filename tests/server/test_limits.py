@@ -1,0 +1,180 @@
+"""What one caller, or one address, may have of a server; and what is nested too deep for anybody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.access import beginning
+from pointsman.app.access.acting import start_as
+from pointsman.app.access.callers import Caller, NotAllowed
+from pointsman.app.access.pace import Seats, TooManyRequests
+from pointsman.app.access.strangers import Strangers
+from pointsman.journal.records import ExecutionQuery
+from pointsman.server.depth import DEPTH_MAX, is_too_deep
+from pointsman.settings import Settings
+from pointsman.settings.access import AccessSettings
+from tests.server.conftest import serving
+from tests.server.flows import CHAIN, LETTER
+from tests.server.test_access import OwnClock
+
+ADA, BOB = Caller(name="ada", role="operator"), Caller(name="bob", role="operator")
+
+
+def limited(**access: int) -> Settings:
+    return Settings(delays=False, access=AccessSettings.model_validate(access))
+
+
+async def test_wrong_keys_from_an_address_are_soon_not_looked_at_and_who_was_in_stays_in() -> None:
+    async with serving(is_local=False, settings=limited(wrong_keys_per_minute=3)) as served:
+        ada, late = await served.key("ada", "viewer"), await served.key("late", "viewer")
+        assert (await served.client.get("/api/me", headers=ada)).status_code == 200
+        for guess in range(3):
+            headers = {"authorization": f"Bearer pm_{guess}"}
+            assert (await served.client.get("/api/me", headers=headers)).status_code == 401
+        for headers in ({"authorization": "Bearer pm_4"}, late, {"cookie": "__Host-pointsman=guess"}):
+            reply = await served.client.get("/api/me", headers=headers)
+            assert (reply.status_code, reply.json()["code"]) == (429, "too-many-requests")
+            assert 1 <= int(reply.headers["retry-after"]) <= 20
+        assert (await served.client.post("/api/login", json={"key": "pm_5"})).status_code == 429
+        assert (await served.client.get("/api/me", headers=ada)).status_code == 200
+        assert (await served.client.get("/api/me")).status_code == 401, "who shows nothing guesses nothing"
+
+
+def test_tries_come_back_with_time_and_each_address_has_its_own() -> None:
+    clock = OwnClock()
+    strangers = Strangers(clock, wrong_per_minute=2)
+    strangers.failed("here", "a")
+    strangers.failed("here", "b")
+    with pytest.raises(TooManyRequests):
+        strangers.may_try("here", "c")
+    strangers.may_try("there", "c")
+    strangers.opened("c")
+    strangers.may_try("here", "c")
+    clock.at += 30
+    strangers.may_try("here", "d")
+
+
+async def test_a_caller_has_so_many_streams_and_may_open_another_when_one_ends() -> None:
+    async with serving(is_local=False, settings=limited(streams=2)) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "viewer")
+        assert (await served.client.post("/api/workflows", content=LETTER, headers=ada)).status_code == 201
+        started = await served.client.post(
+            "/api/workflows/letter/execute", json={"input": "a day", "wait": True}, headers=ada
+        )
+        address = f"/api/workflows/executions/{started.json()['executionId']}/stream"
+        async with (
+            served.client.stream("GET", address, headers=ada) as first,
+            served.client.stream("GET", address, headers=bob) as other,
+        ):
+            async with served.client.stream("GET", address, headers=ada) as second:
+                assert (first.status_code, second.status_code, other.status_code) == (200, 200, 200)
+                reply = await served.client.get(address, headers=ada)
+                assert (reply.status_code, reply.json()["code"]) == (429, "too-many-requests")
+                assert int(reply.headers["retry-after"]) > 0
+            async with asyncio.timeout(20):
+                while served.desk.channels.subscribers > 2:
+                    await asyncio.sleep(0)
+            async with served.client.stream("GET", address, headers=ada) as third:
+                assert third.status_code == 200
+
+
+def test_a_seat_is_given_back_once() -> None:
+    seats = Seats(1)
+    leave = seats.take("ada")
+    with pytest.raises(TooManyRequests):
+        seats.take("ada")
+    seats.take("bob")
+    leave()
+    seats.take("ada")
+
+
+async def test_a_caller_begins_so_many_executions_in_a_minute() -> None:
+    async with serving(is_local=False, settings=limited(starts_per_minute=2)) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+        address = "/api/workflows/chain/execute"
+        begun = [await served.client.post(address, json={"input": {}}, headers=ada) for _ in range(3)]
+        assert [one.status_code for one in begun] == [202, 202, 429]
+        assert 1 <= int(begun[2].headers["retry-after"]) <= 30
+        assert len((await served.client.get("/api/workflows/executions", headers=ada)).json()["executions"]) == 2
+        assert (await served.client.post(address, json={"input": {}}, headers=bob)).status_code == 202
+
+
+@pytest.mark.parametrize("path", ["/api/workflows/chain/execute", "/api/login", "/v1/chat/completions", "/mcp"])
+async def test_json_that_is_nested_too_deep_is_refused_before_anything_reads_it(path: str) -> None:
+    async with serving() as served:
+        await served.save(CHAIN)
+        for depth in (DEPTH_MAX, 900, 50_000):
+            reply = await served.client.post(
+                path,
+                content='{"input": ' + '{"a":[' * (depth // 2) + "]}" * (depth // 2) + "}",
+                headers={"content-type": "application/json", "accept": "application/json, text/event-stream"},
+            )
+            assert (reply.status_code, reply.json()["code"]) == (400, "body-invalid"), (depth, reply.text[:200])
+            assert "levels deep" in reply.json()["detail"]
+        assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
+
+
+async def test_a_form_or_a_document_that_is_nested_too_deep_is_refused() -> None:
+    async with serving() as served:
+        await served.save(CHAIN)
+        deep = '{"a":' + "[" * 900 + "]" * 900 + "}"
+        files = {"file": ("a.txt", b"a", "text/plain")}
+        reply = await served.client.post("/api/workflows/chain/execute/files", data={"input": deep}, files=files)
+        assert (reply.status_code, reply.json()["code"]) == (422, "input-invalid")
+        for document in (deep, deep.replace('"', ""), "\n".join(" " * n + "a:" for n in range(900))):
+            reply = await served.client.post("/api/workflows", content=document)
+            assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
+
+
+@pytest.mark.parametrize(
+    ("body", "deep"),
+    [
+        (json.dumps(["[" * 1000, '"[' * 500, "\\[" * 500]), False),
+        (json.dumps([[]] * 5000), False),
+        ("[" * DEPTH_MAX + "]" * DEPTH_MAX, False),
+        ("[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1), True),
+        ('["\\\\", ' + '{"\\"":[' * 150 + "]}" * 150 + "]", True),
+        ("]" * 300 + "[" * 300, False),
+        ("", False),
+    ],
+    ids=["in texts", "wide", "as deep as may be", "deeper", "after escapes", "no JSON", "empty"],
+)
+def test_brackets_count_outside_of_texts(body: str, deep: bool) -> None:
+    for encoding in ("utf-8", "utf-16", "utf-32"):
+        assert is_too_deep(body.encode(encoding)) is deep, encoding
+
+
+@pytest.mark.requirement("S1-105")
+async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -> None:
+    async with Pointsman(file_store, model="scripted") as here, Pointsman(file_store, model="scripted") as there:
+        await here.save(Workflow.parse(CHAIN))
+        for number in range(8):
+            session = f"talk-{number}"
+            both = await asyncio.gather(
+                start_as(here, ADA, "chain", {}, session=session),
+                start_as(there, BOB, "chain", {}, session=session),
+                return_exceptions=True,
+            )
+            assert sum(isinstance(one, NotAllowed) for one in both) == 1, both
+            owners = {one.owner for one in await here.executions(ExecutionQuery(session=session))}
+            assert len(owners) == 1
+        assert await here.store.entries.list(beginning.KIND) == [], "claims are given back"
+
+
+async def test_a_claim_that_a_crash_left_holds_for_a_minute() -> None:
+    clock = OwnClock()
+    async with Pointsman("memory:", model="scripted", clock=clock) as app:
+        await app.save(Workflow.parse(CHAIN))
+        await app.store.entries.put(beginning.KIND, "talk", {"by": "bob", "until": clock.now() + 60})
+        with pytest.raises(NotAllowed, match="being begun"):
+            await start_as(app, ADA, "chain", {}, session="talk")
+        clock.at += 61
+        await start_as(app, ADA, "chain", {}, session="talk")
+        with pytest.raises(NotAllowed):
+            await start_as(app, BOB, "chain", {}, session="talk")
+        await start_as(app, ADA, "chain", {}, session="talk")
