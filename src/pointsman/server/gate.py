@@ -1,5 +1,4 @@
-"""The gate before all operations: how large and how deep a body may be, which pages may call, which headers every answer
-carries.
+"""The gate before all operations: how large and deep a body may be, which pages may call, which headers answers carry.
 
 A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
 So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page

@@ -3,8 +3,8 @@
     claim of the name (must not be there) ─▶ whose is the session? ─▶ started ─▶ claim given back
 
 A session belongs to whoever has an execution in it. Between the question whose it is and the first execution another
-caller could get the same answer: the claim is an entry of the store that only one of them can put. Who crashes meanwhile
-leaves one, and it is worth nothing after a minute.
+caller could get the same answer: the claim is an entry of the store that only one of them can put. Who crashes
+meanwhile leaves one, and it is worth nothing after a minute.
 """
 
 from __future__ import annotations
