@@ -120,6 +120,7 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
         server_header=False,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=[str(network) for network in settings.proxies],
+        timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=REQUESTS_S,
     )
 

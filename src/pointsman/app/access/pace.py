@@ -30,7 +30,7 @@ class Pace:
     """The buckets of all callers, of one thing that they do."""
 
     def __init__(self, clock: Clock, *, per_s: float, burst: int, says: str) -> None:
-        """`burst`: what a bucket holds. `says`: what is done too often, as in "makes more than 3 requests per second"."""
+        """`burst`: what a bucket holds. `says`: what is too often, as in "makes more than 3 requests per second"."""
         self._clock = clock
         self._per_s = per_s
         self._burst = burst
