@@ -16,6 +16,9 @@ DEAD_CLIENT_MS: Final = 30_000
 """A client of which the system hears nothing for so long is gone."""
 STUCK_S = 30.0
 """A client that lives and takes nothing for so long is let go."""
+IDLE_S: Final = 75
+"""For so long a connection is kept that nobody uses: longer than clients and proxies keep theirs (5 to 60 seconds). Who
+sends on one that is closed at that moment cannot know whether it was heard."""
 SEND_BYTES = 262_144
 """What the system may hold for each."""
 WRITE_BYTES: Final = 32_768

@@ -25,7 +25,7 @@ from pointsman.app.keeping import Tell, drain, first_of, keeping
 from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
 from pointsman.server.application import make_application, make_desk
-from pointsman.server.connections import Connection, bound
+from pointsman.server.connections import IDLE_S, Connection, bound
 from pointsman.server.requests import logged
 from pointsman.server.telling import tell, watched
 from pointsman.settings.server import ServerSettings
