@@ -38,7 +38,10 @@ BOARD: Final[Described] = {
 
 
 @router.get(
-    "/stream", responses=BOARD | refusals("place-invalid"), response_class=Response, summary="Stream all executions"
+    "/stream",
+    responses=BOARD | refusals("place-invalid", "too-many-requests"),
+    response_class=Response,
+    summary="Stream all executions",
 )
 async def stream_all(
     desk: AtDesk,
@@ -55,7 +58,9 @@ async def stream_all(
     `workflow.executions.reset` read the list again.
     """
     shown = wanted(desk.app, caller, workflow=workflow, session=session)
-    return EventStream(desk.channels.board.changes(shown, after=moment_of(last_event_id)))
+    after = moment_of(last_event_id)
+    leave = desk.take_stream(caller)
+    return EventStream(desk.channels.board.changes(shown, after=after), leave)
 
 
 @router.get(
