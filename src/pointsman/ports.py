@@ -209,8 +209,12 @@ class Tools(Protocol):
 class Secrets(Protocol):
     """What handles (`secret.NAME`) stand for. Asked at the last moment; what it says goes into no journal."""
 
+    async def refresh(self) -> None:
+        """Before any is asked for: look whether they have changed. Cheap."""
+        ...
+
     def secret(self, name: str) -> str | None:
-        """The secret of that name; None: there is none."""
+        """The secret of that name; None: there is none. Raises `OperatorError` for one that cannot be read."""
         ...
 
 

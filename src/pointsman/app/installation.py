@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
+from pointsman.app.access.vault import Vault
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked
 from pointsman.app.definitions import check as check_definition
@@ -80,14 +81,15 @@ class Pointsman:
     ) -> None:
         """`model` answers every agent, whatever its definition names; `script` is what the scripted model says."""
         loaded = settings if settings is not None else load_settings().settings
-        self.settings = loaded.kept_at(store)
+        self.clock: Clock = clock if clock is not None else SystemClock()
+        self.vault = Vault(loaded.vault, self.clock)
+        self.settings = loaded.kept_at(store).with_kept(self.vault)
         self.model = model
         self.tools = registry_for(self.settings, tools)
         self.script: Script | None = None
         self._script_found = False
         if script is not None:
             self._learn(script)
-        self.clock: Clock = clock if clock is not None else SystemClock()
         self.feed, self.calls = Feed(), Calls()
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
@@ -101,16 +103,12 @@ class Pointsman:
         if not self.settings.store:
             make_data_directory()
         self._store = await open_store(self.settings.store_url)
+        await self.vault.open(self._store.entries)
         self._library = Library(self._store, self.settings)
         self._hands = self._wired(self._store)
+        executors, ended, emitted = self._hands.executors, self._turn_ended, self._emitted
         self._runtime = LocalRuntime(
-            self._store,
-            self._library,
-            self._hands.executors,
-            self.clock,
-            self.feed,
-            ended=self._turn_ended,
-            emitted=self._emitted,
+            self._store, self._library, executors, self.clock, self.feed, ended=ended, emitted=emitted
         )
         self._places = Places(self._store, self.clock, self._driver)
         return self

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pointsman.app.access.fresh import FreshTools
 from pointsman.app.artifacts import artifact
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
 from pointsman.app.workflow_tools import WorkflowTools
+from pointsman.errors import OperatorError
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
@@ -76,7 +78,14 @@ def models_for(
 def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
     """A provider with its secrets. A handle of which there is none stays, and is refused when it is first asked."""
     provider = one.provider(name)
-    return replace(provider, keys=tuple(settings.resolved(key) or key for key in provider.keys))
+    return replace(provider, keys=tuple(_resolved(settings, key) for key in provider.keys))
+
+
+def _resolved(settings: Settings, key: str) -> str:
+    try:
+        return settings.resolved(key) or key
+    except OperatorError:
+        return key  # One provider that cannot be asked must not shut the rest.
 
 
 def http_executor(settings: Settings) -> Executor:
@@ -140,11 +149,12 @@ def wire(
         settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
     played = is_scripted(model or default)
+    called = FreshTools(tools, settings)
     interpreter = interpreter_of(settings)
     meaning = None if played else meaning_of(settings, store, clock, models)
     hands = Executors(
         models=HeardModels(models, heard, clock),
-        tools=HeardTools(UnscriptedTools(tools) if played else tools, heard, clock),
+        tools=HeardTools(UnscriptedTools(called) if played else called, heard, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
         http=lambda: http_executor(settings),
         fetch=lambda url: _fetched(settings, url),

@@ -31,7 +31,7 @@ class HttpExecutor:
         if not isinstance(config, dict):
             raise EngineBug(f"an http step was given {command.input!r}")
         try:
-            described, used = revealed(config, spec.secrets, spec.config, self._secrets)
+            described, used = await revealed(config, spec.secrets, spec.config, self._secrets)
             call = request_of(described, key=_key(command, run))
         except PointsmanError as why:
             return work_failed(command, failure_of(why))

@@ -36,6 +36,9 @@ _REFUSED: Final = "refused"
 
 
 class _None:
+    async def refresh(self) -> None:
+        """They never change."""
+
     def secret(self, name: str) -> str | None:
         """There is none."""
         return None
@@ -166,7 +169,7 @@ class Ledger:
         # another attempt the model may want something else at the same number.
         bound = asyncio.timeout(self._call_s)
         written = self._spec.config.get("parameters") if self._spec.secrets else None
-        arguments, used = revealed(call.arguments, self._spec.secrets, written, self._world.secrets)
+        arguments, used = await revealed(call.arguments, self._spec.secrets, written, self._world.secrets)
         try:
             async with bound:
                 shown = msgspec.structs.replace(call, arguments=arguments) if used else call

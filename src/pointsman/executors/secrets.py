@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
+from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.parameters import SecretText
 from pointsman.ports import Secrets
@@ -30,16 +31,21 @@ class Revealed(NamedTuple):
     used: list[str]
 
 
-def revealed(tree: JsonObject, texts: Sequence[SecretText], written: Json, secrets: Secrets) -> Revealed:
-    """`written`: the tree as the document has it, templates and all. Raises `WorkRefused` (`secret-missing`)."""
+async def revealed(tree: JsonObject, texts: Sequence[SecretText], written: Json, secrets: Secrets) -> Revealed:
+    """`written`: the tree as the document has it, templates and all. Raises `WorkRefused`: `secret-missing`, or why it
+    cannot be read."""
     if not texts:
         return Revealed(tree, [])
+    await secrets.refresh()
     used: list[str] = []
 
     def secret(name: str) -> str:
-        value = secrets.secret(name)
+        try:
+            value = secrets.secret(name)
+        except OperatorError as why:
+            raise WorkRefused(Failure(code=why.code, message=str(why), hint=why.hint)) from why
         if value is None:
-            hint = f"Set POINTSMAN_SECRET_{name}, or put it under [secrets] in pointsman.toml."
+            hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
             raise WorkRefused(Failure(code="secret-missing", message=f"there is no secret {name!r}", hint=hint))
         used.append(value)
         return value

@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, Protocol, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.policies import Limits
@@ -26,6 +26,7 @@ from pointsman.settings.access import AccessSettings
 from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
 from pointsman.settings.server import ServerSettings
+from pointsman.settings.vault import VaultSettings
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
@@ -53,6 +54,23 @@ class SettingsInvalid(OperatorError):
 
 HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescription]
 """By name."""
+
+
+class KeptSecrets(Protocol):
+    """Secrets that are kept elsewhere than in the settings."""
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """The values of all that were known, so that they are never told. Another set once there is more in it."""
+        ...
+
+    async def refresh(self) -> None:
+        """Look whether they have changed. Cheap."""
+        ...
+
+    def secret(self, name: str) -> str | None:
+        """The secret of that name; None: there is none. Raises where there is one that cannot be read."""
+        ...
 
 
 class Settings(BaseModel):
@@ -84,6 +102,8 @@ class Settings(BaseModel):
     """Read-only settings of expressions (`config.<name>`)."""
     secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     """What handles (`secret.NAME`) stand for; `POINTSMAN_SECRET_NAME` in the environment wins."""
+    vault: VaultSettings = VaultSettings()
+    """The keys of the secrets that the store keeps."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
     """Addresses that are told what happens, by name."""
     limits: Limits = Field(default_factory=Limits)
@@ -143,6 +163,7 @@ class Settings(BaseModel):
     """Who is let in by the server."""
     server: ServerSettings = ServerSettings()
     """Where the server listens, under which names, and how it ends."""
+    _kept: KeptSecrets | None = PrivateAttr(default=None)
 
     @property
     def store_url(self) -> str:
@@ -154,6 +175,17 @@ class Settings(BaseModel):
         if store == "":
             raise SettingsInvalid("the address of the store is empty", hint="Leave it out for a file of yours.")
         return self if store is None else self.model_copy(update={"store": store})
+
+    def with_kept(self, kept: KeptSecrets) -> Settings:
+        """The same, and these secrets behind their own."""
+        found = self.model_copy()
+        found._kept = kept
+        return found
+
+    @property
+    def kept(self) -> KeptSecrets | None:
+        """The secrets behind those of the settings."""
+        return self._kept
 
     @property
     def model_in_effect(self) -> str:
@@ -170,10 +202,17 @@ class Settings(BaseModel):
         }
         return {**found, **self.variables}
 
+    async def refresh(self) -> None:
+        """Before secrets are asked for: look whether those kept elsewhere have changed."""
+        if self._kept is not None:
+            await self._kept.refresh()
+
     def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
-        """The secret of that name; None: there is none."""
+        """The secret of that name: of the environment, these settings, or kept behind them; None: there is none.
+        Raises what `KeptSecrets.secret` raises."""
         env = os.environ if environment is None else environment
-        return env.get(f"{PREFIX}SECRET_{name}") or self.secrets.get(name)
+        own = env.get(f"{PREFIX}SECRET_{name}") or self.secrets.get(name)
+        return own if own is not None or self._kept is None else self._kept.secret(name)
 
     def resolved(self, secret: str) -> str | None:
         """A secret that may be a handle; None: there is none of that name."""

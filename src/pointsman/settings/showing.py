@@ -51,6 +51,8 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             }
         elif key == "store":
             value = store_shown(loaded.settings.store_url)
+        elif key == "vault":
+            value = {**loaded.settings.vault.model_dump(mode="json"), "keys": len(loaded.settings.vault.keys)}
         elif key == "secrets":
             value = dict.fromkeys(loaded.settings.secrets, "***")
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}

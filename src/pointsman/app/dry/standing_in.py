@@ -173,6 +173,9 @@ class _Placeholder:
 class QuietSecrets:
     """No secret is needed where nothing leaves."""
 
+    async def refresh(self) -> None:
+        """They never change."""
+
     def secret(self, name: str) -> str | None:
         return f"(secret {name})"
 

@@ -136,7 +136,11 @@ class Notifier:
         letter = replace(kept.letter, attempts=kept.letter.attempts + 1)
         body = msgspec.json.encode(letter.body)
         headers = {"content-type": "application/json", "webhook-id": kept.id, "webhook-timestamp": str(int(now))}
-        secret = self._app.settings.resolved(settings.secret)
+        try:
+            await self._app.settings.refresh()
+            secret = self._app.settings.resolved(settings.secret)
+        except OperatorError as why:
+            return replace(letter, state="dead", error=f"{why} ({why.code})")
         if settings.secret and secret is None:
             return replace(letter, state="dead", error=f"the secret {settings.secret!r} is not set")
         if secret:

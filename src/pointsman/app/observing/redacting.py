@@ -13,7 +13,7 @@ from fnmatch import translate
 from typing import Final
 
 from pointsman.models.redaction import CHARS_MIN, FROM_ENVIRONMENT, MASK
-from pointsman.settings import HANDLE, PREFIX, Settings
+from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
 from pointsman.values import Json, JsonObject
 
 ENV: Final = "env:"
@@ -23,13 +23,14 @@ _SIGNS: Final = str.maketrans("", "", "-_ ")
 class Redactor:
     """Rewrites JSON. Gives back what it was given where nothing had to go."""
 
-    def __init__(self, names: Iterable[str] = (), secrets: Iterable[str] = ()) -> None:
-        """`names` are patterns of fields, `secrets` values."""
+    def __init__(self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: KeptSecrets | None = None) -> None:
+        """`names` are patterns of fields, `secrets` values; `kept`: more of them, which may become more."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
-        # Longest first: one secret may begin with another.
-        known = sorted({one for one in secrets if len(one) >= CHARS_MIN}, key=len, reverse=True)
-        self._secrets = re.compile("|".join(map(re.escape, known))) if known else None
+        self._given = frozenset(secrets)
+        self._kept = kept
+        self._seen: frozenset[str] = frozenset()
+        self._secrets = _any_of(self._given)
 
     def __call__(self, value: JsonObject) -> JsonObject:
         return {name: self.value(name, one) for name, one in value.items()}
@@ -50,22 +51,34 @@ class Redactor:
         return value
 
     def text(self, text: str) -> str:
+        if self._kept is not None and self._kept.seen is not self._seen:
+            self._seen = self._kept.seen
+            self._secrets = _any_of(self._given | self._seen)
         return text if self._secrets is None else self._secrets.sub(MASK, text)
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    # Longest first: one secret may begin with another.
+    known = sorted({one for one in secrets if len(one) >= CHARS_MIN}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, known))) if known else None
 
 
 def redactor_for(settings: Settings) -> Redactor:
     """What the settings call secret, by name and by value."""
-    return Redactor(settings.observability.redact, secrets_of(settings))
+    return Redactor(settings.observability.redact, secrets_of(settings), settings.kept)
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:
-    """The values of everything that is secret here."""
+    """The values of everything that is secret here, but for those that are kept in the store."""
     yield from settings.secrets.values()
+    yield from settings.vault.keys
+    yield from os.environ.get(f"{PREFIX}VAULT_KEYS", "").replace(",", " ").split()
     for name, value in os.environ.items():
         if name.startswith(f"{PREFIX}SECRET_") or name.endswith(FROM_ENVIRONMENT):
             yield value
     for one in _given(settings):
-        found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else settings.resolved(one)
+        found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else one
+        # What a handle stands for is above, or kept.
         if found and not found.startswith(HANDLE):
             yield found
 

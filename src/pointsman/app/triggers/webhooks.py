@@ -105,11 +105,12 @@ class Webhooks:
         """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
         if declared.secret != IN_DOCUMENT:
             name = declared.secret.removeprefix(HANDLE)
+            await self._app.settings.refresh()
             found = self._app.settings.secret(name)
             if found is None:
                 raise SecretMissing(
                     f"the secret {name!r} of webhook {declared.id!r} is not set",
-                    hint=f"Put it under [secrets] in pointsman.toml, or into POINTSMAN_SECRET_{name}.",
+                    hint=f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}.",
                 )
             return found
         workflow, _ = await self._app.library.saved(declared.workflow)

@@ -117,7 +117,7 @@ class Filling:
     def _secret(self, name: str) -> str:
         value = self._secrets.secret(name)
         if value is None:
-            hint = f"Set POINTSMAN_SECRET_{name}, or put it under [secrets] in pointsman.toml."
+            hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
             raise ToolFailed(Failure(code="secret-missing", message=f"there is no secret {name!r}", hint=hint))
         self.used.append(value)
         return value

@@ -1,0 +1,28 @@
+"""Tools that are called with secrets as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pointsman.engine.reports import ToolCall
+from pointsman.ports import Run, Secrets, Tools, ToolSpec
+from pointsman.values import Json
+
+
+class FreshTools:
+    """The `Tools` port: before tools are asked for their secrets, those that changed are read."""
+
+    def __init__(self, tools: Tools, secrets: Secrets) -> None:
+        self._tools = tools
+        self._secrets = secrets
+
+    def find(self, name: str) -> ToolSpec | None:
+        return self._tools.find(name)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        await self._secrets.refresh()
+        await self._tools.prepare(names)
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        await self._secrets.refresh()
+        return await self._tools.call(call, key=key, run=run)

@@ -1,0 +1,188 @@
+"""The vault: secrets that are kept in the store, sealed, and known to nobody but the calls that need them.
+
+    set ─ sealed with the newest key ─▶ an entry of the store ─ opened with any key ─▶ `secret.NAME` of a call
+
+What is read is known for a second, so a secret that another process changes counts within one. The settings win: what
+they or the environment call by the same name is used instead.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import msgspec
+
+from pointsman.app.access.keys import NameInvalid
+from pointsman.errors import CallerError, OperatorError
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.store import Entries
+from pointsman.models.redaction import CHARS_MIN
+from pointsman.ports import Clock
+from pointsman.settings.vault import VaultSettings
+from pointsman.values import Instant, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app.access.vault_keys import Box
+
+KIND: Final = "secret"
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+VALUE_CHARS_MAX: Final = 60_000
+KNOWN_FOR_S: Final = 1.0
+
+
+class NoSuchSecret(CallerError):
+    """The store keeps no secret of that name."""
+
+    code: ClassVar[str] = "no-such-secret"
+
+
+class SecretInvalid(CallerError):
+    """What cannot be a secret."""
+
+    code: ClassVar[str] = "secret-invalid"
+
+
+class KeptSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of a secret."""
+
+    name: str
+    sealed: str
+    changed: Instant
+    by: str = ""
+
+
+class Vault:
+    """The secrets of one store. Usable before it is opened: then it has none."""
+
+    def __init__(self, settings: VaultSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._entries: Entries | None = None
+        self._read_at = -math.inf
+        self._sealed: dict[str, str] = {}
+        self._values: dict[str, str] = {}
+        self._closed: dict[str, OperatorError] = {}
+        self._seen: frozenset[str] = frozenset()
+
+    async def open(self, entries: Entries) -> None:
+        """Read what the store keeps. What cannot be opened is refused when it is asked for, not before."""
+        self._entries = entries
+        await self.refresh()
+
+    def secret(self, name: str) -> str | None:
+        """As it was known within the last second or when `refresh` was last called; None: there is none of that name.
+        Raises `VaultLocked`, `VaultKeyInvalid`, `SecretUnreadable`."""
+        if name in self._closed:
+            raise self._closed[name].with_traceback(None)
+        return self._values.get(name)
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """Every value that was read here, also those that were changed since: what is never told. Another set
+        whenever there is more in it."""
+        return self._seen
+
+    async def refresh(self) -> None:
+        """Read again what others may have changed, once a second. Cheap where nothing has."""
+        now = self._clock.now()
+        if self._entries is None or self._read_at <= now < self._read_at + KNOWN_FOR_S:
+            return
+        sealed = {one.name: one.sealed for one in await self.all()}
+        self._read_at = now
+        # What could not be opened is tried again: its key may be there now.
+        if sealed != self._sealed or self._closed:
+            self._sealed = sealed
+            self._open_all()
+
+    async def set(self, name: str, value: str, *, by: str = "") -> None:
+        """Keep it, in place of what has this name. Makes a key where there is none and nothing is kept yet. Raises
+        `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`."""
+        if NAME.fullmatch(name) is None:
+            hint = "It has 1 to 100 letters, digits and underscores, and begins with no digit: `secret.NAME`."
+            raise NameInvalid(f"{name[:60]!r} cannot be the name of a secret", hint=hint)
+        if not CHARS_MIN <= len(value) <= VALUE_CHARS_MAX:
+            hint = f"It has {CHARS_MIN} to {VALUE_CHARS_MAX} characters: a shorter one could not be hidden in texts."
+            raise SecretInvalid(f"the value of {name!r} has {len(value)} characters", hint=hint)
+        box = await self._sealing()
+        kept = KeptSecret(name=name, sealed=box.seal(name, value), changed=Instant(self._clock.now()), by=by)
+        await self._store.put(KIND, name, msgspec.to_builtins(kept))
+        await self._changed()
+
+    async def all(self) -> list[KeptSecret]:
+        """By name, sealed as they are."""
+        return [msgspec.convert(entry.value, KeptSecret, strict=False) for entry in await self._store.list(KIND)]
+
+    async def delete(self, name: str) -> None:
+        """Raises `NoSuchSecret`."""
+        if not await self._store.delete(KIND, name):
+            known = ", ".join(repr(one.name) for one in await self.all()) or "none"
+            raise NoSuchSecret(f"the store keeps no secret named {name[:100]!r}", hint=f"There is {known}.")
+        await self._changed()
+
+    async def rotate(self) -> int:
+        """Seal all of them anew, with the newest key; how many. Raises, and leaves the rest as it is, where one cannot
+        be opened. Who changes one meanwhile has sealed it with the newest key, or is not overwritten."""
+        from pointsman.app.access.vault_keys import box_of  # It loads a library of ciphers.
+
+        entries, done = await self._store.list(KIND), 0
+        if not entries:
+            return 0
+        box = box_of(self._settings)
+        kept = [(entry, msgspec.convert(entry.value, KeptSecret, strict=False)) for entry in entries]
+        opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in kept]
+        for entry, one, value in opened:
+            fresh = msgspec.structs.replace(one, sealed=box.seal(one.name, value))
+            try:
+                await self._store.put(KIND, one.name, msgspec.to_builtins(fresh), after=entry.version)
+                done += 1
+            except EntryMoved:
+                continue
+        await self._changed()
+        return done
+
+    @property
+    def _store(self) -> Entries:
+        assert self._entries is not None, "the installation is open"
+        return self._entries
+
+    async def _changed(self) -> None:
+        self._read_at = -math.inf
+        await self.refresh()
+
+    async def _sealing(self) -> Box:
+        """Keys to seal with. One is made only where nothing is sealed yet: beside others it would be the wrong one."""
+        from pointsman.app.access.vault_keys import VaultLocked, box_of, make_key  # As above.
+
+        try:
+            return box_of(self._settings)
+        except VaultLocked:
+            if await self._store.list(KIND):
+                raise
+        make_key(self._settings)
+        return box_of(self._settings)
+
+    def _open_all(self) -> None:
+        self._values, self._closed = {}, {}
+        if not self._sealed:
+            return
+        from pointsman.app.access.vault_keys import box_of  # As above.
+
+        try:
+            box = box_of(self._settings)
+        except OperatorError as why:
+            self._closed = dict.fromkeys(self._sealed, why)
+            return
+        for name, sealed in self._sealed.items():
+            try:
+                self._values[name] = box.open(name, sealed)
+            except OperatorError as why:
+                self._closed[name] = why
+        if not self._seen.issuperset(self._values.values()):
+            self._seen = self._seen.union(self._values.values())
+
+
+def secret_view(kept: KeptSecret) -> JsonObject:
+    """What people may know of it: never itself."""
+    return {"name": kept.name, "changedAt": kept.changed, "changedBy": kept.by}

@@ -1,0 +1,139 @@
+"""The keys of the vault: read from the environment, the settings or a file, and made where there are none.
+
+The newest comes first: it seals, all of them open. They are never in the store: who has only that has no secret.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
+
+import msgspec
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from pointsman.errors import OperatorError
+from pointsman.settings import config_directory
+from pointsman.settings.vault import VaultSettings
+
+FILE: Final = "vault.key"
+VARIABLE: Final = "POINTSMAN_VAULT_KEYS"
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+OWNER_ONLY: Final = 0o600
+HINT: Final = f"Give it in {VARIABLE}, as `keys` under [vault] in pointsman.toml, or in the key file."
+
+
+class VaultLocked(OperatorError):
+    """The store has secrets, and here is no key that opens them."""
+
+    code: ClassVar[str] = "vault-locked"
+
+
+class VaultKeyInvalid(OperatorError):
+    """A key of the vault, or the file of its keys, cannot be used."""
+
+    code: ClassVar[str] = "vault-key-invalid"
+
+
+class SecretUnreadable(OperatorError):
+    """No key that is known here opens a secret of the store, or it was changed behind the product's back."""
+
+    code: ClassVar[str] = "secret-unreadable"
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    """What is encrypted: with its name, so that the secret of one name cannot be put in the place of another."""
+
+    name: str
+    value: str
+
+
+class Box(NamedTuple):
+    """Seals with the newest key, opens with all."""
+
+    fernet: MultiFernet
+
+    def seal(self, name: str, value: str) -> str:
+        return self.fernet.encrypt(msgspec.json.encode(_Sealed(name, value))).decode()
+
+    def open(self, name: str, sealed: str) -> str:
+        """Raises `SecretUnreadable`."""
+        try:
+            found = msgspec.json.decode(self.fernet.decrypt(sealed), type=_Sealed)
+        except (InvalidToken, msgspec.DecodeError):
+            found = None
+        if found is None or found.name != name:
+            message = f"no key that is known here opens the secret {name!r}"
+            raise SecretUnreadable(message, hint=f"Bring back the key it was sealed with, or set it anew. {HINT}")
+        return found.value
+
+
+def box_of(settings: VaultSettings) -> Box:
+    """Raises `VaultLocked` where there is no key, `VaultKeyInvalid`."""
+    given = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
+    source = VARIABLE if os.environ.get(VARIABLE, "").strip() else "[vault] keys"
+    if not given:
+        path = key_file_of(settings)
+        given, source = read_key_file(path), str(path)
+    if not given:
+        raise VaultLocked("there is no key for the secrets of the store", hint=HINT)
+    return Box(MultiFernet([_fernet(key, number, source) for number, key in enumerate(given, 1)]))
+
+
+def key_file_of(settings: VaultSettings) -> Path:
+    return settings.key_file or config_directory() / FILE
+
+
+def is_given(settings: VaultSettings) -> bool:
+    """Whether the keys come from the environment or the settings: then no file is read or made."""
+    return bool(os.environ.get(VARIABLE, "").strip() or settings.keys)
+
+
+def read_key_file(path: Path) -> list[str]:
+    """The keys in it; none: there is no such file. Raises `VaultKeyInvalid` for one that others may read."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as why:
+        reason = why.strerror if isinstance(why, OSError) else "it is no text"
+        raise VaultKeyInvalid(f"the key file {str(path)!r} cannot be read: {reason}", hint=HINT) from None
+    if mode & OTHERS:
+        raise VaultKeyInvalid(f"others may read the key file {str(path)!r}", hint=f"chmod 600 {path}")
+    return text.split()
+
+
+def make_key(settings: VaultSettings) -> Path:
+    """Put a new key before those in the key file, which is made if need be. Raises `VaultKeyInvalid`."""
+    path = key_file_of(settings)
+    if is_given(settings):
+        message = "the keys come from the environment or the settings, not from the key file"
+        raise VaultKeyInvalid(message, hint="Put a new one before the others there, then `pointsman secrets rotate`.")
+    keys = [Fernet.generate_key().decode(), *read_key_file(path)]
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, and never for others' eyes; who else makes one at this moment is told so.
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
+            file.write("\n".join(keys) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as why:
+        message = f"the key file {str(path)!r} cannot be written: {why.strerror}"
+        raise VaultKeyInvalid(
+            message, hint=f"Say where it may be: `key_file` under [vault]. Is there a {fresh}?"
+        ) from None
+    return path
+
+
+def _fernet(key: str, number: int, source: str) -> Fernet:
+    try:
+        return Fernet(key)
+    except ValueError:
+        message = f"key {number} of {source} is none of the vault"
+        raise VaultKeyInvalid(
+            message, hint="It has 32 bytes in URL-safe base 64; `pointsman secrets init` makes one."
+        ) from None

@@ -1,0 +1,70 @@
+"""Secrets that the store keeps sealed. Their values go in, and never come out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Path, Response
+from pydantic import Field
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.vault import secret_view
+from pointsman.server.desk import AtDesk, Must
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.shapes import Answer, Body, sample
+from pointsman.values import JsonObject
+
+router = APIRouter(tags=["access"])
+
+Admin = Annotated[Caller, Depends(Must("admin", "see or change secrets"))]
+SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]
+SECRET: Final[JsonObject] = {"name": "WEATHER", "changedAt": 1_763_700_000.0, "changedBy": "ada"}
+
+
+class SecretBody(Body):
+    """A secret to be kept."""
+
+    model_config = sample(value="…")
+    value: str = Field(description="8 to 60 000 characters. It is never told again.")
+
+
+class SecretEntry(Answer):
+    """A secret, without its value."""
+
+    model_config = sample(**SECRET)
+    name: str
+    changed_at: float
+    changed_by: str
+
+
+class SecretPage(Answer):
+    """Secrets by name."""
+
+    model_config = sample(secrets=[SECRET])
+    secrets: list[SecretEntry]
+
+
+@router.get("/api/secrets", responses=answers(SecretPage), summary="List secrets")
+async def list_secrets(desk: AtDesk, caller: Admin) -> Response:
+    """By name, and who changed each when. Not their values, which nobody can read again."""
+    return JsonReply({"secrets": [secret_view(one) for one in await desk.app.vault.all()]})
+
+
+@router.put(
+    "/api/secrets/{name}",
+    status_code=204,
+    responses=refusals("name-invalid", "secret-invalid", "vault-locked", "vault-key-invalid", body=True),
+    summary="Set a secret",
+)
+async def set_secret(desk: AtDesk, caller: Admin, name: SecretName, body: SecretBody) -> Response:
+    """Kept sealed, in place of what had this name; the next call that names it gets it."""
+    await desk.app.vault.set(name, body.value, by=caller.name)
+    return Response(status_code=204)
+
+
+@router.delete("/api/secrets/{name}", status_code=204, responses=refusals("no-such-secret"), summary="Delete a secret")
+async def delete_secret(desk: AtDesk, caller: Admin, name: SecretName) -> Response:
+    """Steps that name it fail from now on."""
+    await desk.app.vault.delete(name)
+    return Response(status_code=204)

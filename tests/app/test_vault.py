@@ -1,0 +1,268 @@
+"""Secrets that the store keeps: sealed, found by their handles, told to nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.access.keys import NameInvalid
+from pointsman.app.access.vault import KNOWN_FOR_S, NoSuchSecret, SecretInvalid
+from pointsman.app.access.vault_keys import FILE, VARIABLE, SecretUnreadable, VaultKeyInvalid, VaultLocked, make_key
+from pointsman.app.observing.redacting import redactor_for
+from pointsman.app.storage.backup import back_up, restore
+from pointsman.settings import Settings
+from pointsman.settings.showing import Loaded, shown
+from pointsman.tools.tool import Tool
+from pointsman.values import Instant, Json
+
+CANARY = "canary-of-the-vault-51c3"
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+
+
+class HandClock:
+    """Stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.at = 1_000_000.0
+
+    def now(self) -> Instant:
+        return Instant(self.at)
+
+    async def sleep_until(self, at: float) -> None:
+        await asyncio.Event().wait()
+
+
+class Door:
+    """A tool that says what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def tool(self) -> Tool:
+        @tool
+        async def knock(key: str) -> Json:
+            """Knock."""
+            self.given.append(key)
+            return {"said": f"you have {key}"}
+
+        return knock
+
+
+FLOW = Workflow.of(
+    {
+        "id": "door",
+        "nodes": [{"id": "knock", "type": "tool", "config": {"tool": "knock", "parameters": {"key": "{secret.DOOR}"}}}],
+        "edges": [],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def no_keys_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def installation(
+    store: str = "memory:", *keys: str, door: Door | None = None, clock: HandClock | None = None, **more: Json
+) -> Pointsman:
+    settings = Settings.model_validate({"vault": {"keys": keys}, "delays": False, **more})
+    tools = [] if door is None else [door.tool()]
+    return Pointsman(store, tools=tools, settings=settings, model="scripted", clock=clock)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    (tmp_path / "store").mkdir()
+    return f"sqlite:///{tmp_path}/store/store.db"
+
+
+async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: str) -> None:
+    door = Door()
+    async with installation(url, OLD) as app:
+        await app.vault.set("DOOR", CANARY, by="ada")
+    async with installation(url, OLD, door=door) as app:
+        execution = await app.start(FLOW, {})
+        assert await execution.output() == {"said": "you have ***"}
+        (kept,) = await app.vault.all()
+        assert (kept.name, kept.by) == ("DOOR", "ada")
+    assert door.given == [CANARY]
+
+
+async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_secret(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen = list[str]()
+    async with installation(url, OLD, door=Door()) as app:
+        await app.vault.set("DOOR", CANARY)
+        app.watch(lambda event: seen.append(str(event)))
+        execution = await app.start(FLOW, {})
+        await execution.output()
+        exported = b"".join([line async for line in app.storage.export(execution.id)])
+        told = [await app.view(execution.id), await app.look(execution.id), await app.bulletins(execution.id)]
+        await back_up(app, tmp_path / "backup")
+        kept = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
+        assert CANARY not in str(told) + str(seen) + caplog.text + str(shown(Loaded(app.settings)))
+        assert OLD not in str(shown(Loaded(app.settings))) + repr(app.settings)
+    everything = exported + kept + (tmp_path / "backup").read_bytes()
+    assert CANARY.encode() not in everything
+    assert OLD.encode() not in everything, "the key is not beside what it seals"
+    assert b"secret.DOOR" in exported, "what is kept names the handle"
+
+
+async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: str, tmp_path: Path) -> None:
+    async with installation(url, OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+        await back_up(app, tmp_path / "backup")
+    elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
+    async with installation(elsewhere, OLD) as app:
+        await restore(app, tmp_path / "backup")
+    async with installation(elsewhere, OLD) as app:
+        assert app.settings.secret("DOOR") == CANARY
+
+
+async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(url: str) -> None:
+    async with installation(url, OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+    async with installation(url, NEW, OLD) as app:
+        assert app.settings.secret("DOOR") == CANARY, "older keys open"
+        assert await app.vault.rotate() == 1
+        assert [(one.name, one.by) for one in await app.vault.all()] == [("DOOR", "")]
+    async with installation(url, NEW) as app:
+        assert app.settings.secret("DOOR") == CANARY
+    async with installation(url, OLD) as app:
+        with pytest.raises(SecretUnreadable, match="DOOR"):
+            app.settings.secret("DOOR")
+        with pytest.raises(SecretUnreadable):
+            await app.vault.rotate()
+    async with installation(url, NEW) as app:
+        assert app.settings.secret("DOOR") == CANARY, "what could not be opened was left as it was"
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"), [((), "vault-locked"), ((NEW,), "secret-unreadable"), (("x",), "vault-key-invalid")]
+)
+async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is_called(
+    url: str, keys: tuple[str, ...], code: str
+) -> None:
+    door = Door()
+    async with installation(url, OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+    async with installation(url, *keys, door=door) as app:
+        execution = await app.start(FLOW, {})
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert (execution.state.failure.code, bool(execution.state.failure.hint)) == (code, True)
+    assert door.given == []
+
+
+async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_second(url: str) -> None:
+    clock = HandClock()
+    door = Door()
+    async with installation(url, OLD, door=door, clock=clock) as here, installation(url, OLD, clock=clock) as there:
+        await here.vault.set("DOOR", "first-value")
+        await (await here.start(FLOW, {})).output()
+        await here.vault.set("DOOR", "second-value")
+        await (await here.start(FLOW, {})).output()
+        await there.vault.set("DOOR", "third-value")
+        clock.at += KNOWN_FOR_S
+        await (await here.start(FLOW, {})).output()
+        await there.vault.delete("DOOR")
+        clock.at += KNOWN_FOR_S
+        last = await here.start(FLOW, {})
+        assert await last.settled() == "failed"
+        assert last.state.failure is not None
+        assert last.state.failure.code == "secret-missing"
+    assert door.given == ["first-value", "second-value", "third-value"]
+
+
+async def test_what_was_ever_opened_is_redacted_by_value_also_by_who_began_before() -> None:
+    async with installation("memory:", OLD) as app:
+        redact = redactor_for(app.settings)
+        assert redact.text(f"say {CANARY}") == f"say {CANARY}"
+        await app.vault.set("DOOR", CANARY)
+        assert redact.text(f"say {CANARY}") == "say ***"
+        await app.vault.set("DOOR", "another-value")
+        assert redact.text(f"{CANARY}, another-value") == "***, ***"
+        assert redactor_for(app.settings).text(f"{OLD} {CANARY}") == "*** ***"
+
+
+async def test_the_environment_and_the_settings_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with installation("memory:", OLD, secrets={"DOOR": "of-the-settings"}) as app:
+        await app.vault.set("DOOR", CANARY)
+        assert app.settings.secret("DOOR") == "of-the-settings"
+        monkeypatch.setenv("POINTSMAN_SECRET_DOOR", "of-the-environment")
+        assert app.settings.secret("DOOR") == "of-the-environment"
+
+
+async def test_a_sealed_secret_does_not_open_under_another_name() -> None:
+    async with installation("memory:", OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("WINDOW", "another-value")
+        door, window = await app.store.entries.list("secret")
+        assert isinstance(door.value, dict)
+        assert isinstance(window.value, dict)
+        await app.store.entries.put("secret", "WINDOW", {**window.value, "sealed": door.value["sealed"]})
+        await app.vault.delete("DOOR")
+        with pytest.raises(SecretUnreadable, match="WINDOW"):
+            app.settings.secret("WINDOW")
+
+
+async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_never_do(
+    url: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config" / "pointsman" / FILE
+    async with installation(url) as app:
+        await app.vault.set("DOOR", CANARY)
+    assert file.stat().st_mode & 0o777 == 0o600
+    async with installation(url) as app:
+        assert app.settings.secret("DOOR") == CANARY
+        key = file.read_text(encoding="ascii")
+        make_key(app.settings.vault)
+        assert file.read_text(encoding="ascii").endswith(key), "older keys stay"
+        assert await app.vault.rotate() == 1
+    file.unlink()
+    async with installation(url) as app:
+        with pytest.raises(VaultLocked):
+            await app.vault.set("WINDOW", "another-value")
+    assert not file.exists()
+
+
+async def test_a_key_file_that_others_may_read_is_refused(url: str, tmp_path: Path) -> None:
+    async with installation(url) as app:
+        await app.vault.set("DOOR", CANARY)
+    (tmp_path / "config" / "pointsman" / FILE).chmod(0o640)
+    async with installation(url) as app:
+        with pytest.raises(VaultKeyInvalid, match="others may read"):
+            app.settings.secret("DOOR")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "1st", "a.b", "ünder", "x" * 101, "a\n"])
+async def test_names_that_no_handle_can_have_are_refused(name: str) -> None:
+    async with installation("memory:", OLD) as app:
+        with pytest.raises(NameInvalid):
+            await app.vault.set(name, CANARY)
+        assert await app.vault.all() == []
+
+
+@pytest.mark.parametrize("value", ["", "short", "x" * 60_001])
+async def test_values_that_could_not_be_hidden_are_refused_and_not_repeated(value: str) -> None:
+    async with installation("memory:", OLD) as app:
+        with pytest.raises(SecretInvalid) as refused:
+            await app.vault.set("DOOR", value)
+        assert not value or value not in str(refused.value)
+
+
+async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
+    async with installation("memory:", OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+        with pytest.raises(NoSuchSecret) as refused:
+            await app.vault.delete("WINDOW")
+        assert "'DOOR'" in refused.value.hint
