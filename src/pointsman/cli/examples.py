@@ -57,7 +57,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "keys list": ("pointsman keys list",),
     "keys revoke": ("pointsman keys revoke ada",),
     "secrets init": ("pointsman secrets init",),
-    "secrets set": ("pointsman secrets set WEATHER", "pass weather | pointsman secrets set WEATHER"),
+    "secrets set": ("pointsman secrets set WEATHER", "pointsman secrets set WEATHER --as ada"),
     "secrets list": ("pointsman secrets list",),
     "secrets delete": ("pointsman secrets delete WEATHER",),
     "secrets rotate": ("pointsman secrets rotate --new-key",),
