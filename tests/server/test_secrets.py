@@ -81,7 +81,7 @@ async def test_a_stream_tells_no_secret_that_was_set_while_it_was_open(tmp_path:
     flow = {
         "id": "echo",
         "nodes": [
-            {"id": "ask", "type": "gate", "config": {"message": "Go on?"}},
+            {"id": "ask", "type": "human", "config": {"message": "Go on?"}},
             {"id": "say", "type": "transform", "config": {"set": {"said": "input.text"}}},
         ],
         "edges": [{"source": "ask", "target": "say"}],
