@@ -125,3 +125,12 @@ def test_a_bucket_fills_again_with_time() -> None:
         pace.take("ada")
     with pytest.raises(TooManyRequests):
         pace.take("ada")
+
+
+async def test_what_only_looks_is_no_change(served: Served) -> None:
+    await served.save(CHAIN)
+    assert (await served.client.post("/api/workflows/check", json={"document": CHAIN})).status_code == 200
+    assert (await served.client.post("/api/workflows/chain/dry-run", json={"input": {}})).status_code == 200
+    body = {"document": CHAIN, "to": "mermaid"}
+    assert (await served.client.post("/api/workflows/convert", json=body)).status_code == 200
+    assert [one["what"] for one in await told(served, {})] == ["POST /api/workflows"]

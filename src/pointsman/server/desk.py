@@ -32,7 +32,9 @@ BEARER: Final = HTTPBearer(
     description="An API key, or a token of the identity provider.",
     scheme_name="key",
 )
-CHANGING_NOTHING: Final = frozenset({"/api/workflows/check"})
+CHANGING_NOTHING: Final = frozenset(
+    {"/api/workflows/check", "/api/workflows/convert", "/api/workflows/{id}/dry-run", "/api/models/ping"}
+)
 """They are sent a body and change nothing: an editor asks at every pause."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
@@ -125,8 +127,8 @@ async def caller_of(
     caller = await _let_in(request, desk, shown, cookie)
     if caller.entrance != "local":
         desk.pace.take(caller.name)
-    if request.method not in READING and request.scope["path"] not in CHANGING_NOTHING:
-        what, target = deed_of(request)
+    what, target = deed_of(request)
+    if request.method not in READING and what.partition(" ")[2] not in CHANGING_NOTHING:
         deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
         request.state.asked = (caller, what, deed)
     return caller

@@ -1,0 +1,161 @@
+"""Every code that has a status is answered over HTTP by some test, or it is said here why none can."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pointsman.server.problems import STATUS_OF
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER
+
+HERE: Final = Path(__file__)
+UNREACHED: Final = {
+    "entry-moved": "a race of two who configure one thing; those who configure it try again or say their own code",
+    "journal-moved": "a race of two processes; whoever loses decides again",
+    "memory-not-a-list": "no operation appends to what is remembered",
+    "move-refused": "no operation moves an execution to another definition",
+    "no-such-notice": "notifications have no operations",
+    "no-way-back": "no document leads there: only rows of a journal that another release wrote",
+    "not-delegable": "no operation passes a right on",
+    "place-taken": "between two starts in one moment; tests/app/test_places.py has them",
+    "script-differs": "the server is given one script for all",
+    "session-moved": "a race of two turns; the one that loses is told at its end",
+    "store-full": "the disk must be full; tests/journal fills one",
+    "taken-over": "another process must write to an execution that this one drives; tests/reliability has them",
+}
+BELOW: Final = {
+    "answer-invalid": "tests/cli/test_people.py",
+    "field-not-editable": "tests/cli/test_people.py",
+    "gate-unclear": "tests/cli/test_people.py",
+    "session-closed": "tests/cli/test_chat.py",
+    "votes-differ": "tests/cli/test_people.py",
+}
+"""What verbs refuse that operations only pass on: where that is tested."""
+
+POLL: Final = """\
+pointsman: 1
+id: poll
+entry: ask
+nodes:
+  - id: ask
+    type: human
+    config:
+      message: "Send it?"
+      approvers: {users: [ada]}
+      options: [{value: approve}, {value: again}]
+  - {id: done, type: end}
+edges:
+  - {source: ask, target: done}
+"""
+
+
+def said_in(path: Path) -> set[str]:
+    """The texts in a file of tests."""
+    tree = ast.parse(path.read_text())
+    return {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def test_every_code_is_answered_in_a_test_or_its_reason_is_told() -> None:
+    files = [path for path in HERE.parent.glob("test_*.py") if path != HERE]
+    own = ast.parse(HERE.read_text())
+    here = {
+        one.value
+        for function in own.body
+        if isinstance(function, ast.AsyncFunctionDef)
+        for part in (*function.decorator_list, *function.body)
+        for one in ast.walk(part)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
+    answered = here.union(*map(said_in, files))
+    assert sorted(STATUS_OF.keys() - answered - UNREACHED.keys() - BELOW.keys()) == []
+    assert sorted((UNREACHED.keys() | BELOW.keys()) & answered) == [], "it is answered, so there is no reason"
+    assert sorted((UNREACHED.keys() | BELOW.keys()) - STATUS_OF.keys()) == []
+    for code, path in BELOW.items():
+        assert code in (HERE.parents[2] / path).read_text(), f"{path} has no {code}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("GET", "/api/workflows/executions/{waiting}/artifacts/none.txt", None, "no-such-artifact"),
+        ("DELETE", "/api/settings/keys/nobody", None, "no-such-key"),
+        ("POST", "/api/settings/keys", {"name": "a/b", "role": "viewer"}, "name-invalid"),
+        ("DELETE", "/api/workflows/executions/{waiting}", None, "execution-unfinished"),
+        ("POST", "/api/workflows/executions/{waiting}/respond", {"gateId": "no", "action": "x"}, "no-such-step"),
+        ("POST", "/api/workflows/executions/{waiting}/steer", {"messages": ["go"]}, "not-steerable"),
+        ("POST", "/api/workflows/executions/{waiting}/signals", {"name": "n", "data": "{big}"}, "event-too-large"),
+        (
+            "POST",
+            "/api/workflows/executions/{waiting}/signals",
+            {"name": "n", "data": float("nan")},
+            "unstorable-value",
+        ),
+        ("GET", "/api/workflows/executions/exec-none", None, "unknown-execution"),
+        ("PUT", "/api/workflows/chain/sharing", {"audience": "groups"}, "sharing-invalid"),
+        ("POST", "/api/workflows/executions/{waiting}/fork", {"set": {"a.b[": 1}}, "edit-refused"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "/" not in value else "",
+)
+async def test_codes_are_answered_with_their_status(
+    served: Served, method: str, path: str, body: dict[str, object] | None, code: str
+) -> None:
+    await served.save(CHAIN)
+    await served.save(LETTER)
+    waiting = await served.execute("letter", "a day")
+    if body is not None and body.get("data") == "{big}":
+        body = {**body, "data": "x" * 2_000_000}
+    sent = None if body is None else json.dumps(body)
+    headers = {"content-type": "application/json"}
+    reply = await served.client.request(method, path.format(waiting=waiting), content=sent, headers=headers)
+    assert (reply.status_code, reply.json().get("code")) == (STATUS_OF[code], code), reply.text[:300]
+
+
+async def test_only_whom_a_gate_asks_may_answer_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, eve = await served.key("ada", "editor"), await served.key("eve", "operator")
+        assert (await served.client.post("/api/workflows", content=POLL, headers=ada)).status_code == 201
+        started = await served.client.post("/api/workflows/poll/execute", json={"wait": True}, headers=ada)
+        address = f"/api/workflows/executions/{started.json()['executionId']}/respond"
+        first = {"gateId": "ask", "action": "approve", "key": "one"}
+        reply = await served.client.post(address, json=first, headers=eve)
+        assert (reply.status_code, reply.json()["code"]) == (403, "not-an-approver")
+        assert (await served.client.post(address, json=first, headers=ada)).status_code == 200
+        reply = await served.client.post(address, json={**first, "action": "again"}, headers=ada)
+        assert (reply.status_code, reply.json()["code"]) == (409, "answer-differs")
+
+
+async def test_a_start_that_is_larger_than_it_may_be_is_not_begun(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await served.save(CHAIN + "config: {limits: {stateSize: 1KB}}\n")
+    reply = await served.client.post("/api/workflows/chain/execute", json={"input": {"text": "x" * 5_000}})
+    assert (reply.status_code, reply.json()["code"]) == (413, "state-too-large"), reply.text
+    monkeypatch.setattr("pointsman.app.files.FILE_BYTES_MAX", 10)
+    files = {"file": ("a.txt", b"a" * 11, "text/plain")}
+    reply = await served.client.post("/api/workflows/chain/execute/files", files=files)
+    assert (reply.status_code, reply.json()["code"]) == (413, "files-too-large"), reply.text
+    assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
+
+
+async def test_an_execution_keeps_a_hundred_events_that_nothing_waits_for(served: Served) -> None:
+    await served.save(LETTER)
+    address = f"/api/workflows/executions/{await served.execute('letter', 'a day')}/signals"
+    for number in range(100):
+        reply = await served.client.post(address, json={"name": "n", "data": number})
+        assert reply.status_code == 200, reply.text
+    reply = await served.client.post(address, json={"name": "n"})
+    assert (reply.status_code, reply.json()["code"]) == (409, "too-many-kept")
+
+
+async def test_an_address_is_the_webhook_of_one_workflow(served: Served) -> None:
+    hooked = (
+        CHAIN + "triggers: [{id: hook, type: webhook, path: orders, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]\n"
+    )
+    await served.save(hooked)
+    reply = await served.client.post("/api/workflows", content=hooked.replace("id: chain", "id: other"))
+    assert (reply.status_code, reply.json()["code"]) == (409, "webhook-taken"), reply.text
