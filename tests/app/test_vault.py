@@ -266,3 +266,39 @@ async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
         with pytest.raises(NoSuchSecret) as refused:
             await app.vault.delete("WINDOW")
         assert "'DOOR'" in refused.value.hint
+
+
+async def test_a_damaged_entry_is_refused_when_it_is_asked_for_and_can_be_set_anew(url: str) -> None:
+    async with installation(url, OLD) as app:
+        await app.store.entries.put("secret", "DOOR", {"name": "DOOR", "sealed": 7, "changed": "never"})
+        await app.vault.set("WINDOW", CANARY)
+    async with installation(url, OLD) as app:
+        assert [one.name for one in await app.vault.all()] == ["DOOR", "WINDOW"]
+        assert app.settings.secret("WINDOW") == CANARY
+        with pytest.raises(SecretUnreadable, match="DOOR"):
+            app.settings.secret("DOOR")
+        await app.vault.set("DOOR", "another-value")
+        assert app.settings.secret("DOOR") == "another-value"
+
+
+async def test_half_a_character_is_no_secret() -> None:
+    async with installation("memory:", OLD) as app:
+        with pytest.raises(SecretInvalid):
+            await app.vault.set("DOOR", "\ud800 and so on")
+
+
+async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "pointsman" / FILE
+    settings = Settings().vault
+    make_key(settings)
+    key = file.read_text(encoding="ascii")
+    other = file.with_name(f"{FILE}.new")
+    other.touch(0o600)
+    with pytest.raises(VaultKeyInvalid, match="cannot be written"):
+        make_key(settings)
+    assert file.read_text(encoding="ascii") == key
+    other.unlink()
+    file.chmod(0o644)
+    with pytest.raises(VaultKeyInvalid, match="others may read"):
+        make_key(settings)
+    assert not other.exists(), "what was refused leaves nothing that refuses the next"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from pointsman.app.access.keys import NameInvalid
 from pointsman.errors import CallerError, OperatorError
 from pointsman.journal.faults import EntryMoved
+from pointsman.journal.records import Entry
 from pointsman.journal.store import Entries
 from pointsman.models.redaction import CHARS_MIN
 from pointsman.ports import Clock
@@ -69,7 +71,8 @@ class Vault:
     async def open(self, entries: Entries) -> None:
         """Read what the store keeps. What cannot be opened is refused when it is asked for, not before."""
         self._entries = entries
-        await self.refresh()
+        with suppress(OperatorError):  # The store is away: it is asked again before a secret is used, and says so then.
+            await self.refresh()
 
     def secret(self, name: str) -> str | None:
         """As it was known within the last second or when `refresh` was last called; None: there is none of that name.
@@ -105,6 +108,10 @@ class Vault:
         if not CHARS_MIN <= len(value) <= VALUE_CHARS_MAX:
             hint = f"It has {CHARS_MIN} to {VALUE_CHARS_MAX} characters: a shorter one could not be hidden in texts."
             raise SecretInvalid(f"the value of {name!r} has {len(value)} characters", hint=hint)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise SecretInvalid(f"the value of {name!r} is no text", hint="It has half a character in it.") from None
         box = await self._sealing()
         kept = KeptSecret(name=name, sealed=box.seal(name, value), changed=Instant(self._clock.now()), by=by)
         await self._store.put(KIND, name, msgspec.to_builtins(kept))
@@ -112,7 +119,7 @@ class Vault:
 
     async def all(self) -> list[KeptSecret]:
         """By name, sealed as they are."""
-        return [msgspec.convert(entry.value, KeptSecret, strict=False) for entry in await self._store.list(KIND)]
+        return [_read(entry) for entry in await self._store.list(KIND)]
 
     async def delete(self, name: str) -> None:
         """Raises `NoSuchSecret`."""
@@ -130,7 +137,7 @@ class Vault:
         if not entries:
             return 0
         box = box_of(self._settings)
-        kept = [(entry, msgspec.convert(entry.value, KeptSecret, strict=False)) for entry in entries]
+        kept = [(entry, _read(entry)) for entry in entries]
         opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in kept]
         for entry, one, value in opened:
             fresh = msgspec.structs.replace(one, sealed=box.seal(one.name, value))
@@ -181,6 +188,15 @@ class Vault:
                 self._closed[name] = why
         if not self._seen.issuperset(self._values.values()):
             self._seen = self._seen.union(self._values.values())
+
+
+def _read(entry: Entry) -> KeptSecret:
+    """What is none opens with no key: it is refused when it is asked for, and can be set anew or deleted."""
+    try:
+        kept = msgspec.convert(entry.value, KeptSecret, strict=False)
+    except msgspec.ValidationError:
+        return KeptSecret(name=entry.key, sealed="", changed=Instant(0.0))
+    return msgspec.structs.replace(kept, name=entry.key)
 
 
 def secret_view(kept: KeptSecret) -> JsonObject:

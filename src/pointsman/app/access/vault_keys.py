@@ -111,16 +111,20 @@ def make_key(settings: VaultSettings) -> Path:
     if is_given(settings):
         message = "the keys come from the environment or the settings, not from the key file"
         raise VaultKeyInvalid(message, hint="Put a new one before the others there, then `pointsman secrets rotate`.")
-    keys = [Fernet.generate_key().decode(), *read_key_file(path)]
     fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all, and never for others' eyes; who else makes one at this moment is told so.
+        # Whole or not at all, and never for others' eyes. The others are read once this one is ours to write: who else
+        # makes one at this moment is refused, and loses none.
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
-            file.write("\n".join(keys) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+            try:
+                file.write("\n".join([Fernet.generate_key().decode(), *read_key_file(path)]) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+                fresh.replace(path)
+            except BaseException:
+                fresh.unlink()
+                raise
     except OSError as why:
         message = f"the key file {str(path)!r} cannot be written: {why.strerror}"
         raise VaultKeyInvalid(
