@@ -85,6 +85,21 @@ def test_a_port_that_is_taken_is_told(prompt: Prompt) -> None:
     assert (refused.code, "[address-taken]" in refused.err) == (1, True)
 
 
+def test_who_makes_and_revokes_keys_at_a_prompt_is_in_the_audit_log(
+    prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "grace")
+    prompt("keys", "add", "ada", "--role", "editor", *STORE)
+    prompt("keys", "list", *STORE)
+    prompt("keys", "revoke", "ada", *STORE)
+    told = prompt("audit", "--json", *STORE).json["deeds"]
+    assert [(one["who"], one["entrance"], one["what"], one["target"]) for one in told] == [
+        ("grace", "shell", "pointsman keys revoke", "name=ada"),
+        ("grace", "shell", "pointsman keys add", "name=ada, role=editor"),
+    ]
+    assert prompt("verify", *STORE).code == 0
+
+
 def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
     made = prompt("keys", "add", "ada", "--role", "editor", "--group", "desk", "--days", "30", *STORE)
     token = made.out.strip()

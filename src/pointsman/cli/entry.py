@@ -48,7 +48,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "mcp": Place("mcp", "mcp", "Serve MCP clients on standard input and output."),
     "keys": Place("serving", "keys", "Keys that open the server: add, list, revoke."),
     "secrets": Place("secrets", "secrets", "Secrets that the store keeps sealed: init, set, list, delete, rotate."),
-    "audit": Place("auditing", "audit", "Which changes were asked for over HTTP, and by whom."),
+    "audit": Place("auditing", "audit", "Which changes were asked for, and by whom."),
     "notifications": Place("notifications", "notifications", "What addresses outside are told: list, retry."),
     "pause": Place("steering", "pause", "Let no further step start."),
     "cancel": Place("steering", "cancel", "Stop an execution for good."),

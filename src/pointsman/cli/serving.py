@@ -8,12 +8,14 @@ from typing import Final
 
 import click
 
-from pointsman.app.access.callers import ROLES, Role
+from pointsman.app import Pointsman
+from pointsman.app.access.audit import Audit
+from pointsman.app.access.callers import ROLES, Caller, Role
 from pointsman.app.access.keys import Keys, key_view
 from pointsman.cli.keeping import tried_again
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
+from pointsman.cli.options import json_option, model_option, not_empty, os_user, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.settings.showing import store_shown
 from pointsman.values import Instant, JsonObject
@@ -94,6 +96,7 @@ def add(
 async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
     async with installation(store) as app:
         expires = None if days is None else Instant(app.clock.now() + days * DAY_S)
+        await _tell(app, "pointsman keys add", f"name={name}, role={role}")
         return await Keys(app.store.entries, app.clock).make(name, role, groups=groups, expires=expires)
 
 
@@ -134,4 +137,11 @@ def revoke(name: str, *, as_json: bool, store: str | None) -> None:
 
 async def _revoke(store: str | None, name: str) -> None:
     async with installation(store) as app:
+        await _tell(app, "pointsman keys revoke", f"name={name}")
         await Keys(app.store.entries, app.clock).revoke(name)
+
+
+async def _tell(app: Pointsman, what: str, target: str) -> None:
+    """Who opens the server to whom is in the audit log, also when it was said at a prompt."""
+    caller = Caller(name=os_user(), role="admin", entrance="shell")
+    await Audit(app.store.entries, app.clock).asked(caller, what, target=target)
