@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pointsman.engine.failures import Failure
+from pointsman.errors import OperatorError
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.values import Json, JsonObject
@@ -160,7 +161,10 @@ class McpServer:
     def _secrets(self, values: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for name, value in values.items():
-            said = self._resolved(value)
+            try:
+                said = self._resolved(value)
+            except OperatorError as why:
+                raise ToolFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from why
             if said is None:
                 message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
                 raise ToolFailed(Failure(code="secret-missing", message=message, hint="Set it, or take it out."))
