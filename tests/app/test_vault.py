@@ -307,11 +307,9 @@ async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(
 async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY)
-    more: dict[str, Json] = {
-        "mcp": {"desk": {"url": "http://127.0.0.1:9/", "headers": {"Authorization": "secret.DOOR"}}},
-        "providers": {"mine": {"kind": "openai", "base_url": "http://127.0.0.1:9/", "keys": ["secret.DOOR"]}},
-    }
-    async with installation(url, NEW, **more) as app:
+    mcp: Json = {"desk": {"url": "http://127.0.0.1:9/", "headers": {"Authorization": "secret.DOOR"}}}
+    providers: Json = {"mine": {"kind": "openai", "base_url": "http://127.0.0.1:9/", "keys": ["secret.DOOR"]}}
+    async with installation(url, NEW, mcp=mcp, providers=providers) as app:
         await app.tools.prepare_all()
         done = await app.start(Workflow.of({"id": "none", "nodes": [{"id": "end", "type": "end"}], "edges": []}), {})
         assert await done.settled() == "completed"
