@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from pointsman.app.scripts import parse_script
+from pointsman.authoring.designing import Round
+from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
 from tests.authoring.test_designing import DANGLING, GOOD, saying
-from tests.server.conftest import Served, serving
+from tests.server.conftest import Served, Told, events_in, serving
 from tests.server.flows import LETTER
 
 CHANGE: JsonObject = {"op": "change_node", "node": "write", "set": {"/config/prompt": "About {goal}, in verse"}}
@@ -83,3 +88,61 @@ async def test_a_change_by_words_is_shown_with_its_rounds() -> None:
     async with serving(script=saying("I cannot.")) as served:
         await served.save(LETTER)
         assert (await post(served, "/letter/edit", {"words": "In verse."}, expect=400))["code"] == "design-failed"
+
+
+async def rounds_of(served: Served, body: JsonObject) -> list[Told]:
+    headers = {"accept": "text/event-stream"}
+    async with served.client.stream("POST", "/api/workflows/generate", json=body, headers=headers) as reply:
+        assert reply.status_code == 200
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        return [event async for event in events_in(reply)]
+
+
+@pytest.mark.requirement("S1-139", "S4-51")
+async def test_the_rounds_of_a_design_are_told_as_they_happen_then_the_answer(file_store: str) -> None:
+    body: JsonObject = {"words": "A note.", "save": True}
+    async with serving(script=saying("Hm.", DANGLING, GOOD)) as served:
+        answer = await post(served, "/generate", body)
+    async with serving(file_store, script=saying("Hm.", DANGLING, GOOD)) as served:
+        *rounds, done = await rounds_of(served, body)
+    assert [(one.event, one.data["round"], one.data["ok"]) for one in rounds] == [
+        ("round", 1, False),
+        ("round", 2, False),
+        ("round", 3, True),
+    ]
+    assert (done.event, done.data) == ("done", answer)
+    assert [one.data for one in rounds] == answer["rounds"]
+    async with serving(file_store) as later:
+        assert (await later.client.get("/api/workflows/note")).status_code == 200
+
+
+async def test_what_fails_before_the_first_round_is_an_error_and_afterwards_an_event() -> None:
+    headers = {"accept": "text/event-stream"}
+    async with serving() as served:
+        reply = await served.client.post("/api/workflows/generate", json={"words": "A note."}, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (503, "no-designer")
+    failing = "rules:\n- {purpose: design, times: 1, text: Hm.}\n- {purpose: design, fail: 500}\n"
+    async with serving(script=parse_script(failing)) as served:
+        first, last = await rounds_of(served, {"words": "A note."})
+    assert (first.event, last.event) == ("round", "problem")
+    assert (last.data["code"], last.data["status"]) == ("model-failed", 503)
+
+
+async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = asyncio.Event()
+
+    async def endless(_: Workbench, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
+        hear(Round(1, "scripted", words, ()))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return {}
+
+    monkeypatch.setattr(Workbench, "design", endless)
+    headers = {"accept": "text/event-stream"}
+    async with serving() as served:
+        request = served.client.stream("POST", "/api/workflows/generate", json={"words": "x"}, headers=headers)
+        async with request as reply:
+            assert (await anext(events_in(reply))).event == "round"
+        await asyncio.wait_for(ended.wait(), 10)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import Field
 
 from pointsman.authoring.operations import operations_schema, read_operations
@@ -13,16 +14,20 @@ from pointsman.authoring.workbench import Workbench
 from pointsman.definition.schema import native_schema
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
+from pointsman.server.rounds import streamed
+from pointsman.server.routes.answers import Described, answers
 from pointsman.server.routes.parameters import Editor, IfMatch
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import SavedAnswer
+from pointsman.server.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
 REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
+TEXT: Final[JsonObject] = {"type": "string"}
+ROUNDS: Final = 'event: round\ndata: {"round": 1, "ok": true}\n\nevent: done\ndata: {"id": "letter", "ok": true}\n\n'
 CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/config/prompt": "Write about {goal}."}}
 
 
@@ -139,14 +144,32 @@ async def schema(caller: Asking) -> Response:
     return JsonReply(native_schema())
 
 
+def _also_streamed(described: Described) -> Described:
+    return described | {200: {**described[200], "content": {MEDIA_TYPE: {"schema": TEXT, "example": ROUNDS}}}}
+
+
 @router.post(
     "/generate",
-    responses=answers(GenerateAnswer, "no-designer", "model-failed", body=True),
+    responses=_also_streamed(answers(GenerateAnswer, "no-designer", "model-failed", body=True)),
     summary="Design a workflow from words",
 )
-async def generate(desk: AtDesk, caller: Editor, body: GenerateBody) -> Response:
-    """A model drafts it, the check answers, the model mends: a few rounds, all of which are shown."""
-    return JsonReply(await Workbench(desk.app, caller).design(body.words, name=body.id, save=body.save))
+async def generate(
+    desk: AtDesk,
+    caller: Editor,
+    body: GenerateBody,
+    accept: Annotated[
+        str | None, Header(max_length=1000, description="`text/event-stream`: each round as it happens.")
+    ] = None,
+) -> Response:
+    """A model drafts it, the check answers, the model mends: a few rounds, all of which are shown.
+
+    With `Accept: text/event-stream` they are told as they happen: the event `round` for each, then `done` with the
+    answer, or `problem` where it failed meanwhile.
+    """
+    design = partial(Workbench(desk.app, caller).design, body.words, name=body.id, save=body.save)
+    if MEDIA_TYPE in (accept or "").lower():
+        return await streamed(lambda hear: design(hear=hear))
+    return JsonReply(await design())
 
 
 @router.post(
