@@ -28,10 +28,15 @@ Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonObjec
 """The work, given who hears its rounds."""
 
 
-async def streamed(work: Designing) -> EventStream:
-    """Answered with the first round, or the first sign of life. Raises what the work raises before."""
+async def streamed(work: Designing, leave: Callable[[], None]) -> EventStream:
+    """Answered with the first round, or the first sign of life. Raises what the work raises before. `leave` is called
+    when it has ended."""
     chunks = _chunks(work)
-    return EventStream(begun(await anext(chunks), chunks))
+    try:
+        return EventStream(begun(await anext(chunks), chunks), leave)
+    except BaseException:
+        leave()
+        raise
 
 
 async def _chunks(work: Designing) -> AsyncGenerator[bytes, None]:

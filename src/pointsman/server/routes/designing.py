@@ -150,7 +150,7 @@ def _also_streamed(described: Described) -> Described:
 
 @router.post(
     "/generate",
-    responses=_also_streamed(answers(GenerateAnswer, "no-designer", "model-failed", body=True)),
+    responses=_also_streamed(answers(GenerateAnswer, "no-designer", "model-failed", "too-many-requests", body=True)),
     summary="Design a workflow from words",
 )
 async def generate(
@@ -168,7 +168,7 @@ async def generate(
     """
     design = partial(Workbench(desk.app, caller).design, body.words, name=body.id, save=body.save)
     if MEDIA_TYPE in (accept or "").lower():
-        return await streamed(lambda hear: design(hear=hear))
+        return await streamed(lambda hear: design(hear=hear), desk.take_stream(caller))
     return JsonReply(await design())
 
 
