@@ -12,7 +12,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint ui bench reliability soak requirements lock clean
+.PHONY: help demo test check lint ui bench reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -22,6 +22,7 @@ help:
 	@echo "make ui            the web app, where Node is there"
 	@echo "make bench         what a node costs"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
+	@echo "make fuzz          schemathesis over the API: what its document allows, and what it does not"
 	@echo "make soak          the same in turns for TIME (8h): make soak TIME=5m"
 	@echo "make requirements  docs/reference/requirements.md: which test proves which promise"
 	@echo "make lock          compile requirements/*.lock from pyproject.toml"
@@ -52,6 +53,9 @@ bench: $(VENV)/dev.stamp
 
 reliability: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.reliability --tier pr --write $(ARGS)
+
+fuzz: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.server.fuzzing $(ARGS)
 
 soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.reliability --for $(TIME) --write $(ARGS)

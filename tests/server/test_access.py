@@ -136,7 +136,10 @@ async def test_every_operation_is_open_to_exactly_the_roles_of_the_table() -> No
             method, path = operation.split()
             address = path.replace("{id}", "none").replace("{eid}", "none").replace("{name}", "none")
             for role, header in ((None, {}), ("wrong", {"authorization": "Bearer pm_wrong"}), *keys.items()):
-                reply = await served.client.request(method, address, headers=header, json={})
+                # A stream that is let in does not end: its status is all we wait for.
+                async with served.client.stream(method, address, headers=header, json={}) as reply:
+                    if reply.status_code in (401, 403):
+                        await reply.aread()
                 if least is None:
                     expected = reply.status_code not in (401, 403)
                 elif role is None or role == "wrong":

@@ -61,6 +61,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "last-admin",
         "model-fixed",
         "move-refused",
+        "no-designer",
         "no-way-back",
         "not-steerable",
         "place-taken",

@@ -51,7 +51,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "no-such-agent": (404, "there is no agent 'writer'", "Saved: editor."),
     "no-such-artifact": (404, "the execution keeps no file 'report.md'", "`artifacts` lists its files."),
     "model-failed": (503, "the provider 'openai' cannot be reached", "Try again later."),
-    "no-designer": (503, "only the scripted model is here, and it designs nothing by itself", "Name a model."),
+    "no-designer": (409, "only the scripted model is here, and it designs nothing by itself", "Name a model."),
     "no-such-page": (404, "Nothing matches the given URI", ""),
     "no-such-revision": (404, "'news' has no revision 7", "It has 2, 1."),
     "no-such-row": (404, f"{EXECUTION_ID!r} has no row 99", "Its last one is 12."),

@@ -102,7 +102,7 @@ class Trouble(Answer):
 
     code: str
     message: str
-    node_id: str | None
+    node_id: str | None = None
     hint: str | None = None
 
 

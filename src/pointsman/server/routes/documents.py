@@ -34,7 +34,9 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
 
 @router.post(
     "/{id}/dry-run",
-    responses=answers(DryRunAnswer, "unknown-workflow", "workflow-invalid", "input-invalid", body=True),
+    responses=answers(
+        DryRunAnswer, "unknown-workflow", "workflow-invalid", "input-invalid", "workflow-disabled", body=True
+    ),
     summary="Play a workflow without calling anything",
 )
 async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> Response:

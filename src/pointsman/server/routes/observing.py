@@ -16,7 +16,7 @@ from pointsman.app.observing.measures import OPEN, TEXT
 from pointsman.app.observing.tables import csv_of
 from pointsman.server.desk import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals, text_answer
+from pointsman.server.routes.answers import Described, answers, refusals, text_answer
 from pointsman.server.shapes import Answer, sample
 
 router = APIRouter(tags=["operations"])
@@ -66,6 +66,16 @@ class UsageAnswer(Answer):
     usage: list[UsageRow]
 
 
+CSV: Final = "text/csv; charset=utf-8; header=present"
+USAGE: Final[Described] = answers(UsageAnswer, "period-invalid") | {
+    200: {
+        "model": UsageAnswer,
+        "description": "As JSON, or with `csv` as a table.",
+        "content": {CSV: {"schema": {"type": "string"}, "example": "workflow,steps,costUsd\r\nletter,12,0.04\r\n"}},
+    }
+}
+
+
 @router.get(
     "/metrics",
     responses=text_answer(TEXT, EXAMPLE) | refusals(503),
@@ -88,7 +98,7 @@ async def metrics(
     return Response(await desk.measuring.text(openly=openly), media_type=OPEN if openly else TEXT)
 
 
-@router.get("/api/usage", responses=answers(UsageAnswer, "period-invalid"), summary="What executions cost")
+@router.get("/api/usage", responses=USAGE, summary="What executions cost")
 async def usage(
     *,
     desk: AtDesk,
@@ -112,7 +122,7 @@ async def usage(
         by or ("workflow",), since=since, until=until, sees=None if caller.role == "admin" else sees
     )
     if as_csv:
-        return Response(csv_of(found), media_type="text/csv; charset=utf-8; header=present")
+        return Response(csv_of(found), media_type=CSV)
     return JsonReply({"usage": [*found]})
 
 

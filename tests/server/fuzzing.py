@@ -1,0 +1,113 @@
+"""`python -m tests.server.fuzzing`: schemathesis over the API's document, against a server that runs.
+
+Half of the cases take whatever the document allows, half are about things that are there: else most paths end at "there
+is no such execution". What must hold for every case: no 5xx, an announced status and type, an answer of its shape.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tests.server import flows
+
+CHECKS: Final = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
+    "response_headers_conformance"
+)
+LEFT_OUT: Final = "stream|/v1/|/mcp|/api/settings/keys$|/api/login$|executions/import|/metrics"
+"""Streams do not end; a key once made shuts everybody else out; the rest speaks no JSON."""
+GENERATED: Final = re.compile(r"(\d+) generated")
+SERVER: Final = (
+    "from pointsman.cli import main; main()",
+    "serve",
+    "--port",
+    "0",
+    "--store",
+)
+
+
+class Fuzzed(NamedTuple):
+    """How many cases there were, whether all held, and what schemathesis said."""
+
+    cases: int
+    held: bool
+    said: str
+
+
+def fuzzed(examples: int, *, seed: int = 1) -> Fuzzed:
+    """`examples`: at most so many of each operation, in each half."""
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
+        there = things_that_are_there(address)
+        config = Path(folder) / "schemathesis.toml"
+        config.write_text("[parameters]\n" + "".join(f'"{k}" = "{v}"\n' for k, v in there.items()), "utf-8")
+        rounds = [run(address, examples, seed, []), run(address, examples, seed, ["--config-file", str(config)])]
+    return Fuzzed(
+        sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
+    )
+
+
+def run(address: str, examples: int, seed: int, config: list[str]) -> Fuzzed:
+    command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *config, "run"]
+    command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", LEFT_OUT, "-n", str(examples)]
+    command += ["--continue-on-failure", "--no-color", "--request-timeout", "30", "--seed", str(seed)]
+    command += ["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--warnings", "off"]
+    command += ["--exclude-name", "POST /api/schedules"]  # What it starts would go on behind our back.
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = GENERATED.findall(done.stdout)
+    return Fuzzed(int(found[-1]) if found else 0, done.returncode == 0 and bool(found), done.stdout + done.stderr)
+
+
+def things_that_are_there(address: str) -> dict[str, str]:
+    """What paths name, by parameter."""
+    for document in (flows.LETTER, flows.CHAIN, flows.TALK):
+        asked(f"{address}/api/workflows", document.encode())
+    started = asked(f"{address}/api/workflows/letter/execute", b'{"input": {"goal": "tides"}, "wait": true}')
+    return {"path.id": "letter", "path.eid": str(started["executionId"]), "path.scope": "shared"}
+
+
+def asked(address: str, body: bytes) -> Any:
+    request = urllib.request.Request(address, body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+@contextmanager
+def served(folder: Path) -> Generator[str, None, None]:
+    """The address of a server of its own."""
+    command = [sys.executable, "-c", *SERVER, f"sqlite:///{folder}/store.db"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            found = re.search(r"http://[\d.:]+", process.stderr.readline())
+            assert found is not None, "it says its address first"
+            # Its log is taken away, so that it never waits for us.
+            with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
+                yield found[0]
+                process.kill()
+        finally:
+            process.kill()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.server.fuzzing")
+    parser.add_argument("--examples", type=int, default=60, help="of each operation in each half (60: 5 000 and more)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    found = fuzzed(options.examples, seed=options.seed)
+    told = f"{found.cases} cases: no server error, nothing unannounced" if found.held else found.said
+    sys.stdout.write(told + "\n")
+    sys.exit(0 if found.held else 1)
+
+
+if __name__ == "__main__":
+    main()
