@@ -50,19 +50,20 @@ def fuzzed(examples: int, *, seed: int = 1) -> Fuzzed:
         there = things_that_are_there(address)
         config = Path(folder) / "schemathesis.toml"
         config.write_text("[parameters]\n" + "".join(f'"{k}" = "{v}"\n' for k, v in there.items()), "utf-8")
-        rounds = [run(address, examples, seed, []), run(address, examples, seed, ["--config-file", str(config)])]
+        known = ["--config-file", str(config)]
+        rounds = [run(address, examples, seed, one, Path(folder)) for one in ([], known)]
     return Fuzzed(
         sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
     )
 
 
-def run(address: str, examples: int, seed: int, config: list[str]) -> Fuzzed:
+def run(address: str, examples: int, seed: int, config: list[str], folder: Path) -> Fuzzed:
     command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *config, "run"]
     command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", LEFT_OUT, "-n", str(examples)]
     command += ["--continue-on-failure", "--no-color", "--request-timeout", "30", "--seed", str(seed)]
     command += ["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--warnings", "off"]
     command += ["--exclude-name", "POST /api/schedules"]  # What it starts would go on behind our back.
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = GENERATED.findall(done.stdout)
     return Fuzzed(int(found[-1]) if found else 0, done.returncode == 0 and bool(found), done.stdout + done.stderr)
 
