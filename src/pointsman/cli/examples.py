@@ -102,6 +102,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "tools import": ("pointsman tools import https://api.example.org/openapi.json --out shop.toml",),
     "models": ("pointsman models --ping --model openai:gpt-5-mini",),
     "settings": ("pointsman settings",),
+    "usage": ("pointsman usage --by model --since 2026-11-01",),
     "verify": ("pointsman verify --store sqlite:///flows.db",),
     "doctor": ("pointsman doctor",),
     "completion": ('eval "$(pointsman completion bash)"',),

@@ -126,4 +126,6 @@ export const start = (id: string, input: Json, key: string) =>
 export const saveNew = (text: string, draft = false) =>
   ask<{ id: string; revision: number }>(`/api/workflows${draft ? "?draft=true" : ""}`, { text });
 
+export const clone = (id: string, as: string) => ask<{ id: string }>(`${workflowPath(id)}/clone`, { body: { id: as } });
+
 export const removeWorkflow = (id: string) => ask<void>(workflowPath(id), { method: "DELETE" });

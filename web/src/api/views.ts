@@ -21,10 +21,13 @@ export interface WorkflowEntry {
   name: Text;
   version: string | null;
   dialect: string;
-  createdAt: number;
+  /** Null where it ships with the product. */
+  createdAt: number | null;
   author: string;
   digest: string;
   enabled: boolean;
+  /** Ships with the product: to be run and cloned, not changed. */
+  builtIn: boolean;
 }
 
 export interface WorkflowDetail extends WorkflowEntry {

@@ -34,7 +34,11 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
       style={{ width: BOX.width, minHeight: BOX.height }}
       className={`flex items-center gap-2.5 rounded-lg border-[1.5px] bg-raised px-3 py-2 ${edge} ${selected ? "outline-2 outline-offset-2 outline-accent" : ""}`}
     >
-      <Handle type="target" position={Position.Left} className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface" />
+      <Handle
+        type="target"
+        position={Position.Left}
+        className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface"
+      />
       <span className="flex size-8 shrink-0 items-center justify-center rounded-md bg-sunken text-ink-soft">
         <Icon className="size-4" aria-hidden />
       </span>
@@ -55,7 +59,11 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
           {overlay.round === null ? null : <span title={t("graph.round")}>↻{overlay.round}</span>}
         </span>
       ) : null}
-      <Handle type="source" position={Position.Right} className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface" />
+      <Handle
+        type="source"
+        position={Position.Right}
+        className="!size-2.5 !rounded-full !border !border-line-strong !bg-surface"
+      />
     </div>
   );
 });

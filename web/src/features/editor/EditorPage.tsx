@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useBlocker, useNavigate, useParams } from "@tanstack/react-router";
-import { ListChecks, Play, Redo2, Save, Trash2, Undo2 } from "lucide-react";
+import { Copy, ListChecks, Play, Redo2, Save, Trash2, Undo2 } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
 import { type ApiError, answerOf, ask, type Problem } from "@/api/http";
-import { definition, languageSchema, removeWorkflow, workflow } from "@/api/queries";
+import { clone, definition, languageSchema, removeWorkflow, workflow } from "@/api/queries";
 import type { Definition, WorkflowDetail } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Failed, Loading, Problems } from "@/components/Told";
@@ -91,6 +91,18 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     },
   });
 
+  const copy = useMutation<{ id: string }, ApiError, string>({
+    mutationFn: (as) => clone(id, as),
+    onSuccess: async (made) => {
+      await client.invalidateQueries({ queryKey: ["workflows"] });
+      await navigate({ to: "/workflows/$id", params: { id: made.id } });
+    },
+  });
+  const cloned = () => {
+    const as = window.prompt(t("editor.cloneAs"), id.replace(/^builtin:/, "my-"));
+    if (as) copy.mutate(as);
+  };
+
   const put = (type: string) => {
     const fresh = freshId(draft.shown, type);
     const after = picked?.kind === "node" ? picked.id : undefined;
@@ -146,16 +158,28 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
             <ListChecks className="size-4" /> <span className="max-sm:sr-only">{t("shell.executions")}</span>
           </Link>
           <Button
-            kind="quiet"
-            onClick={() => window.confirm(t("workflows.deleteSure", { id })) && remove.mutate()}
-            aria-label={t("workflows.delete")}
-            title={t("workflows.delete")}
+            kind={saved.builtIn ? "plain" : "quiet"}
+            onClick={cloned}
+            aria-label={t("editor.clone")}
+            title={t("editor.clone")}
           >
-            <Trash2 className="size-4" />
+            <Copy className="size-4" /> {saved.builtIn ? t("editor.clone") : null}
           </Button>
-          <Button onClick={() => save.mutate(errors > 0)} disabled={!isChanged || save.isPending}>
-            <Save className="size-4" /> {errors > 0 ? t("editor.saveDraft") : t("editor.save")}
-          </Button>
+          {saved.builtIn ? null : (
+            <>
+              <Button
+                kind="quiet"
+                onClick={() => window.confirm(t("workflows.deleteSure", { id })) && remove.mutate()}
+                aria-label={t("workflows.delete")}
+                title={t("workflows.delete")}
+              >
+                <Trash2 className="size-4" />
+              </Button>
+              <Button onClick={() => save.mutate(errors > 0)} disabled={!isChanged || save.isPending}>
+                <Save className="size-4" /> {errors > 0 ? t("editor.saveDraft") : t("editor.save")}
+              </Button>
+            </>
+          )}
           <Button
             kind="primary"
             onClick={() => setStarting(true)}
@@ -166,6 +190,11 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
           </Button>
         </div>
       </div>
+      {copy.isError || remove.isError ? (
+        <div className="px-4 py-2">
+          <Failed why={copy.error ?? remove.error} />
+        </div>
+      ) : null}
       {save.isError ? (
         <div className="px-4 py-2">
           <Failed why={save.error} />

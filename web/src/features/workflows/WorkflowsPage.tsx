@@ -49,17 +49,32 @@ export function WorkflowsPage() {
       <div className="mt-5">
         {saved.isPending ? <Loading /> : null}
         {saved.isError ? <Failed why={saved.error} again={() => void saved.refetch()} /> : null}
-        {saved.isSuccess && saved.data.length === 0 ? (
+        {saved.isSuccess && saved.data.every((one) => one.builtIn) && !words ? (
           <Empty title={t("workflows.none")}>{t("workflows.noneHint")}</Empty>
         ) : null}
         {saved.isSuccess && saved.data.length > 0 && found.length === 0 ? (
           <Empty title={t("workflows.noMatch", { words: wanted })} />
         ) : null}
         <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface empty:hidden">
-          {found.map((one) => (
-            <Row key={one.id} entry={one} latest={latest.get(one.id)} onStart={() => setStarting(one.id)} />
-          ))}
+          {found
+            .filter((one) => !one.builtIn)
+            .map((one) => (
+              <Row key={one.id} entry={one} latest={latest.get(one.id)} onStart={() => setStarting(one.id)} />
+            ))}
         </ul>
+        {found.some((one) => one.builtIn) ? (
+          <section className="mt-8">
+            <h2 className="font-semibold">{t("workflows.builtIn")}</h2>
+            <p className="mb-2 text-ink-soft">{t("workflows.builtInAbout")}</p>
+            <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface">
+              {found
+                .filter((one) => one.builtIn)
+                .map((one) => (
+                  <Row key={one.id} entry={one} latest={latest.get(one.id)} onStart={() => setStarting(one.id)} />
+                ))}
+            </ul>
+          </section>
+        ) : null}
       </div>
       <ImportDialog open={importing} onClose={() => setImporting(false)} />
       {starting === null ? null : <StartDialog workflow={starting} onClose={() => setStarting(null)} />}
@@ -82,9 +97,11 @@ function Row(props: { entry: WorkflowEntry; latest: ExecutionEntry | undefined; 
           <span>{t("workflows.revision", { revision: entry.revision })}</span>
           {entry.version ? <span>v{entry.version}</span> : null}
           <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>
-          <span title={moment(entry.createdAt, i18n.language)}>
-            {t("workflows.saved", { when: ago(entry.createdAt, i18n.language), who: entry.author })}
-          </span>
+          {entry.createdAt === null ? null : (
+            <span title={moment(entry.createdAt, i18n.language)}>
+              {t("workflows.saved", { when: ago(entry.createdAt, i18n.language), who: entry.author })}
+            </span>
+          )}
           {entry.enabled ? null : <span className="text-waiting">{t("workflows.disabled")}</span>}
         </p>
       </div>
