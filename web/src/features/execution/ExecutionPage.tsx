@@ -52,6 +52,7 @@ function OneExecution({ id }: { id: string }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
+    void client.invalidateQueries({ queryKey: ["inbox"] });
   }, [client, id, log.story.seq]);
 
   const picture = useMemo(
