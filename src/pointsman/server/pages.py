@@ -1,6 +1,6 @@
 """The web app: files that were built, served to anyone; everything they show they ask of the operations, with a key.
 
-An address that is no file is a page of the app, which finds its way by itself. Files of `assets/` carry the hash of
+An address of a page answers with the app, which finds its way by itself. Files of `assets/` carry the hash of
 their content in their names and are kept for good; the rest is asked for each time.
 """
 
@@ -35,8 +35,8 @@ POLICY: Final = "; ".join(
 )
 """Scripts are the app's own files alone. Styles may be written into the page: the editor's text fields do."""
 HEADERS: Final[Mapping[str, str]] = {"content-security-policy": POLICY}
-NOT_PAGES: Final = ("api/", "v1/", "mcp")
-"""What begins so is asked by programs: where nothing is there they are told so."""
+PAGES: Final = frozenset({"", "workflows", "executions", "inbox"})
+"""How addresses of pages begin. What else is no file and no operation, is nothing: programs are told so."""
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
 <h1>The web app is not built</h1>
 <p>The server runs; its API is at <a href="/api/openapi.json">/api/openapi.json</a>.</p>
@@ -52,13 +52,15 @@ def is_built() -> bool:
 @router.get("/{path:path}")
 async def page(request: Request, path: str) -> Response:
     """A file of the app, or the app itself."""
-    if path.startswith(NOT_PAGES):
-        raise HTTPException(404)
+    parts = path.split("/")
+    is_page = parts[0] in PAGES and not {".", ".."}.intersection(parts)
     if not is_built():
+        if not is_page:
+            raise HTTPException(404)
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
     if path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns):
         return _file(path)
-    if path.startswith("assets/") or "." in path.rpartition("/")[2]:
+    if not is_page:
         raise HTTPException(404)
     return _file("index.html")
 
