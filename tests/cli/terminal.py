@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import sys
+import termios
 import time
 from pathlib import Path
 from types import TracebackType
@@ -56,7 +57,10 @@ class Terminal:
         os.write(self._file, f"{text}\n".encode())
 
     def press(self, key: str) -> None:
-        """Ctrl and a letter."""
+        """Ctrl and a letter. The end of the input means something only to who reads keys by then, not lines."""
+        until = time.monotonic() + PATIENCE_S
+        while key == "d" and termios.tcgetattr(self._file)[3] & termios.ICANON and time.monotonic() < until:
+            select.select([], [], [], 0.01)
         os.write(self._file, bytes([ord(key.lower()) - ord("a") + 1]))
 
     def kill(self) -> None:
@@ -68,7 +72,11 @@ class Terminal:
         """Read to the end; the exit code."""
         until = time.monotonic() + PATIENCE_S
         while self._more(until):
-            pass
+            if time.monotonic() > until:
+                break
+        if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() > until:
+            self.kill()
+            raise AssertionError(f"it did not end after {self.seen[-500:]!r}")
         return self._wait()
 
     def _wait(self) -> int:

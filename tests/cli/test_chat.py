@@ -224,6 +224,7 @@ async def test_a_failed_turn_is_told_and_the_conversation_goes_on(own_place: Pat
         person.expect("Second.")
         person.say("/help")
         person.expect("/cancel")
+        person.expect("you: ")
         person.press("d")
         assert person.ends() == 0
     assert await said(own_place, "s") == ["Two", "Second."]
