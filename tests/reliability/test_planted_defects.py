@@ -262,7 +262,7 @@ def no_models(_: object) -> JsonObject:
 
 def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executions_routes, "executions_page", None)
-    assert any("GET /api/workflows/executions: 500" in line for line in requests.examine(160, 1).violations)
+    assert any("GET /api/workflows/executions: 500" in line for line in requests.examine(320, 1).violations)
 
 
 def test_random_requests_show_answers_that_are_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:

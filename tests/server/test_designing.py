@@ -44,7 +44,7 @@ async def test_nothing_is_saved_that_has_errors_and_nobody_pretends_to_design() 
         for body in ({}, {"words": ""}, {"words": "x" * 20_001}, {"words": "x", "speed": 1}, {"words": 7}):
             assert (await post(served, "/generate", body, expect=422))["code"] == "request-invalid"
     async with serving() as served:
-        assert (await post(served, "/generate", {"words": "A note."}, expect=503))["code"] == "no-designer"
+        assert (await post(served, "/generate", {"words": "A note."}, expect=409))["code"] == "no-designer"
 
 
 async def test_a_change_is_shown_then_saved_over_the_revision_that_was_read(served: Served) -> None:
@@ -120,7 +120,7 @@ async def test_what_fails_before_the_first_round_is_an_error_and_afterwards_an_e
     headers = {"accept": "text/event-stream"}
     async with serving() as served:
         reply = await served.client.post("/api/workflows/generate", json={"words": "A note."}, headers=headers)
-        assert (reply.status_code, reply.json()["code"]) == (503, "no-designer")
+        assert (reply.status_code, reply.json()["code"]) == (409, "no-designer")
     failing = "rules:\n- {purpose: design, times: 1, text: Hm.}\n- {purpose: design, fail: 500}\n"
     async with serving(script=parse_script(failing)) as served:
         first, last = await rounds_of(served, {"words": "A note."})

@@ -11,7 +11,7 @@ from tests.server.flows import CHAIN, secret_of
 from tests.server.test_access import serving
 
 NAMES = [
-    "..",
+    "..%2f..%2fetc",
     "%2e%2e",
     "a%2Fb",
     "%00",
