@@ -78,7 +78,9 @@ async def test_edges_are_drawn_and_say_when_they_are_taken(opens: Opens, served:
     assert edge["condition"] == {"type": "expression", "expression": "result == 'done'"}
 
 
-async def test_what_would_be_wrong_is_told_while_it_is_typed_and_leads_to_its_node(opens: Opens, served: Served) -> None:
+async def test_what_would_be_wrong_is_told_while_it_is_typed_and_leads_to_its_node(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain") as page:
         await node(page, "second").click()

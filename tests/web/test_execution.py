@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
 
 
-async def show(page: Page, execution: str) -> None:
+async def show(page: Page) -> None:
     await expect(page.get_by_label("The workflow as a graph")).to_be_visible()
 
 
-def node(page: Page, name: str):  # noqa: ANN201 - a locator of the browser's library
+def node(page: Page, name: str) -> Locator:
     return page.locator(".react-flow__node").filter(has_text=name)
 
 
@@ -67,7 +67,7 @@ async def test_a_page_that_lost_its_server_goes_on_when_it_is_back(opens: Opens,
     await served.save(flows.LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     async with opens(f"/executions/{execution}", lenient=True) as page:
-        await show(page, execution)
+        await show(page)
         await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
         await page.context.set_offline(True)
         served.desk.channels.let_go()
@@ -97,7 +97,8 @@ async def test_two_pages_see_the_same(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     async with opens(f"/executions/{execution}") as one, opens(f"/executions/{execution}") as other:
-        await asyncio.gather(*(expect(page.get_by_role("heading", name="Send it?")).to_be_visible() for page in (one, other)))
+        asked = [page.get_by_role("heading", name="Send it?") for page in (one, other)]
+        await asyncio.gather(*(expect(heading).to_be_visible() for heading in asked))
         await one.get_by_role("button", name="Approve").click()
         await expect(other.get_by_text("completed", exact=True).first).to_be_visible()
         await expect(other.get_by_role("heading", name="Send it?")).to_have_count(0)

@@ -70,7 +70,9 @@ async def test_what_was_not_given_is_left_out() -> None:
         assert msgspec.json.decode(body) == {"list": [], "fixed": 1}
 
 
-@pytest.mark.parametrize("arguments", [{}, {"city": 1}, {"city": "a", "days": "3"}, {"city": "a", "more": 1}, {"city": ".."}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"city": 1}, {"city": "a", "days": "3"}, {"city": "a", "more": 1}, {"city": ".."}]
+)
 async def test_arguments_that_do_not_fit_send_nothing(arguments: JsonObject) -> None:
     async with peering() as peer:
         with pytest.raises(ToolFailed) as failed:
@@ -112,7 +114,11 @@ async def test_an_imported_document_is_called_by_a_workflow_also_after_a_restart
         imported = await import_openapi(settings(peer), f"{peer.url}/openapi.json")
         file = tmp_path / "pets.json"
         kept(file, tool_file(imported))
-        asks: JsonObject = {"id": "ask", "type": "tool", "config": {"tool": "showPet", "parameters": {"id": "{input.n}"}}}
+        asks: JsonObject = {
+            "id": "ask",
+            "type": "tool",
+            "config": {"tool": "showPet", "parameters": {"id": "{input.n}"}},
+        }
         workflow = Workflow.of({"id": "pets", "nodes": [asks], "edges": []})
         with_tools = settings(peer, tool_files=[str(file)])
         store = f"sqlite:///{tmp_path / 'store.db'}"
@@ -133,7 +139,9 @@ def kept(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"tools": 1}', '{"tools": {"a b": {}}}', '{"tools": {"a": {"url": "x"}}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"tools": 1}', '{"tools": {"a b": {}}}', '{"tools": {"a": {"url": "x"}}}']
+)
 def test_a_tool_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "tools.json"
     kept(file, text)

@@ -1,8 +1,8 @@
 """An HTTP tool as an operator describes it, in the settings or in a file: one request with places for arguments.
 
-    url = "https://api.example.org/v1/{city}"        an argument in the path is encoded, so that it stays one segment
-    query = {days = "{days}"}                        `{name}` alone keeps its type, and is left out without the argument
-    headers = {Authorization = "Bearer {secret.WEATHER}"}
+url = "https://api.example.org/v1/{city}"        an argument in the path is encoded, so that it stays one segment
+query = {days = "{days}"}                        `{name}` alone keeps its type, and is left out without the argument
+headers = {Authorization = "Bearer {secret.WEATHER}"}
 """
 
 from __future__ import annotations

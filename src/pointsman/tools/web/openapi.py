@@ -188,7 +188,9 @@ class _Reader:
                 for where, name, text in cast("list[tuple[str, str, str]]", placed):
                     cast("JsonObject", described[where])[name] = text
                 return
-        losses.append(f"{operation.name}: it asks for {', '.join(name for way in ways for name in way)}; add it by hand")
+        losses.append(
+            f"{operation.name}: it asks for {', '.join(name for way in ways for name in way)}; add it by hand"
+        )
 
 
 class _Arguments:
@@ -234,8 +236,18 @@ class _Arguments:
                 self._defs[name] = True  # Whoever refers to it from inside finds it there.
                 self._defs[name] = self._schema(self._reader.resolved({"$ref": reference}))
             return {"$ref": f"#/$defs/{name}"}
-        dropped = ("discriminator", "xml", "externalDocs", "example", "nullable", "exclusiveMinimum", "exclusiveMaximum")
-        found = {key: self._inner(key, one) for key, one in value.items() if key not in dropped and not key.startswith("x-")}
+        dropped = (
+            "discriminator",
+            "xml",
+            "externalDocs",
+            "example",
+            "nullable",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+        )
+        found = {
+            key: self._inner(key, one) for key, one in value.items() if key not in dropped and not key.startswith("x-")
+        }
         for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             said = value.get(strict)
             if said is True and bound in found:

@@ -72,7 +72,9 @@ def _headers(given: Json) -> dict[str, str]:
         try:
             text.encode("ascii")
         except UnicodeEncodeError:
-            raise RequestWrong(f"the header {name!r} has letters beyond ASCII", hint="Encode it, or send it in the body.") from None
+            raise RequestWrong(
+                f"the header {name!r} has letters beyond ASCII", hint="Encode it, or send it in the body."
+            ) from None
         found[name.lower()] = text
     return found
 
@@ -125,4 +127,3 @@ def _plain(value: Json, name: str) -> str:
 def shown(call: Call) -> str:
     """The call as it may stand in a message: without query, which may hold a key."""
     return f"{call.method} {call.url.partition('?')[0]}"
-

@@ -33,8 +33,6 @@ export function fieldsOf(shape: JsonObject, definitions: JsonObject): FieldShape
   });
 }
 
-const LONG = new Set(["prompt", "system", "message", "source", "llmPrompt", "text", "description", "template"]);
-
 function controlOf(field: JsonObject, definitions: JsonObject): Pick<FieldShape, "control" | "choices"> {
   const options = ((field.anyOf as JsonObject[] | undefined) ?? [field])
     .map((one) => resolved(one, definitions))
@@ -50,10 +48,6 @@ function controlOf(field: JsonObject, definitions: JsonObject): Pick<FieldShape,
   if (first.type === "boolean") return { control: "boolean", choices: [] };
   if (first.type === "array" && objectOf(first.items).type === "string") return { control: "words", choices: [] };
   return { control: "json", choices: [] };
-}
-
-export function isLong(name: string): boolean {
-  return LONG.has(name);
 }
 
 function resolved(shape: JsonObject, definitions: JsonObject): JsonObject {

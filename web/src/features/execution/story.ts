@@ -203,8 +203,7 @@ function opened(story: Story, event: JournalEvent, status: StepStatus): StepStor
   const again = story.steps.get(step);
   if (again) {
     // A retry or a resumption opens it once more.
-    if (isOver(again.status)) count(nodeOf(story, node), again.status, -1);
-    else count(nodeOf(story, node), again.status, -1);
+    count(nodeOf(story, node), again.status, -1);
     again.status = status;
     again.spans.push({ from: event.at, to: null, status });
     count(nodeOf(story, node), status, 1);
