@@ -146,6 +146,8 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     """The provider's own message where it must be echoed (signed thinking)."""
     key: int | None = None
     """Which of the provider's keys paid; None: it has none."""
+    provider: str = ""
+    """Who was asked, as the settings name it; empty: it was not kept."""
     warnings: tuple[str, ...] = ()
     """What people should know of how it was come by."""
 
@@ -227,6 +229,24 @@ class Quota(Struct, frozen=True):
     keys: int
     value_bytes: int
     """Of one value, as JSON."""
+    earlier: int = 0
+    """How many values that a key had before are kept."""
+
+
+class Writer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Who changes what is remembered: a step of an execution, or somebody. What does not apply is empty."""
+
+    execution: str = ""
+    workflow: str = ""
+    node: str = ""
+    agent: str = ""
+    """The agent of `agents` that the node names."""
+    tool: str = ""
+    """The memory tool that an agent called."""
+    person: str = ""
+    """Whoever said it, where no execution did."""
+    entrance: str = ""
+    """How they were let in: `key`, `login`, `shell` …"""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -243,6 +263,8 @@ class Change(Struct, frozen=True, kw_only=True):
     expires: float | None = None
     """None: never. A list that is appended to gets a new time with each item."""
     quota: Quota
+    by: Writer | None = None
+    """None: the engine itself, of which no trace is kept."""
 
 
 class Once(Struct, frozen=True):
@@ -276,6 +298,8 @@ class Found(Struct, frozen=True):
     values: list[tuple[str, Json]]
     warnings: tuple[str, ...] = ()
     """What people should know of how it was found."""
+    usage: Usage | None = None
+    """What it took to know what was meant; None: nobody was asked."""
 
 
 class Meaning(Protocol):

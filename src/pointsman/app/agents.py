@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 import msgspec
 from msgspec import Struct
 
+from pointsman.app.searching import says
 from pointsman.app.sources import Workflow, invalid
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.problems import Problem
@@ -85,6 +86,11 @@ class Agents:
         """The latest revision of each, by name."""
         found = [msgspec.convert(entry.value, SavedAgent) for entry in await self._entries.list(LATEST)]
         return [one for one in found if not one.deleted]
+
+    async def found(self, words: str = "", *, names: Collection[str] | None = None) -> list[SavedAgent]:
+        """Those with all these words in name or description; `names`: only these."""
+        among = [one for one in await self.list() if names is None or one.name in names]
+        return [one for one in among if says(words, one.name, one.agent)]
 
     async def get(self, reference: str) -> SavedAgent:
         """By `name` or `name@revision`. Raises `NoSuchAgent`."""

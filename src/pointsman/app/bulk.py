@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.app.driving import drive
 from pointsman.app.installation import Pointsman
 from pointsman.app.storage.deletion import summaries
-from pointsman.errors import PointsmanError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.runtime.local import UnknownExecution
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]
@@ -25,6 +26,12 @@ FITTING: Final[dict[Verb, frozenset[str]]] = {
 
 AT_ONCE: Final = 8
 PAGE: Final = 200
+
+
+class VerbUnfit(CallerError):
+    """A verb means nothing for an execution as it is."""
+
+    code: ClassVar[str] = "verb-unfit"
 
 
 class Told(NamedTuple):
@@ -71,6 +78,23 @@ async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
     return found
 
 
+async def named(
+    app: Pointsman, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
+) -> tuple[list[Summary], list[Told]]:
+    """Those of the named ones for which the verb means something; and what is told of the others."""
+    found: list[Summary] = []
+    others: list[Told] = []
+    for name in dict.fromkeys(map(ExecutionId, executions)):
+        summary = await app.store.executions.find(name)
+        if summary is None or not await sees(summary):
+            others.append(_refused(name, UnknownExecution(f"there is no execution {name!r}")))
+        elif summary.status not in FITTING[verb]:
+            others.append(_refused(name, VerbUnfit(f"{name!r} is {summary.status}: there is nothing to {verb}")))
+        else:
+            found.append(summary)
+    return found, others
+
+
 async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
     """Do it to all of them, some at a time. One that refuses does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
@@ -80,9 +104,13 @@ async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = ""
             try:
                 return Told(summary.execution, await VERBS[verb](app, summary.execution, by))
             except PointsmanError as why:
-                return Told(summary.execution, "refused", f"[{why.code}] {why}")
+                return _refused(summary.execution, why)
 
     return [*await asyncio.gather(*(one(summary) for summary in found))]
+
+
+def _refused(execution: ExecutionId, why: PointsmanError) -> Told:
+    return Told(execution, "refused", f"[{why.code}] {why}")
 
 
 async def _cancel(app: Pointsman, execution: str, by: str) -> str:

@@ -12,15 +12,17 @@ list, and of a crowd that comes back at once one reads the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pointsman.app.board import Board
 from pointsman.app.bulletins import Observability, bulletins, live_told, observability_of
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.ring import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
+from pointsman.app.spoken import Spoken
 from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
@@ -33,6 +35,8 @@ ROWS_AT_HAND: Final = 64
 HEARTBEAT_S: Final = 15.0
 """So often a silent stream says that it lives: proxies close those that do not."""
 LIVE: Final = "workflow.node.delta"
+SO_FAR: Final = "so_far"
+"""A delta with what a step has said since it began: it stands instead of what was heard of it."""
 
 
 class Encode(Protocol):
@@ -91,14 +95,21 @@ class Channel:
         delta = live_told(seen.delta, self._level, self._redact)
         if delta is None:
             return
-        told: JsonObject = {
-            "executionId": self.execution,
-            "nodeId": seen.step.node,
-            "step": str(seen.step),
-            "delta": delta,
-        }
+        told: JsonObject = {**self._about(seen.step), "delta": delta}
         self.ring.put([Frame(None, self._wire.encode(LIVE, told, ""))])
         self._tell()
+
+    def so_far(self, said: Mapping[Step, str]) -> bytes:
+        """What is being said, for whoever has not heard it."""
+        found: list[bytes] = []
+        for step, text in said.items():
+            delta = live_told({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
+            if delta is not None:
+                found.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
+        return b"".join(found)
+
+    def _about(self, step: Step) -> JsonObject:
+        return {"executionId": self.execution, "nodeId": step.node, "step": str(step)}
 
     def beat(self) -> None:
         """A sign of life, if nothing was told since the last time."""
@@ -158,6 +169,7 @@ class Channels:
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave = app.feed.watch(self._see)
         self._closed = False
+        self._spoken = Spoken()
         self.board = Board(app, wire)
         """All executions at once."""
 
@@ -170,12 +182,18 @@ class Channels:
             live = ring.end
             """From here on what is live is heard too."""
             position = ring.begin if after >= ring.behind else -1
+            said = self._spoken.so_far(channel.execution)
+            if position >= 0 and said:
+                yield channel.so_far(said)
             while not channel.let_go:
                 if position < ring.begin:  # It begins before the ring, or fell behind it.
                     live = position = ring.end
+                    said = self._spoken.so_far(channel.execution)
                     async for frames in self._kept(channel, after):
                         after = frames[-1].place or after
                         yield b"".join(frame.data for frame in frames)
+                    if said:
+                        yield channel.so_far(said)
                     continue
                 frames = ring.since(position)
                 if not frames and channel.ended:
@@ -268,6 +286,7 @@ class Channels:
         del self._open[channel.execution]
 
     def _see(self, seen: Committed | Delta) -> None:
+        self._spoken.hear(seen)
         channel = self._open.get(seen.execution)
         if channel is None:
             return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pointsman.app.shelf.documents import PREFIX as BUILT_IN
-from pointsman.app.shelf.documents import TOOLS as SHELF
 from pointsman.app.shelf.documents import shipped
 from pointsman.app.sources import Workflow
 from pointsman.app.variables import substituted, variables_in
@@ -25,6 +24,8 @@ from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import JsonObject
 
+ANSWERED: Final = frozenset({"schema"})
+"""Words at whose addresses the server came to answer when workflows could be called so already."""
 OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
 """Where an agent lists a tool."""
 
@@ -64,14 +65,13 @@ def check_workflow(
     read = source.read
     if read.workflow is None:
         return Checked(read.problems, read.dialect, None)
-    named = {site.text for site in sites_of(read.workflow) if site.kind == "tool"}
-    known = replace(known_of(settings, tools, workflows, named), node_types=_performed(read.workflow))
+    known = replace(known_of(settings, tools, workflows), node_types=_performed(read.workflow))
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    found += _not_ours(workflow)
+    found += [*_not_ours(workflow), *_hidden(workflow)]
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
@@ -108,20 +108,37 @@ def softened(problem: Problem) -> Problem:
     return replace(problem, severity="warning") if played else problem
 
 
-def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str], named: Collection[str] = ()) -> Known:
-    """What this installation has. `named`: tools that are asked about by name, as nobody has listed them yet."""
-    facts = {name: ToolFacts() for name in tools.names() if name in SHELF and name not in named}
-    for name in {*tools.names(), *named} - facts.keys():
-        spec = tools.find(name)
-        if spec is not None:
-            facts[name] = ToolFacts(
-                client_side=spec.side == "client" or bool(spec.memory),
-                idempotent=spec.idempotent,
-                requires_approval=spec.requires_approval,
-                off=spec.off,
-            )
+class KnownTools(Mapping[str, ToolFacts]):
+    """The tools of an installation. A tool is looked at when somebody asks about it: there may be thousands."""
+
+    def __init__(self, tools: ToolRegistry) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> ToolFacts:
+        spec = self._tools.find(name)
+        if spec is None:
+            raise KeyError(name)
+        return ToolFacts(
+            client_side=spec.side == "client" or bool(spec.memory),
+            idempotent=spec.idempotent,
+            requires_approval=spec.requires_approval,
+            off=spec.off,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools.names())
+
+    def __len__(self) -> int:
+        return len(self._tools.names())
+
+    def __bool__(self) -> bool:
+        return True  # Some come with us; nobody has to count.
+
+
+def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]) -> Known:
+    """What this installation has."""
     agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
-    return Known(tools=facts, agents=agents, workflows=workflows)
+    return Known(tools=KnownTools(tools), agents=agents, workflows=workflows)
 
 
 def _performed(workflow: Definition) -> Collection[str]:
@@ -159,22 +176,29 @@ def _not_ours(workflow: Definition) -> list[Problem]:
     return [error("built-in-id", "/id", message, hint="Take another id.")]
 
 
+def _hidden(workflow: Definition) -> list[Problem]:
+    """An id at whose address something else answers. Those that were saved before it did, go on."""
+    if workflow.id not in ANSWERED:
+        return []
+    message = f"at the address of a workflow {workflow.id!r} the server answers something else"
+    return [error("id-hidden", "/id", message, hint="Take another id.")]
+
+
 def _unpriced(workflow: Definition, settings: Settings, model: str | None) -> Iterator[Problem]:
     """A budget of money that cannot see what some models cost."""
     config = workflow.config
     limits = config.limits if config is not None else None
     if config is None or limits is None or limits.cost_usd is None:
         return
-    from pointsman.models.prices import cost_usd  # Only who has a budget of money waits for the list of prices.
-
+    prices = settings.price_list
     agents = [node.config for node in workflow.nodes if isinstance(node.config, AgentConfig)]
     agents += [*(workflow.agents or {}).values()]
     named = {model} if model else {agent.model or config.default_model or settings.model for agent in agents}
     for name in sorted(one for one in named if one and "{" not in one and not is_scripted(one)):
         provider, _, rest = name.partition(":")
-        if rest and cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
+        if rest and prices.cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
             message = f"nobody knows what {name!r} costs: `costUsd` cannot see it"
-            hint = "Limit `tokens` or `modelCalls` as well."
+            hint = "Give its price under [prices] in the settings, or limit `tokens` or `modelCalls` as well."
             yield warning("cost-unknown", "/config/limits/costUsd", message, hint=hint)
 
 

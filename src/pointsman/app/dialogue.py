@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_own_session, must_see, must_see_workflow, visible
+from pointsman.app.access.seeing import must_own_session, must_see, must_see_workflow
 from pointsman.app.channels import HEARTBEAT_S
 from pointsman.app.families import OpenGate
 from pointsman.app.inputs import InputInvalid, is_conversational, text_field
@@ -39,15 +38,15 @@ from pointsman.app.phrasing import (
     reference_in,
     referring,
     result_of,
+    spoken_in,
     text_of,
 )
-from pointsman.app.revisions import list_workflows
 from pointsman.app.turns import open_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.events import StepStarted, StepSucceeded
 from pointsman.engine.handed_out import RETURN
 from pointsman.engine.steps import Step
-from pointsman.errors import AuthorError, CallerError, PointsmanError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -78,6 +77,8 @@ class Asked:
     """All that was said, as the client has it; the last one is new."""
     session: str | None = None
     """The conversation is kept under this name; of what the client sends only the last message counts."""
+    previous: ExecutionId | None = None
+    """The turn behind which this is said: what it asked is answered, or what was said in it is gone on with."""
 
 
 class Heard(NamedTuple):
@@ -201,19 +202,6 @@ class Dialogue:
         return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
 
-async def speakers(app: Pointsman, caller: Caller) -> list[JsonObject]:
-    """The saved workflows that somebody can talk to, as lists show them."""
-    found: list[JsonObject] = []
-    for entry in await list_workflows(app):
-        name = str(entry["id"])
-        if await visible(app, caller, name):
-            with suppress(AuthorError, InputInvalid):
-                definition, _ = await app.library.saved(name)
-                text_field(definition, definition.input_schema)
-                found.append(entry)
-    return found
-
-
 async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
     """Take what was said in: when this returns it is durable, and an answer may be heard.
 
@@ -223,6 +211,8 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
     if asked.session is not None:
         await must_own_session(app, caller, asked.session)
     definition = (await app.source(asked.workflow)).definition
+    if asked.previous is not None:
+        await _must_know(app, caller, asked)
     if not asked.messages:
         raise MessagesInvalid("there are no messages", hint="The last message is what the workflow is told.")
     ear = Ear(app)
@@ -231,6 +221,14 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
     except BaseException:
         ear.leave()
         raise
+
+
+async def _must_know(app: Pointsman, caller: Caller, asked: Asked) -> None:
+    if asked.session is not None:
+        raise MessagesInvalid(
+            f"{asked.previous!r} and the conversation {asked.session!r} are two histories", hint="Name one of them."
+        )
+    await must_see(app, caller, str(asked.previous))
 
 
 async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow, ear: Ear) -> Dialogue:
@@ -251,7 +249,7 @@ async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workf
 async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
     """The turn that asked something, and what."""
     said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
-    name = reference_in(said[0]) if said else None
+    name = reference_in(said[0]) if said else asked.previous
     if name is None and asked.session is not None:
         name = await open_turn(app.runtime, asked.session)
     if name is None:
@@ -270,12 +268,21 @@ async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Wor
         raise NotText(f"{definition.id!r} takes more than a text", hint=why.hint) from None
     given: JsonObject = {field: text_of(asked.messages[-1])}
     if is_conversational(definition) and asked.session is None:
-        given["messages"] = history_of(asked.messages)
+        before = [] if asked.previous is None else await _said_in(app, asked.previous)
+        given["messages"] = before + history_of(asked.messages)
     trigger: JsonObject = {"kind": "chat", "by": caller.name}
     execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
     dialogue = _dialogue(execution, definition, ear)
     dialogue.before = Usage(0, 0)  # It may have answered by now.
     return dialogue
+
+
+async def _said_in(app: Pointsman, turn: ExecutionId) -> list[Json]:
+    """All that was said until the end of a turn: of several that are said behind it each goes its own way."""
+    state = (await app.open(turn)).state
+    if state.status != "completed":
+        raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Go on from one that completed.")
+    return spoken_in(state.root.data.root.get("messages"))
 
 
 async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str) -> None:

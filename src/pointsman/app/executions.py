@@ -281,14 +281,15 @@ class Execution:
         """Let no further step start, here and in its sub-workflows; running ones may finish."""
         await self._tell(lambda driver: pause_family(self._runtime, driver, by))
 
-    async def resume(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
-        """Go on after a pause or a limit; after a crash that has happened already by opening it.
+    async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
+        """Go on after a pause or a limit; after a crash that has happened already by opening it. `step`: only until the
+        next step would begin.
 
         Raises `TakenOver` where another process let it go on at the same moment.
         """
         driver = await self._alive()
         if driver.state.stands_still:
-            await self._tell(lambda driver: self._resume(driver, limits or {}, by))
+            await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
             raise WrongStatus(
                 f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
@@ -297,10 +298,10 @@ class Execution:
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 
-    async def _resume(self, driver: Driver, limits: dict[str, float], by: str) -> None:
+    async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
         if not driver.state.stands_still and not driver.state.ended:
             raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
-        await resume_family(self._runtime, driver, limits, by)
+        await resume_family(self._runtime, driver, limits, by, step=step)
 
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
         """Try the step again that failed the execution, with higher limits if need be."""

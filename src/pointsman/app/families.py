@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pointsman.app.views import awaiting_view, execution_view, waiting_view
+from pointsman.app.views import awaiting_view, execution_view, limit_view, stopped_by, waiting_view
+from pointsman.engine import raising
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
@@ -111,8 +112,13 @@ def _of(execution: ExecutionId, open_: Json) -> Json:
 
 
 async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
-    """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does."""
+    """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does. Where a
+    limit stopped it, with what that may be raised to."""
     view = execution_view(state, rows)
+    limit = stopped_by(state, rows)
+    if limit is not None:
+        plan = await runtime.plans.pinned(state.definition, state.options)
+        view = {**view, "limit": limit_view(raising.offer(plan, state, limit, runtime.clock.now()))}
     if state.ended or not any(at.children for at in state.steps.values()):
         return view
     waits = await waits_of(runtime, state)
@@ -128,9 +134,11 @@ async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
             await pause_family(runtime, child, by)
 
 
-async def resume_family(runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str) -> None:
-    """Let a paused or interrupted execution go on, and below it what is paused."""
-    await driver.deliver(ResumeRequested(limits=limits, by=by))
+async def resume_family(
+    runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str, *, step: bool = False
+) -> None:
+    """Let a paused or interrupted execution go on, and below it what is paused. `step`: itself one step at a time."""
+    await driver.deliver(ResumeRequested(limits=limits, by=by, step=step))
     for child in await _below(runtime, driver, recover=True):
         if child.state.status == "paused":
             await resume_family(runtime, child, {}, by)

@@ -48,6 +48,7 @@ class Fleeting:
             model=app.model,
             script=app.script,
             workflows=app.store.workflows,
+            lent=None if app.hands is None else app.hands.models,
         )
         self.runtime = LocalRuntime(
             self.store,

@@ -16,6 +16,7 @@ from pointsman.app.access.audit import Audit
 from pointsman.app.deployment import deployment
 from pointsman.app.finding import Finding
 from pointsman.app.installation import Pointsman
+from pointsman.app.silence import unheard
 from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, summaries
 from pointsman.errors import PointsmanError
@@ -46,6 +47,7 @@ async def findings(app: Pointsman) -> list[Finding]:
     found += [one async for one in _sandbox(app)]
     found += [one async for one in _executions(app)]
     found += [one async for one in deployment(app)]
+    found += [one async for one in unheard(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
@@ -192,6 +194,8 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
     true = Parking(state).summary(listed.execution, state)
     if state.undelivered or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
+    if listed.spent is None:
+        true = replace(true, spent=None)  # An earlier release wrote it, and nobody has counted that yet.
     if _as_listed(true) == _as_listed(listed):
         return None
     now = await app.store.executions.find(listed.execution)

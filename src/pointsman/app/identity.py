@@ -8,16 +8,17 @@ from base64 import b32encode
 from hashlib import blake2b
 from typing import Final
 
+from pointsman.journal.records import TRIAL
 from pointsman.values import ExecutionId
 
 SORTABLE: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")
 """Base 32 letters in the order of their values (Crockford's), so that ids sort by time."""
 
 
-def new_id() -> ExecutionId:
-    """`exec-` and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
+def new_id(prefix: str = "exec-") -> ExecutionId:
+    """The prefix and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
     raw = int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
-    return ExecutionId("exec-" + b32encode(raw).decode().rstrip("=").lower().translate(SORTABLE))
+    return ExecutionId(prefix + b32encode(raw).decode().rstrip("=").lower().translate(SORTABLE))
 
 
 def new_session() -> str:
@@ -25,7 +26,12 @@ def new_session() -> str:
     return f"ses_{os.urandom(4).hex()}"
 
 
-def id_for_key(workflow: str, key: str) -> ExecutionId:
+def new_trial_session() -> str:
+    """Of a conversation in which somebody only tries an agent."""
+    return f"{TRIAL}{os.urandom(8).hex()}"
+
+
+def id_for_key(workflow: str, key: str, *, prefix: str = "exec-") -> ExecutionId:
     """The execution of a workflow that a caller's key stands for: always the same one, in every process."""
     digest = blake2b(f"{workflow}|{key}".encode(), digest_size=16).digest()
-    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower().translate(SORTABLE))
+    return ExecutionId(prefix + b32encode(digest).decode().rstrip("=").lower().translate(SORTABLE))

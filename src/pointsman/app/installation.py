@@ -22,7 +22,7 @@ from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
 from pointsman.app.seen import seen
-from pointsman.app.sources import Workflow, invalid
+from pointsman.app.sources import Workflow, invalid, source_of
 from pointsman.app.starting import Starts, Wish
 from pointsman.app.tooling import registry_for
 from pointsman.app.turns import save_turn
@@ -93,7 +93,7 @@ class Pointsman:
         self.feed, self.calls = Feed(), Calls()
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
-        self._hands: Hands | None = None
+        self.hands: Hands | None = None
         self._library: Library | None = None
         self._triggers: Triggers | None = None
         self._places: Places | None = None
@@ -105,8 +105,8 @@ class Pointsman:
         self._store = await open_store(self.settings.store_url)
         await self.vault.open(self._store.entries)
         self._library = Library(self._store, self.settings)
-        self._hands = self._wired(self._store)
-        executors, ended, emitted = self._hands.executors, self._turn_ended, self._emitted
+        self.hands = self._wired(self._store)
+        executors, ended, emitted = self.hands.executors, self._turn_ended, self._emitted
         self._runtime = LocalRuntime(
             self._store, self._library, executors, self.clock, self.feed, ended=ended, emitted=emitted
         )
@@ -128,16 +128,9 @@ class Pointsman:
                 self.tools.add(canned, origin="scripted")
 
     async def __aexit__(self, *_: object) -> None:
-        if self._fleeting is not None:
-            await self._fleeting.close()
-        if self._places is not None:
-            await self._places.close()
-        if self._runtime is not None:
-            await self._runtime.close()
-        if self._hands is not None:
-            await self._hands.close()
-        if self._store is not None:
-            await self._store.close()
+        for part in (self._triggers, self._fleeting, self._places, self._runtime, self.hands, self._store):
+            if part is not None:
+                await part.close()
 
     @property
     def store(self) -> Store:
@@ -178,7 +171,7 @@ class Pointsman:
         """What is remembered of executions, sessions, users and workflows."""
         from pointsman.app.memories import Memories  # Most processes only remember.
 
-        return Memories(self, self._hands.meaning if self._hands is not None else None)
+        return Memories(self, self.hands.meaning if self.hands is not None else None)
 
     @property
     def agents(self) -> Agents:
@@ -255,18 +248,20 @@ class Pointsman:
         trigger: JsonObject | None = None,
         by: str = "",
         model: str | None = None,
+        trial: JsonObject | None = None,
     ) -> Execution:
         """Begin an execution of a document or of a saved workflow. Returns when its start is durable.
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
         `trigger` says what started it (`kind`, `id`), `by` who. `language`: of its texts; absent: the settings'.
-        `model` answers all its agents; raises `ModelFixed` where this installation has another one for that.
+        `model` answers all its agents; or `ModelFixed`: here another one does that. `trial`: see `app.trials`.
         """
         definition, revision = await self._definition(workflow, lenient=lenient)
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
         options = await self._options(fleeting.library if fleeting else self.library, definition, revision, model)
-        given: JsonObject = {"durability": durability, "language": language, "trigger": trigger, "by": by or None}
+        given: JsonObject = {"durability": durability, "language": language, "trigger": trigger}
+        given |= {"by": by or None, "trial": trial}
         options |= {name: said for name, said in given.items() if said is not None}
         wish = Wish(options, session, config or {}, execution, key)
         if fleeting is not None:
@@ -279,8 +274,8 @@ class Pointsman:
         """What runs, and the saved revision it is; 0 for a document."""
         if not isinstance(workflow, str):
             return await self.runnable(workflow, lenient=lenient), 0
-        _, revision = await self.library.saved(workflow)
-        return await self.runnable(await self.source(workflow), lenient=lenient), revision
+        found = await self.library.found(workflow)
+        return await self.runnable(source_of(found.draft), lenient=lenient), found.revision
 
     async def _options(self, library: Library, definition: Definition, revision: int, model: str | None) -> JsonObject:
         options = await library.options(definition, revision)
@@ -349,12 +344,12 @@ class Pointsman:
                 f"{execution!r} needs another script than the execution taken up before it",
                 hint="Take it up in a process of its own.",
             )
-        assert self._hands is not None
-        await self._hands.close()
+        assert self.hands is not None
+        await self.hands.close()
         self._learn(script)
         self._script_found = True
-        self._hands = self._wired(self.store)
-        self.runtime.executors = self._hands.executors
+        self.hands = self._wired(self.store)
+        self.runtime.executors = self.hands.executors
 
     def watch(self, see: See) -> Callable[[], None]:
         """Show every event (as JSON) once it is durable, and what happens live inside steps. The returned function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -19,10 +20,13 @@ from pointsman.definition.agents import AgentConfig
 from pointsman.definition.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.compile.trials import tried
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.journal.records import SavedWorkflow
 from pointsman.journal.store import Store, Workflows
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -61,7 +65,7 @@ class Library:
         self._saved = store.workflows if workflows is None else workflows
         self.workflows = WithShelf(self._saved, settings.language)
         self._settings = settings
-        self._plans: OrderedDict[tuple[str, str, str], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, str, str, str], Plan] = OrderedDict()
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -103,7 +107,8 @@ class Library:
         """The plan of a kept definition, compiled as the options of its execution say."""
         model, said = options.get("model"), options.get("language")
         language = said if isinstance(said, str) else self._settings.language  # older ones did not pin it
-        key = (definition, str(model or ""), language)
+        trial = options.get(TRIAL)
+        key = (definition, str(model or ""), language, "" if trial is None else json.dumps(trial, sort_keys=True))
         found = self._plans.get(key)
         if found is not None:
             self._plans.move_to_end(key)
@@ -117,6 +122,8 @@ class Library:
             model=model if isinstance(model, str) else None,
             caps=self._settings.limits,
         )
+        if isinstance(trial, dict):
+            plan = tried(plan, trial)
         self._plans[key] = plan
         if len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
@@ -136,16 +143,21 @@ class Library:
 
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
+        found = await self.found(reference)
+        workflow, problems = Workflow.from_document(found.draft.native)
+        if workflow is None:
+            raise AuthorError(f"the saved workflow {reference!r} has errors: {problems[0].message}")
+        return workflow, found.revision
+
+    async def found(self, reference: str) -> SavedWorkflow:
+        """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
         found = await self.workflows.find(reference)
         if found is None:
             entries = await self._saved.list()
             known = ", ".join(entry.id for entry in entries[:20]) or "none"
             hint = f"Saved: {known}. Built in: {', '.join(IDS)}."
             raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
-        workflow, problems = Workflow.from_document(found.draft.native)
-        if workflow is None:
-            raise AuthorError(f"the saved workflow {reference!r} has errors: {problems[0].message}")
-        return workflow, found.revision
+        return found
 
     async def ids(self) -> list[str]:
         """Of all workflows, saved and built in."""
@@ -201,7 +213,8 @@ class Library:
         pin = pins.get(reference) if isinstance(pins, dict) else None
         if not isinstance(pin, dict):
             raise UnknownWorkflow(f"the sub-workflow {reference!r} was not there when the execution began")
-        options: JsonObject = {**parent.options, "revision": pin["revision"]}
+        passed = {name: said for name, said in parent.options.items() if name != TRIAL}  # it names the parent's nodes
+        options: JsonObject = {**passed, "revision": pin["revision"]}
         definition = str(pin["definition"])
         plan = await self.pinned(definition, options)
         return plan, Start(input={}, config={}, definition=definition, options=options)

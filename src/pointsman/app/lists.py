@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Final
 
 from pointsman.app.installation import Pointsman
 from pointsman.app.observing.history import History
-from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.app.searching import says
+from pointsman.journal.records import TRIAL, ExecutionQuery, Summary
 from pointsman.values import JsonObject, WorkflowId
+
+ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
+"""In the order in which people look for them."""
 
 
 async def list_executions(
@@ -16,13 +21,15 @@ async def list_executions(
     statuses: Collection[str] = (),
     workflow: str | None = None,
     session: str | None = None,
+    trials: bool = False,
     limit: int = 50,
 ) -> list[JsonObject]:
-    """Executions that fit, newest first."""
+    """Executions that fit, newest first; with `trials` these too."""
     query = ExecutionQuery(
         statuses=frozenset(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
         session=session,
+        trials=trials,
         limit=limit,
     )
     return [summary_view(summary) for summary in await app.executions(query)]
@@ -36,6 +43,9 @@ async def found_executions(
     statuses: Collection[str] = (),
     workflow: str | None = None,
     session: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    trials: bool = False,
     limit: int = 50,
 ) -> list[JsonObject]:
     """Those of the executions that fit, and that somebody sees, whose inputs, outputs or errors have all these words.
@@ -45,6 +55,8 @@ async def found_executions(
 
     async def fits(one: Summary) -> bool:
         narrowed = (not statuses or one.status in statuses) and workflow in (None, one.workflow)
+        narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
+        narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
         return narrowed and session in (None, one.session) and (sees is None or await sees(one))
 
     return [summary_view(one) for one in await History(app).search(words, sees=fits, limit=limit)]
@@ -71,7 +83,27 @@ async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]
     finally:
         if let_go:
             await app.tools.close()
-    views = (tool_view(app, name) for name in app.tools.names())
+    return _tool_views(app, app.tools.names())
+
+
+async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
+    """Those with all these words in name or description; `names`: only these, and only their servers are asked."""
+    if names is None:
+        found = await list_tools(app, let_go=False)
+    else:
+        await app.tools.prepare(names)
+        found = _tool_views(app, sorted({*names}))
+    return [one for one in found if says(words, one["name"], one["description"])]
+
+
+def place_by_origin(tool: JsonObject) -> str:
+    """What orders a list of tools: what somebody brought here first, what comes with us last."""
+    origin = str(tool["origin"])
+    return f"{ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS):02} {tool['name']}"
+
+
+def _tool_views(app: Pointsman, names: Iterable[str]) -> list[JsonObject]:
+    views = (tool_view(app, name) for name in names)
     return [view for view in views if view is not None]
 
 
@@ -91,3 +123,19 @@ def tool_view(app: Pointsman, name: str) -> JsonObject | None:
         "enabled": not spec.off,
         "off": spec.off or None,
     }
+
+
+def server_views(app: Pointsman) -> list[JsonObject]:
+    """The MCP servers: how many tools each has, or why it told none when it was last asked."""
+    names = app.tools.names()
+    return [
+        {
+            "name": prefix.removesuffix("__"),
+            "prefix": prefix,
+            "tools": sum(name.startswith(prefix) for name in names),
+            "failure": None
+            if failure is None
+            else {"code": failure.code, "message": failure.message, "hint": failure.hint},
+        }
+        for prefix, failure in app.tools.servers().items()
+    ]

@@ -18,7 +18,7 @@ from pointsman.errors import Outage, PointsmanError
 from pointsman.journal.records import Holding, Placed, Unplaced
 from pointsman.journal.store import Store
 from pointsman.journal.words import texts
-from pointsman.models.embedding import AT_ONCE
+from pointsman.models.embedding import AT_ONCE, Embedded
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Clock, Found
 from pointsman.settings.sections import EmbeddingSettings
@@ -37,7 +37,7 @@ UNSAID: Final = frozenset({"model-rejected", "model-context-too-long", "model-re
 class Embed(Protocol):
     async def __call__(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
-    ) -> list[tuple[float, ...]]:
+    ) -> Embedded:
         """A vector of each text. Raises `ModelFailed`, `ModelUnusable`."""
         ...
 
@@ -76,7 +76,7 @@ class KeptMeaning:
                 task.result()
             else:
                 warnings.append("some of what is remembered has not been placed yet: it was found by its words alone")
-            [vector] = await self._asked([text], query=True)
+            [vector], usage = await self._asked([text], query=True)
         except Outage:
             raise
         except (ModelFailed, PointsmanError) as why:
@@ -86,7 +86,7 @@ class KeptMeaning:
             return Found(words[:limit], (f"found by words alone: {code}: {why}",))
         near = await self._store.vectors.nearest(scope, namespace, self.model, vector, limit=deep, within=within, at=at)
         meant = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
-        return Found(merged(words, meant)[:limit], tuple(warnings))
+        return Found(merged(words, meant)[:limit], tuple(warnings), usage)
 
     async def reindex(self, owners: Sequence[Holding]) -> int:
         """Make all vectors anew; how many values were placed. Raises what the model says."""
@@ -127,7 +127,7 @@ class KeptMeaning:
 
     async def _vectors_of(self, missing: Sequence[Unplaced]) -> list[Placed]:
         try:
-            found = await self._asked([said(one) for one in missing], query=False)
+            found, _ = await self._asked([said(one) for one in missing], query=False)
         except ModelFailed as why:
             if why.failure.code not in UNSAID:
                 raise
@@ -137,7 +137,7 @@ class KeptMeaning:
             return [placed for one in missing for placed in await self._vectors_of([one])]
         return [Placed(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
 
-    async def _asked(self, said: Sequence[str], *, query: bool) -> list[tuple[float, ...]]:
+    async def _asked(self, said: Sequence[str], *, query: bool) -> Embedded:
         return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
 
 

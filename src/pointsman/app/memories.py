@@ -2,11 +2,13 @@
 
     execution ID │ session ID │ user NAME │ workflow ID │ shared NAME      each a memory of its own
 
-What people change here is under the same bounds as what workflows write.
+What people change here is under the same bounds as what workflows write, and is told with the same words: who wrote it,
+and what it was before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, TypedDict
 
 import msgspec
@@ -17,8 +19,8 @@ from pointsman.app.looking import PlaceInvalid
 from pointsman.errors import CallerError, OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
-from pointsman.journal.records import Holding, Remembered
-from pointsman.ports import Change, MemoryOperation
+from pointsman.journal.records import Holding, Recalled, Remembered
+from pointsman.ports import Change, MemoryOperation, Writer
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pointsman.app.meaning import KeptMeaning
 
 PAGE: Final = 100
+NOBODY: Final = Writer()
+"""Nobody said who writes."""
 
 
 class UnknownMemory(CallerError):
@@ -163,23 +167,43 @@ class OneMemory:
         values = [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
         return Finding(values, found.warnings)
 
-    async def set(self, key: str, value: Json, *, ttl: float | None = None) -> Json:
-        """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
-        return await self._change("set", key, value, ttl)
+    async def history(self, key: str) -> Sequence[Recalled]:
+        """What a key remembers now and who wrote it, then what it remembered before; nothing where it is forgotten."""
+        _named("a key", key)
+        return await self._app.store.memory.history(*self._owner, key_in(self._namespace, key), at=self._now)
 
-    async def append(self, key: str, value: Json, *, ttl: float | None = None) -> Json:
+    async def set(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
+        """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
+        return await self._change("set", key, value, expires=self._in(ttl), by=by)
+
+    async def append(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
         """Add to a list; the whole of it. Raises as `set`, and `MemoryNotAList`."""
-        return await self._change("append", key, value, ttl)
+        return await self._change("append", key, value, expires=self._in(ttl), by=by)
+
+    async def put_back(self, key: str, number: int, *, by: Writer = NOBODY) -> Json:
+        """Remember again what a key remembered before, for as long as that was to last. Raises `NothingRemembered`."""
+        found = next((one for one in await self.history(key) if one.number == number), None)
+        if found is None:
+            raise NothingRemembered(
+                f"nothing is known of change {number} of {key!r}",
+                hint="It was too long ago, has expired, or never happened: its history tells which are there.",
+            )
+        return await self._change("set", key, found.value, expires=found.expires, by=by)
 
     async def delete(self, key: str) -> bool:
-        """False: there was nothing to forget."""
-        return bool(await self._change("delete", key, None, None))
+        """Forget a value, and what it was before. False: there was nothing to forget."""
+        return bool(await self._change("delete", key, None))
 
     async def clear(self) -> int:
-        """Forget all of it; how many values."""
+        """Forget all of it, and what it was before; how many values."""
         return await self._app.store.memory.forget(*self._owner, within=prefix_of(self._namespace))
 
-    async def _change(self, operation: MemoryOperation, key: str, value: Json, ttl: float | None) -> Json:
+    def _in(self, ttl: float | None) -> float | None:
+        return None if ttl is None else self._now + ttl
+
+    async def _change(
+        self, operation: MemoryOperation, key: str, value: Json, *, expires: float | None = None, by: Writer = NOBODY
+    ) -> Json:
         _named("a key", key)
         scope, owner = self._owner
         change = Change(
@@ -189,8 +213,9 @@ class OneMemory:
             operation=operation,
             value=value,
             at=self._now,
-            expires=None if ttl is None else self._now + ttl,
+            expires=expires,
             quota=self._app.settings.memory.quota,
+            by=by,
         )
         answer = await self._app.store.memory.change(change)
         if self._meaning is not None:

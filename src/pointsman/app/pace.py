@@ -72,6 +72,12 @@ class KeptTurns:
             if await self._put(provider, replace(standing, rests={**standing.rests, name: until}), version):
                 return
 
+    async def rests(self, provider: str) -> dict[int, float]:
+        """Until when each key rests that was limited, in whichever process; unix seconds."""
+        standing, _ = await self._standing(provider)
+        now = self._clock.now()
+        return {int(name): at for name, at in standing.rests.items() if at > now}
+
     async def _standing(self, provider: str) -> tuple[Standing, int]:
         entry = await self._entries.find(KIND, provider)
         return (Standing(), 0) if entry is None else (msgspec.convert(entry.value, Standing), entry.version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import ClassVar, Final, cast
 
 from pointsman.app.conversion import original_of, yaml_text
@@ -15,6 +16,7 @@ from pointsman.values import Json, JsonObject
 
 PATCHED: Final = ("name", "description", "version", "enabled", "status", "tags", "metadata")
 """The members of a workflow that a patch may change."""
+COMMENT: Final = re.compile(r"(^|\s)#", re.MULTILINE)
 
 
 class FieldNotPatched(AuthorError):
@@ -45,6 +47,26 @@ def patched(source: Workflow, patch: JsonObject) -> Workflow:
     if found.definition.id != source.definition.id:
         raise FieldNotPatched("the id of a workflow is not changed", hint="Save it under another id instead.")
     return found
+
+
+def lost_by_patching(source: Workflow) -> list[str]:
+    """What a patch does not keep of the author's text, one sentence each."""
+    dialect = source.read.dialect or "native"
+    if source.document.format != "yaml":
+        return [] if _is_json(source.document.text) else ["comments"]
+    if dialect == "native" and original_of(source, dialect) is not None:
+        return []
+    # A text may have the sign too: better told once too often.
+    return [f"comments: the dialect {dialect!r} is written anew"] if COMMENT.search(source.document.text) else []
+
+
+def _is_json(text: str) -> bool:
+    """And nothing more: no comments."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def merged(target: Json, patch: Json) -> Json:

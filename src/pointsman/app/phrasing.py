@@ -80,6 +80,13 @@ def history_of(messages: Sequence[JsonObject]) -> list[Json]:
     return [{"role": role, "content": text} for role, text in said if text]
 
 
+def spoken_in(messages: Json) -> list[Json]:
+    """What users and assistants said, of the messages that an execution has."""
+    told = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    spoken = [one for one in told if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
+    return [{"role": one["role"], "content": one["content"]} for one in spoken if one["content"]]
+
+
 def output_text(output: Json) -> str:
     """A text as it is, the rest as JSON."""
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
@@ -106,6 +113,12 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
     options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in asked.options]
     if options:
         parts.append("Answer with one of:\n" + "\n".join(options))
+    if asked.about == "calls":
+        each = ", ".join(f'"{call.number}": true' for call in asked.calls)
+        parts.append(
+            f'To decide on each: `{{"action": "edit", "data": {{{each}}}}}`, with `false` for a call that is not to be '
+            "made, and an object for one with other arguments."
+        )
     if asked.form is not None:
         parts.append('It takes data: `{"action": …, "data": {…}}`.')
     return referring(execution, "\n\n".join(part for part in parts if part))

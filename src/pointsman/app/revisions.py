@@ -39,6 +39,7 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
         "id": entry.id,
         "revision": entry.revision,
         "name": entry.name,
+        "names": None if entry.names is None else {**entry.names},
         "version": entry.version or None,
         "dialect": entry.dialect,
         "builtIn": is_built_in(entry.id),
@@ -46,6 +47,8 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
         "author": entry.author,
         "digest": entry.digest,
         "enabled": entry.enabled,
+        "description": entry.description,
+        "tags": [*entry.tags],
     }
 
 

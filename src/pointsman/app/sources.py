@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -15,6 +16,10 @@ from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.journal.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
+
+KEPT_MAX: Final = 64
+KEPT_CHARS_MAX: Final = 100_000
+"""Longer documents are read again each time they are started."""
 
 
 class FileUnreadable(CallerError):
@@ -34,7 +39,7 @@ class WorkflowInvalid(AuthorError):
 
 
 class Workflow:
-    """A workflow document in any dialect."""
+    """A workflow document in any dialect. Never changed: what changes it makes another one."""
 
     def __init__(self, read: Read, *, name: str = "", data: bytes = b"") -> None:
         self.read = read
@@ -119,3 +124,16 @@ def draft_of(workflow: Workflow, language: str, *, at: Instant, author: str) -> 
         created=at,
         author=author,
     )
+
+
+def source_of(draft: WorkflowDraft) -> Workflow:
+    """A saved workflow as its author wrote it. Revisions never change: those that are started often are read once."""
+    read = _read_once if len(draft.text) <= KEPT_CHARS_MAX else _read
+    return read(draft.text, draft.id, draft.dialect)
+
+
+def _read(text: str, name: str, dialect: str) -> Workflow:
+    return Workflow.parse(text, name=name, dialect=dialect)
+
+
+_read_once = lru_cache(maxsize=KEPT_MAX)(_read)

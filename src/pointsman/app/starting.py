@@ -18,8 +18,10 @@ from pointsman.app.places import Places
 from pointsman.app.turns import Turn, busy, finish_last_turn, next_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import Start
+from pointsman.engine.trial import OPTION
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import TRIAL
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -97,7 +99,8 @@ class Starts:
             await finish_last_turn(self._runtime, wish.session)
             said = await self._runtime.store.sessions.load(wish.session)
             return Turn(named or new_id(), said.messages)
-        turn = await next_turn(self._runtime, wish.session)
+        prefix = TRIAL if OPTION in wish.options else "exec-"
+        turn = await next_turn(self._runtime, wish.session, prefix=prefix)
         return turn if named is None else Turn(named, turn.history)
 
     async def _report(self, definition: Workflow, given: JsonObject, wish: Wish, history: tuple[Json, ...]) -> Start:

@@ -26,6 +26,10 @@ class ToolNotTried(CallerError):
     code: ClassVar[str] = "tool-not-tried"
 
 
+def unknown_tool(name: str) -> UnknownTool:
+    return UnknownTool(f"there is no tool {name!r}", hint="GET /api/tools lists them.")
+
+
 async def try_tool(app: Pointsman, name: str, arguments: JsonObject) -> JsonObject:
     """`{ok, result}` or `{ok, failure}`: what a tool does wrong is an answer too.
 
@@ -34,7 +38,7 @@ async def try_tool(app: Pointsman, name: str, arguments: JsonObject) -> JsonObje
     await app.tools.prepare([name])
     spec = app.tools.find(name)
     if spec is None:
-        raise UnknownTool(f"there is no tool {name!r}", hint="GET /api/tools lists them.")
+        raise unknown_tool(name)
     why = (
         f"it is off: {spec.off}"
         if spec.off

@@ -40,8 +40,8 @@ class Turn(NamedTuple):
     history: tuple[Json, ...]
 
 
-async def next_turn(runtime: LocalRuntime, session: str) -> Turn:
-    """Raises `SessionClosed`, `SessionBusy`."""
+async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-") -> Turn:
+    """`prefix`: how its name begins. Raises `SessionClosed`, `SessionBusy`."""
     await finish_last_turn(runtime, session)
     said = await runtime.store.sessions.load(session)
     if said.closed:
@@ -51,7 +51,7 @@ async def next_turn(runtime: LocalRuntime, session: str) -> Turn:
         raise busy(session, under_way)
     tried = 0
     while True:
-        name = id_for_key("turn", f"{session}|{len(said.messages)}|{tried}")
+        name = id_for_key("turn", f"{session}|{len(said.messages)}|{tried}", prefix=prefix)
         if not await runtime.journal.last(name):
             return Turn(name, said.messages)
         if (await runtime.load(name)).status not in ENDED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 import msgspec
@@ -11,10 +11,12 @@ from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.data import dotted
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
+from pointsman.engine.raising import Offer
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
+from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.ports import Row
 from pointsman.values import Json, JsonObject
 
@@ -98,7 +100,10 @@ def gate_view(at: StepState) -> JsonObject:
         "openedAt": gate.opened,
         "deadline": gate.deadline,
         "level": gate.level,
-        "votes": [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in gate.votes.items()],
+        "votes": [
+            {"by": by, "action": vote.action, "comment": vote.comment, "data": vote.data}
+            for by, vote in gate.votes.items()
+        ],
         "delegated": dict(gate.passed),
     }
 
@@ -168,6 +173,26 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
         for e in row.events
         if isinstance(e, wait_events.Warned)
     ]
+
+
+PAUSED_BY_LIMIT: str = "limits."
+"""Who paused an execution where its budget did, before the name of that."""
+
+
+def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
+    """The limit that an execution stands still for: it was interrupted, or paused by a budget."""
+    if state.status != "paused":
+        return state.interruption
+    paused = (
+        e.by for row in reversed(rows) for e in reversed(row.events) if isinstance(e, life_events.ExecutionPaused)
+    )
+    by = next(paused, "")
+    return by.removeprefix(PAUSED_BY_LIMIT) if by.startswith(PAUSED_BY_LIMIT) else None
+
+
+def limit_view(offer: Offer | None) -> Json:
+    """The limit that stopped it, and to what it may be raised."""
+    return None if offer is None else {**offer._asdict()}
 
 
 def answers_of(rows: Iterable[Row]) -> list[Json]:
@@ -250,9 +275,12 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "workflowId": state.workflow,
         "version": state.version,
         "status": status_of(state),
+        "trial": state.options.get(TRIAL),
+        "pausedBefore": str(state.stops.at) if state.status == "paused" and state.stops.at is not None else None,
         "phase": "compensating" if state.compensating else None,
         "compensation": compensation_view(state),
         "model": state.options.get("model"),
+        "observability": state.options.get("observability", "standard"),
         "seq": state.seq,
         "input": state.input,
         "output": state.output,

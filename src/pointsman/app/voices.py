@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from typing import Final
 
 from pointsman.app.installation import Pointsman
 from pointsman.app.wiring import models_for, provider_for
 from pointsman.models.failures import ModelFailed, ModelUnusable
-from pointsman.models.kinds import KINDS
+from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
@@ -23,7 +22,6 @@ SHOWN_OF_MIN: Final = 12
 PING_S: Final = 30.0
 _PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
-_PER: Final = 1_000_000
 
 
 def list_models(app: Pointsman) -> JsonObject:
@@ -40,6 +38,7 @@ def list_models(app: Pointsman) -> JsonObject:
         "forEveryAgent": bool(app.model) or answers == "scripted",
         "models": models,
         "providers": providers,
+        "prices": _price_list(),
     }
 
 
@@ -78,17 +77,16 @@ def embeddings_of(app: Pointsman) -> str:
 
 
 def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
-    from pointsman.models.prices import cost_usd
-
     provider, _, model = name.partition(":")
     configured = app.settings.providers.get(provider)
     kind = provider if configured is None or not configured.kind else configured.kind
     kind = kind.removesuffix("-chat").removesuffix("-responses")
-    prices: list[Json] = [None, None]
-    if not is_scripted(name):
-        # As for small calls: beyond some lengths providers ask for more.
-        one, other = (cost_usd(kind, model, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
-        prices = [None if one is None else one * _PER / 1000, None if other is None else other * _PER / 1000]
+    own = app.settings.price_list.own(provider, model)
+    prices: tuple[float | None, float | None] = (None, None)
+    if own is not None:
+        prices = own.input, own.output
+    elif not is_scripted(name):
+        prices = _listed(kind, model)
     used: list[Json] = [*uses]
     return {
         "name": name,
@@ -96,7 +94,20 @@ def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
         "scripted": is_scripted(name),
         "inputUsdPerMillion": prices[0],
         "outputUsdPerMillion": prices[1],
+        "priceFrom": "settings" if own is not None else "list" if prices[0] is not None else None,
     }
+
+
+def _listed(kind: str, model: str) -> tuple[float | None, float | None]:
+    """As for small calls: beyond some lengths providers ask for more."""
+    one, other = (cost_usd(kind, model, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
+    return None if one is None else one * PER / 1000, None if other is None else other * PER / 1000
+
+
+def _price_list() -> JsonObject:
+    """Where prices come from that the settings do not tell."""
+    day = list_day()
+    return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
 
 
 def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
@@ -115,13 +126,9 @@ def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str =
         "masked": keys,
         "strategy": one.strategy,
         "interval": one.interval.seconds,
-        "source": source if source != "settings" or one.keys else _variable_of(provider) or "settings",
+        "source": source if source != "settings" or one.keys else provider.key_variable() or "settings",
         "missing": missing,
     }
-
-
-def _variable_of(provider: Provider) -> str | None:
-    return next((name for name in KINDS[provider.kind].keys if os.environ.get(name)), None)
 
 
 def masked(key: str) -> str:

@@ -44,11 +44,14 @@ class Hands:
     interpreter: Interpreter
     meaning: KeptMeaning | None
     """Absent: memory is searched by words."""
+    lent: bool = False
+    """Its models are those of another, who closes them."""
 
     async def close(self) -> None:
         if self.meaning is not None:
             await self.meaning.close()
-        await self.models.close()
+        if not self.lent:
+            await self.models.close()
         await self.tools.close()
         await self.interpreter.close()
 
@@ -72,6 +75,7 @@ def models_for(
         script=script,
         spending=spending,
         turns=turns,
+        prices=settings.price_list,
     )
 
 
@@ -139,13 +143,14 @@ def wire(
     script: Script | None,
     workflows: Workflows | None = None,
     calls: Calls | None = None,
+    lent: PydanticModels | None = None,
 ) -> Hands:
     """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's; `calls` hears of calls
-    of models and tools."""
+    of models and tools; `lent`: models of another, whose keys are paced and paid for together."""
     heard = calls or Calls()
     tools.add_source(WorkflowTools(workflows or store.workflows))
     default = settings.model_in_effect
-    models = models_for(
+    models = lent or models_for(
         settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
     played = is_scripted(model or default)
@@ -162,7 +167,7 @@ def wire(
         interpreter=interpreter,
         secrets=settings,
     )
-    return Hands(hands, models, tools, interpreter, meaning)
+    return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)
 
 
 def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> KeptMeaning | None:

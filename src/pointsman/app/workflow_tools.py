@@ -86,10 +86,10 @@ class WorkflowTool:
     def __init__(self, name: str, workflow: Workflow) -> None:
         self.name = name
         self.limits = Limits()
-        called = workflow.name or workflow.id
+        called = str(workflow.name or workflow.id)
         self.spec = ToolSpec(
             name=name,
-            description=str(workflow.description or f"Run the workflow {called!r}."),
+            description=str(workflow.description or f"Run the workflow {str(called)!r}."),
             parameters=workflow.input_schema or ANYTHING,
             idempotent=True,
             workflow=workflow.id,

@@ -8,6 +8,8 @@ from typing import Final, cast
 import msgspec
 
 from pointsman.app import Pointsman
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import sees_tool
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import AnyOperation
 from pointsman.definition.nodes import CONFIG_OF
@@ -22,19 +24,19 @@ CHANGES: Final = (
 )
 
 
-def design_briefing(app: Pointsman) -> str:
+async def design_briefing(app: Pointsman, caller: Caller) -> str:
     """For a whole workflow."""
     return "\n\n".join(
         (
             "You design workflows for Pointsman. Answer with one JSON object, the workflow, and nothing else.",
             GUIDE,
             _fields(),
-            _catalogue(app),
+            await _catalogue(app, caller),
         )
     )
 
 
-def edit_briefing(app: Pointsman, document: JsonObject) -> str:
+async def edit_briefing(app: Pointsman, caller: Caller, document: JsonObject) -> str:
     """For a change of one."""
     return "\n\n".join(
         (
@@ -42,7 +44,7 @@ def edit_briefing(app: Pointsman, document: JsonObject) -> str:
             GUIDE,
             _operations(),
             _fields(),
-            _catalogue(app),
+            await _catalogue(app, caller),
             f"The workflow is now:\n{msgspec.json.encode(document).decode()}",
         )
     )
@@ -76,14 +78,16 @@ def _operations() -> str:
     )
 
 
-def _catalogue(app: Pointsman) -> str:
-    """The tools that may be named."""
+async def _catalogue(app: Pointsman, caller: Caller) -> str:
+    """The tools that may be named. A model repeats what it hears: it hears of nothing that the caller may not see."""
     lines: list[str] = []
-    for name in app.tools.names()[:TOOLS_MAX]:
+    for name in app.tools.names():
         spec = app.tools.find(name)
-        if spec is not None and not spec.off:
+        if spec is not None and not spec.off and await sees_tool(app, caller, name):
             says = " ".join(spec.description.split())[:SAYS_CHARS_MAX]
             lines.append(f"- {name}({', '.join(_parameters(spec.parameters))}): {says}")
+        if len(lines) == TOOLS_MAX:
+            break
     return "Tools:\n" + ("\n".join(lines) or "- none: use agents without tools")
 
 

@@ -10,16 +10,20 @@ like any document, and may be garbage.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Generic, TypeVar
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.app.views import usage_view
 from pointsman.app.wiring import models_for
 from pointsman.authoring.briefing import design_briefing, edit_briefing
+from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.definition.problems import Problem, error
+from pointsman.engine.reports import Usage
 from pointsman.errors import OperatorError
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import assistant_message, user_message
@@ -54,6 +58,7 @@ class Round:
     model: str
     answer: str
     problems: tuple[Problem, ...]
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def ok(self) -> bool:
@@ -66,6 +71,7 @@ class Round:
             "ok": self.ok,
             "answer": self.answer,
             "problems": [problem.to_json() for problem in self.problems],
+            "usage": usage_view(self.usage),
         }
 
 
@@ -96,8 +102,19 @@ class Designed(Generic[T]):
 Read = Callable[[str], Awaitable[Attempt[T]]]
 
 
-async def design(app: Pointsman, words: str, *, name: str = "", hear: Hear = lambda _: None) -> Designed[Workflow]:
-    """A workflow that does what the words say. `name`: the id it shall have. Raises `NoDesigner`, `ModelFailed`."""
+async def design(
+    app: Pointsman,
+    words: str,
+    *,
+    caller: Caller = LOCAL,
+    name: str = "",
+    earlier: Sequence[Earlier] = (),
+    hear: Hear = lambda _: None,
+) -> Designed[Workflow]:
+    """A workflow that does what the caller's words say. `name`: the id it shall have.
+
+    Raises `NoDesigner`, `ModelFailed`.
+    """
     await app.tools.prepare_all()
 
     async def read(answer: str) -> Attempt[Workflow]:
@@ -113,11 +130,18 @@ async def design(app: Pointsman, words: str, *, name: str = "", hear: Hear = lam
             return Attempt(None, (far,))
         return Attempt(source if source.read.workflow is not None else None, checked.problems)
 
-    return await _converse(app, design_briefing(app), words, read, hear)
+    briefing = await design_briefing(app, caller)
+    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
 
 
 async def edit_by_words(
-    app: Pointsman, source: Workflow, words: str, *, hear: Hear = lambda _: None
+    app: Pointsman,
+    source: Workflow,
+    words: str,
+    *,
+    caller: Caller = LOCAL,
+    earlier: Sequence[Earlier] = (),
+    hear: Hear = lambda _: None,
 ) -> Designed[Edited]:
     """A change of a workflow that does what the words say, as operations. Raises as `design`, and `WorkflowInvalid`."""
     await app.tools.prepare_all()
@@ -133,12 +157,12 @@ async def edit_by_words(
             return Attempt(None, (error(why.code, "", str(why), hint=why.hint),))
         return Attempt(made, made.new)
 
-    return await _converse(app, edit_briefing(app, document), words, read, hear)
+    briefing = await edit_briefing(app, caller, document)
+    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
 
 
-async def _converse(app: Pointsman, briefing: str, words: str, read: Read[T], hear: Hear) -> Designed[T]:
+async def _converse(app: Pointsman, briefing: str, said: list[Json], read: Read[T], hear: Hear) -> Designed[T]:
     models = models_for(app.settings, model=app.model, script=app.script)
-    said: list[Json] = [user_message(words)]
     rounds: list[Round] = []
     made: T | None = None
     met: set[frozenset[str]] = set()
@@ -156,7 +180,7 @@ async def _converse(app: Pointsman, briefing: str, words: str, read: Read[T], he
             reply = await models.ask(request)
             attempt = await _read(read, reply.text)
             made = attempt.made if attempt.made is not None else made
-            rounds.append(Round(number, reply.model, reply.text[:ANSWER_CHARS_MAX], attempt.problems))
+            rounds.append(Round(number, reply.model, reply.text[:ANSWER_CHARS_MAX], attempt.problems, reply.usage))
             hear(rounds[-1])
             errors = frozenset(one.message for one in attempt.problems if one.severity == "error")
             if not errors or errors in met:

@@ -21,11 +21,12 @@ from pointsman.authoring.comparing import operations_between
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
-from pointsman.errors import CallerError
+from pointsman.errors import AuthorError, CallerError
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.authoring.designing import Round
+    from pointsman.authoring.earlier import Earlier
 
 Hear = Callable[[JsonObject], None]
 """Hears what happens meanwhile."""
@@ -99,31 +100,39 @@ class Workbench:
         apply: bool = False,
         revision: int | None = None,
         draft: bool = False,
+        text: str | None = None,
+        native: bool = False,
     ) -> JsonObject:
         """A saved workflow changed: shown, and with `apply` saved. Only over `revision`, where one is named.
 
-        Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` where it would be saved with errors.
+        With `text` the operations are applied to that document instead of the saved one; with `native` the answer has
+        what it reads as. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` where the text cannot be
+        read, or it would be saved with errors.
         """
         await self.see(workflow)
-        source, known = await self._at(workflow, revision)
-        return await self.keep(await edit(self.app, source, operations), known, apply=apply, draft=draft)
+        source, known = await self._at(workflow, revision, text)
+        edited = await edit(self.app, source, operations)
+        said = await self.keep(edited, known, apply=apply, draft=draft)
+        return {**said, "native": native_of(edited.source)} if native else said
 
     async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> JsonObject:
         """What was changed, and, with `apply`, saved over the revision it was made from."""
-        said = {"id": edited.source.definition.id, "revision": revision, **edited.to_json()}
+        read = edited.source.read.workflow
+        said = {"id": edited.source.name if read is None else read.id, "revision": revision, **edited.to_json()}
         if not apply:
             return {**said, "applied": False}
         self.must("editor", "save workflows")
         saved = await save_as(self.app, self.caller, edited.source, draft=draft, after=revision)
         return {**said, "revision": saved.revision, "digest": saved.digest, "applied": True}
 
-    async def _at(self, workflow: str, revision: int | None) -> tuple[Workflow, int]:
-        """Raises `RevisionMoved` where the latest revision is another one."""
+    async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
+        """The saved one, or `text` instead of it. Raises `RevisionMoved` where the latest revision is another one."""
         name = workflow.partition("@")[0]
         _, latest = await self.app.library.saved(name)
         if revision is not None and revision != latest:
             raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
-        return await self.app.source(workflow), latest
+        source = await self.app.source(workflow)
+        return (source if text is None else _instead_of(source, text)), latest
 
     async def source(self, workflow: str) -> tuple[Workflow, int]:
         """A saved workflow that the caller may see, and its latest revision."""
@@ -131,16 +140,22 @@ class Workbench:
         return await self._at(workflow, None)
 
     async def design(
-        self, words: str, *, name: str = "", save: bool = False, hear: Callable[[Round], None] = lambda _: None
+        self,
+        words: str,
+        *,
+        name: str = "",
+        save: bool = False,
+        earlier: Sequence[Earlier] = (),
+        hear: Callable[[Round], None] = lambda _: None,
     ) -> JsonObject:
         """A workflow that a model makes of words, with its rounds; with `save` saved, if it has no errors.
 
-        Raises `NoDesigner`, `ModelFailed`.
+        `earlier`: what was said before in the same conversation. Raises `NoDesigner`, `ModelFailed`.
         """
         from pointsman.authoring.designing import design  # It loads the models.
 
         self.must("editor", "design workflows")
-        designed = await design(self.app, words, name=name, hear=hear)
+        designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
         rounds: list[Json] = [one.to_json() for one in designed.rounds]
         if designed.made is None:
             problems = designed.rounds[-1].to_json()["problems"]
@@ -162,20 +177,26 @@ class Workbench:
         workflow: str,
         words: str,
         *,
+        on: Sequence[AnyOperation] = (),
         apply: bool = False,
         revision: int | None = None,
+        earlier: Sequence[Earlier] = (),
         hear: Callable[[Round], None] = lambda _: None,
+        text: str | None = None,
     ) -> JsonObject:
         """A change that a model makes of words: shown, and with `apply` saved, if it brings no new error.
 
+        `on`: changes that are made first and not part of what is told; `text`, `earlier`: as for `edit` and `design`.
         Raises `DesignFailed` where no operations came of it.
         """
         from pointsman.authoring.designing import edit_by_words  # As above.
 
         self.must("editor", "change workflows")
         await self.see(workflow)
-        source, known = await self._at(workflow, revision)
-        designed = await edit_by_words(self.app, source, words, hear=hear)
+        source, known = await self._at(workflow, revision, text)
+        if on:
+            source = (await edit(self.app, source, on)).source
+        designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
         rounds: list[Json] = [one.to_json() for one in designed.rounds]
         if designed.made is None:
             raise DesignFailed(
@@ -275,6 +296,16 @@ class Workbench:
 
 def _first(one: Round) -> str:
     return next((problem.message for problem in one.problems), "nothing was wrong")
+
+
+def _instead_of(source: Workflow, text: str) -> Workflow:
+    """Another text of the same workflow. Raises `WorkflowInvalid` where it reads as nothing, else `AuthorError`."""
+    name = source.definition.id
+    found = document_of(text, name=name)
+    told = native_of(found).get("id")
+    if told != name:
+        raise AuthorError(f"the document is of {told!r}, not of {name!r}", hint="Correct its `id`.")
+    return found
 
 
 def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:

@@ -35,7 +35,7 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.outcomes import code_of, output_text, story
+from pointsman.cli.outcomes import code_of, looked_at, output_text, story
 from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.voice import spoken
 from pointsman.definition.workflow import Workflow as Definition
@@ -211,7 +211,7 @@ class Talk:
         """One turn, with the answers to its gates."""
         while (waits := self.runner.run(self._go_on(execution))) is not None:
             asked = gate_view(waits.at)
-            say(shown(asked["message"]))
+            say("\n".join([shown(asked["message"]), *looked_at(asked)]))
             try:
                 line = read_line(f"{waits.node} ({options_of(asked)}): ")
             except KeyboardInterrupt:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
+from shutil import which
 from typing import Final
 
 import click
@@ -19,7 +21,7 @@ from pointsman.cli.opening import go
 from pointsman.cli.outcomes import CODES, output_text, story
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
-from pointsman.settings import Settings
+from pointsman.settings import Settings, data_directory, make_data_directory
 from pointsman.values import Json, JsonObject
 
 DOCUMENT_LINES_MAX: Final = 16
@@ -60,34 +62,57 @@ SCENES: Final = (
 )
 
 AFTERWARDS: Final = """\
+See what was done, step by step, in your browser:
+
+  {program} serve --store {store} --script {folder}/agentforge/script.yaml
+{links}
+
 All of this was scripted: no network, no key, the same every time. With a real model:
 
   export OPENAI_API_KEY=…
-  pointsman run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse" --model openai:gpt-5-mini
+  {program} run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse" --model openai:gpt-5-mini
 
 Next:
-  pointsman check FILE       what is wrong with a workflow of yours, with line and column
-  pointsman run FILE         run it; Ctrl-C, then `pointsman resume` goes on where it was
-  pointsman test {folder}    the examples' own tests"""
+  {program} check FILE
+      what is wrong with a workflow of yours, with line and column
+  {program} run FILE
+      run it; Ctrl-C, then `{program} resume` goes on where it was
+  {program} test {folder}
+      the examples' own tests"""
 
 
 @click.command()
 def demo() -> int:
     """Run two real workflows offline, in a few seconds: progress, document, timeline, what each agent consumed."""
-    folder = examples_directory()
-    codes = [go(_play(scene, folder)) for scene in SCENES]
+    folder, store = examples_directory(), f"sqlite:///{data_directory() / 'demo.db'}"
+    make_data_directory()
+    settings = Settings(store=store, delays=False)
+    played = [go(_play(scene, folder, settings)) for scene in SCENES]
+    links = "\n".join(
+        f"  http://{settings.server.host}:{settings.server.port}/executions/{execution}" for execution, _ in played
+    )
     click.echo()
-    click.echo(AFTERWARDS.format(folder=_shortest(folder)))
-    return max(codes)
+    click.echo(AFTERWARDS.format(program=_program(), folder=_shortest(folder), store=quote(store), links=links))
+    return max(code for _, code in played)
 
 
-def _shortest(folder: Path) -> str:
+def _shortest(path: Path) -> str:
     """As the reader would type it from here."""
     here = Path.cwd()
-    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-async def _play(scene: Scene, folder: Path) -> int:
+def _program() -> str:
+    """How this program is begun from here: by its name alone where that finds this one."""
+    begun = Path(sys.argv[0]).absolute()
+    if begun.stem != "pointsman":
+        return f"{quote(_shortest(Path(sys.executable)))} -m pointsman"
+    found = which(begun.name)
+    return begun.name if found and Path(found).absolute() == begun else quote(_shortest(begun))
+
+
+async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, int]:
+    """The execution's id, and the exit code it stands for. The workflow is saved too, to be looked at."""
     click.echo()
     click.echo(click.style(f"━━ {scene.title}", bold=True))
     click.echo(f"   {scene.says}")
@@ -96,8 +121,8 @@ async def _play(scene: Scene, folder: Path) -> int:
     script = load_script(folder / scene.script)
     if sys.stderr.isatty():
         script = slowed(script, ANSWER_S)
-    app = Pointsman(settings=Settings(store="memory:", delays=False), model="scripted", script=script)
-    async with app:
+    async with Pointsman(settings=settings, model="scripted", script=script) as app:
+        await app.save(source, author="demo", draft=True)
         with watched(app, quiet=False) as board:
             execution: Execution = await app.start(source, scene.input)
             board.names.update(execution.names)
@@ -114,7 +139,7 @@ async def _play(scene: Scene, folder: Path) -> int:
         *story(view, stopped=False, store=None, lasting=True),
     ):
         click.echo(line)
-    return CODES.get(str(view["status"]), 1)
+    return execution.id, CODES.get(str(view["status"]), 1)
 
 
 def _print_document(output: Json, name: str) -> None:

@@ -59,7 +59,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "backup": Place("backups", "backup", "Write everything in the store into one file, while it is in use."),
     "restore": Place("backups", "restore", "Bring a backup into an empty store, of any kind."),
     "bulk": Place("bulk", "bulk", "Cancel, pause, resume, retry or delete many at once."),
-    "memory": Place("memory", "memory", "What is remembered: list, get, set, append, delete, search, reindex."),
+    "memory": Place("memory", "memory", "What is remembered: list, get, set, append, delete, search, history."),
     "convert": Place("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": Place("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
     "schema": Place("documents", "schema", "The JSON Schema of the native format."),

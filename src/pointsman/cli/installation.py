@@ -7,11 +7,14 @@ from typing import cast
 
 import click
 
+from pointsman.app import Pointsman
 from pointsman.app.health import Finding, box_in_use, damage, findings, mend
 from pointsman.app.lists import list_tools
+from pointsman.app.payers import payers
 from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
+from pointsman.cli.paying import paying_lines
 from pointsman.cli.printing import print_json, shown
 from pointsman.settings.showing import shown as settings_view
 from pointsman.settings.showing import store_shown
@@ -60,23 +63,34 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
 
 @click.command()
 @click.option("--ping", is_flag=True, help="Ask each of them for one word, which real ones bill.")
+@click.option("--keys", is_flag=True, help="Tell how each key stands: what it paid for today, and whether it rests.")
 @json_option
 @model_option
 @script_option
-def models(*, ping: bool, as_json: bool, model: str | None, script: Path | None) -> int:
+@store_option
+def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> int:
     """The models that workflows can use here: those the settings name with their prices, and the providers with their
     keys, masked.
 
     Exit code 1 where one was pinged and did not answer.
     """
-    app = installation(model=model, script=script)
+    app = installation(store, model=model, script=script)
     found = list_models(app)
     pings = go(ping_models(app)) if ping else []
+    paying = go(_payers(app)) if keys else None
     if as_json:
-        print_json({**found, "pings": cast("list[Json]", pings)} if ping else found)
+        told: JsonObject = {"pings": cast("list[Json]", pings)} if ping else {}
+        print_json({**found, **told, **({} if paying is None else {"paying": paying})})
     else:
         _show_models(found, pings)
+        for line in () if paying is None else paying_lines(paying):
+            click.echo(line)
     return 0 if all(one["ok"] for one in pings) else 1
+
+
+async def _payers(app: Pointsman) -> JsonObject:
+    async with app:
+        return await payers(app)
 
 
 def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
@@ -108,8 +122,9 @@ def _price(model: JsonObject) -> str:
     if model["scripted"]:
         return "scripted"
     if model["inputUsdPerMillion"] is None:
-        return "no price known"
-    return f"${model['inputUsdPerMillion']:g} in, ${model['outputUsdPerMillion']:g} out per million tokens"
+        return "no price known: give it under [prices]"
+    own = " (settings)" if model["priceFrom"] == "settings" else ""
+    return f"${model['inputUsdPerMillion']:g} in, ${model['outputUsdPerMillion']:g} out per million tokens{own}"
 
 
 def _pong(answer: JsonObject) -> str:

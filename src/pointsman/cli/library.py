@@ -10,12 +10,13 @@ from pointsman.app import Workflow
 from pointsman.app.access.acting import clone_as, save_as
 from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 from pointsman.cli.completion import complete_workflow
+from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
 from pointsman.cli.options import dialect_option, json_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
-from pointsman.cli.sharing import at_the_prompt, share_
+from pointsman.cli.sharing import share_
 from pointsman.values import Json, JsonObject
 
 

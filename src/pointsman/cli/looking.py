@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final, cast
+from typing import Final, TypedDict, Unpack, cast
 
 import click
 
@@ -22,6 +22,15 @@ from pointsman.values import Json, JsonObject
 STATUSES: Final = ("pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
 
 
+class Narrowed(TypedDict):
+    """Which executions are listed."""
+
+    statuses: tuple[str, ...]
+    workflow: str | None
+    session: str | None
+    trials: bool
+
+
 words_option: Final = click.option(
     "--words", type=click.Choice(DIALECTS), help="As JSON, in the words that a dialect has for statuses and events."
 )
@@ -32,6 +41,7 @@ words_option: Final = click.option(
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
 @click.option("--session", metavar="ID", help="Only those of a conversation.")
 @click.option("--search", metavar="WORDS", help="Only those with all these words in their input, output or error.")
+@click.option("--trials", is_flag=True, help="Also those in which somebody only tried a part of a workflow.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @json_option
 @store_option
@@ -41,12 +51,13 @@ def list_(
     workflow: str | None,
     session: str | None,
     search: str | None,
+    trials: bool,
     limit: int,
     as_json: bool,
     store: str | None,
 ) -> None:
     """Executions, newest first."""
-    found = go(_list(store, statuses, workflow, session, search, limit))
+    found = go(_list(store, search, limit, statuses=statuses, workflow=workflow, session=session, trials=trials))
     if as_json:
         print_json({"executions": cast("list[Json]", found)})
         return
@@ -59,20 +70,11 @@ def list_(
         click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
 
 
-async def _list(
-    store: str | None,
-    statuses: tuple[str, ...],
-    workflow: str | None,
-    session: str | None,
-    search: str | None,
-    limit: int,
-) -> list[JsonObject]:
+async def _list(store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]) -> list[JsonObject]:
     async with installation(store) as app:
         if search is not None:
-            return await found_executions(
-                app, search, statuses=statuses, workflow=workflow, session=session, limit=limit
-            )
-        return await list_executions(app, statuses=statuses, workflow=workflow, session=session, limit=limit)
+            return await found_executions(app, search, limit=limit, **narrowed)
+        return await list_executions(app, limit=limit, **narrowed)
 
 
 def when(at: Json) -> str:

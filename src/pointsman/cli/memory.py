@@ -1,4 +1,4 @@
-"""`pointsman memory`: what is remembered of whom, to look at, correct and forget."""
+"""`pointsman memory`: what is remembered of whom and was before, to look at, correct and forget."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import click
 import msgspec
 
 from pointsman.app import Pointsman
+from pointsman.app.recalling import recalled_view, writer_for, writer_text
+from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
@@ -60,12 +62,13 @@ class Whose:
 
 @click.group()
 def memory() -> None:
-    """What is remembered, and of whom: list, get, set, append, delete, search.
+    """What is remembered, and of whom: list, get, set, append, delete, search, history, restore.
 
     \b
     pointsman memory list                         who remembers how much
     pointsman memory list --user ann              what is remembered of ann
     pointsman memory set --user ann tone '"short"' --ttl 30d
+    pointsman memory history --user ann tone      what it was before, and who wrote it
     """
 
 
@@ -127,7 +130,7 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     if said is None:
         raise click.UsageError("null is what is remembered of nothing: use `pointsman memory delete`")
-    print_json(_with(store, _of(found, lambda one: one.set(key, said, ttl=seconds))))
+    print_json(_with(store, _of(found, lambda one: one.set(key, said, ttl=seconds, by=writer_for(at_the_prompt())))))
 
 
 @memory.command()
@@ -139,7 +142,8 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Add to the list under a key, and show all of it."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
-    print_json(_with(store, _of(found, lambda one: one.append(key, said, ttl=seconds))))
+    by = writer_for(at_the_prompt())
+    print_json(_with(store, _of(found, lambda one: one.append(key, said, ttl=seconds, by=by))))
 
 
 @memory.command()
@@ -162,6 +166,40 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
     else:
         say(f"{gone} forgotten")
     return 0 if gone or everything else NOT_THERE
+
+
+@memory.command()
+@click.argument("key")
+@whose
+@click.option("--limit", type=click.IntRange(1, 1_001), default=20, show_default=True, help="At most so many.")
+@json_option
+@store_option
+def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: Any) -> int:
+    """What a key remembers and who wrote it, then what it was before. Exit code 1: nothing is remembered under it.
+
+    Each line begins with the number by which `pointsman memory restore` knows that value.
+    """
+    known = _with(store, _of(found, lambda one: one.history(key)))[:limit]
+    if as_json:
+        print_json({"changes": [recalled_view(one) for one in known]})
+    else:
+        for one in known:
+            told, by = when(one.changed) if one.changed else "?", shown(writer_text(one.by))
+            click.echo(f"{one.number:>4}  {told:<19}  {by}  {shown(one.value, chars_max=VALUE_CHARS)}")
+        if not known:
+            say(f"nothing is remembered as {shown(key)}")
+    return 0 if known else NOT_THERE
+
+
+@memory.command()
+@click.argument("key")
+@click.argument("number", type=click.IntRange(min=1))
+@whose
+@store_option
+def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
+    """Remember again what a key remembered before: the value with that number of its history."""
+    by = writer_for(at_the_prompt())
+    print_json(_with(store, _of(found, lambda one: one.put_back(key, number, by=by))))
 
 
 @memory.command()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.scripts import Script, parse_script, script_text
 from pointsman.app.sources import WorkflowInvalid
+from pointsman.cli.deeds import Prompted
 from pointsman.cli.guard import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
@@ -40,7 +41,7 @@ def installation(
     settings = loaded(store, delays=delays).settings
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
-    app = Pointsman(settings=settings, model=model, script=None if script is None else _script(script))
+    app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
     if settings.authoring != "off":
         from pointsman.authoring.agents import offer_verbs  # Most installations offer agents nothing of the kind.
 

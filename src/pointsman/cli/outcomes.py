@@ -149,9 +149,7 @@ def _failure(failure: JsonObject) -> str:
 
 def _gate(gate: JsonObject) -> list[str]:
     """What a person is asked, and who is."""
-    lines = [f"{WAITING_WORD} at {shown(gate['nodeId'])!r}: {shown(gate['message'])}"]
-    if gate["shown"] is not None:
-        lines.append(f"  {shown(gate['shown'], chars_max=600)}")
+    lines = [f"{WAITING_WORD} at {shown(gate['nodeId'])!r}: {shown(gate['message'])}", *looked_at(gate)]
     if gate["form"] is not None:
         lines.append(f"  data by this schema: {shown(gate['form'], chars_max=600)}")
     approvers = cast("JsonObject | None", gate["approvers"])
@@ -162,6 +160,26 @@ def _gate(gate: JsonObject) -> list[str]:
     if votes := _objects(gate["votes"]):
         voted = ", ".join(f"{vote['by']} {vote['action']}" for vote in votes)
         lines.append(f"  voted: {shown(voted)}")
+    return lines
+
+
+def looked_at(gate: JsonObject) -> list[str]:
+    """What there is to look at before one answers; of calls of tools each, and how they are decided one by one."""
+    if gate["shown"] is None:
+        return []
+    if gate["about"] not in ("calls", "client"):
+        return [f"  {shown(gate['shown'], chars_max=600)}"]
+    calls = cast("dict[str, JsonObject]", gate["shown"])
+    lines = [
+        f"  {shown(number)}: {shown(call['tool'])} {shown(call['arguments'], chars_max=600)}"
+        for number, call in calls.items()
+    ]
+    if gate["about"] == "calls":
+        data = ", ".join(f'"{number}": true' for number in calls)
+        lines += [
+            f'  one by one: {{"action": "edit", "data": {{{shown(data)}}}}}',
+            "  true makes a call, false does not, an object makes it with other arguments",
+        ]
     return lines
 
 

@@ -40,6 +40,7 @@ from pointsman.cli.outcomes import at_store, print_outcome, queued_lines
 from pointsman.cli.printing import say, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.stopping import stoppable
+from pointsman.cli.trying import Tried, trial_options
 from pointsman.errors import CallerError
 from pointsman.values import Json
 
@@ -102,6 +103,7 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option("--language", metavar="LANG", help="Of its texts, where they are in several: de, fr, pt-BR.")
 @click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
 @click.option("--key", metavar="TEXT", callback=not_empty, help="Start once: the same key again is the same execution.")
+@trial_options
 @click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
 @by_option
 @dialect_option
@@ -121,6 +123,7 @@ def run(
     language: str | None,
     durability: str | None,
     key: str | None,
+    tried: Tried,
     dry: bool,
     dialect: str | None,
     lenient: bool,
@@ -148,12 +151,11 @@ def run(
     async def begin(app: Pointsman) -> Execution:
         workflow = await known(app, found)
         data = await read(app, workflow)
-        if durability is not None:
-            await _warn(app, workflow, durability)
+        await _warn(app, workflow, durability)
         named_session = session or (None if command is None else await _session(app))
         how = Wishes(session=named_session, durability=durability, language=language, key=key)
         async with speaking_of(app, workflow):
-            return await app.start(workflow, data, lenient=lenient, by=by, **how)
+            return await app.start(workflow, data, lenient=lenient, by=by, **how, **tried)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
@@ -182,8 +184,10 @@ async def _session(app: Pointsman) -> str:
     return await free_session(app)
 
 
-async def _warn(app: Pointsman, workflow: Workflow | str, durability: str) -> None:
+async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
     """Of what `--durability` means for the tools of a workflow: its author could not know."""
+    if durability is None:
+        return
     source = await app.source(workflow) if isinstance(workflow, str) else workflow
     for problem in called_again(source, durability, app.settings, app.tools):
         say(f"warning: {problem.message}")
@@ -273,8 +277,9 @@ def answer(
     metavar="NAME=NUMBER",
     help="Raise a limit that stopped it: steps=2000, executionTime=600 (seconds), costUsd=5. Repeatable.",
 )
+@click.option("--step", is_flag=True, help="Pause again before the next step begins.")
 @driving_options
-def resume(execution: str, *, limits: tuple[tuple[str, str], ...], **options: Unpack[Driving]) -> int:
+def resume(execution: str, *, limits: tuple[tuple[str, str], ...], step: bool, **options: Unpack[Driving]) -> int:
     """Go on with an execution whose process ended, that was paused, or that a limit stopped.
 
     Finished steps are not repeated. One that waits at a gate goes on with `answer`.
@@ -283,7 +288,7 @@ def resume(execution: str, *, limits: tuple[tuple[str, str], ...], **options: Un
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
-        await taken.resume(limits=raised)
+        await taken.resume(limits=raised, step=step)
         return taken
 
     return take_up(begin, options)

@@ -8,14 +8,12 @@ from typing import Final
 
 import click
 
-from pointsman.app import Pointsman
-from pointsman.app.access.audit import Audit
-from pointsman.app.access.callers import ROLES, Caller, Role
+from pointsman.app.access.callers import ROLES, Role
 from pointsman.app.access.keys import Keys, key_view
 from pointsman.cli.keeping import tried_again
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import json_option, model_option, not_empty, os_user, script_option, store_option
+from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.settings.showing import store_shown
 from pointsman.values import Instant, JsonObject
@@ -41,12 +39,11 @@ def serve(
     takes no more requests, lets streams go, and gives steps that are being performed a moment (`drain` under [server]
     in the settings); told so again, it waits for nothing.
     """
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    go(_serve(store, model, script, given, standby=standby))
+    go(_serve(store, model, script, host, port, standby=standby))
 
 
 async def _serve(
-    store: str | None, model: str | None, script: Path | None, given: dict[str, str | int], *, standby: bool
+    store: str | None, model: str | None, script: Path | None, host: str | None, port: int | None, *, standby: bool
 ) -> None:
     from pointsman.app.observing.logs import logging_to  # As below.
     from pointsman.app.observing.otel import telemetry_of
@@ -61,10 +58,10 @@ async def _serve(
             keeping=lambda: tell("keeping", shown_store),
             trouble=tried_again,
         )
-        settings = app.settings.server.model_copy(update=given)
+        app.settings = app.settings.served_at(host, port)
         with logging_to(app, app.settings.logs):
             async with telemetry_of(app):
-                await serve_until_stopped(app, settings=settings, standby=standby, said=said)
+                await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
             tell("stopped")
 
 
@@ -96,7 +93,6 @@ def add(
 async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
     async with installation(store) as app:
         expires = None if days is None else Instant(app.clock.now() + days * DAY_S)
-        await _tell(app, "pointsman keys add", f"name={name}, role={role}")
         return await Keys(app.store.entries, app.clock).make(name, role, groups=groups, expires=expires)
 
 
@@ -137,11 +133,4 @@ def revoke(name: str, *, as_json: bool, store: str | None) -> None:
 
 async def _revoke(store: str | None, name: str) -> None:
     async with installation(store) as app:
-        await _tell(app, "pointsman keys revoke", f"name={name}")
         await Keys(app.store.entries, app.clock).revoke(name)
-
-
-async def _tell(app: Pointsman, what: str, target: str) -> None:
-    """Who opens the server to whom is in the audit log, also when it was said at a prompt."""
-    caller = Caller(name=os_user(), role="admin", entrance="shell")
-    await Audit(app.store.entries, app.clock).asked(caller, what, target=target)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import click
 
-from pointsman.app.access.callers import Caller
 from pointsman.app.access.sharing import AUDIENCES, Audience, Sharing, share, sharing_of, sharing_view
 from pointsman.cli.completion import complete_workflow
+from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.opening import go, installation
-from pointsman.cli.options import json_option, not_empty, os_user, store_option
+from pointsman.cli.options import json_option, not_empty, store_option
 from pointsman.cli.printing import print_json, shown
-
-
-def at_the_prompt() -> Caller:
-    """Whoever runs a command: who can open the store can do everything."""
-    return Caller(name=os_user(), role="admin", entrance="shell")
 
 
 @click.command("share")

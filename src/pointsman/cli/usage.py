@@ -6,10 +6,14 @@ from typing import Final, cast
 
 import click
 
+from pointsman.app.observing.budgets import budgets
 from pointsman.app.observing.history import DIMENSIONS, Dimension, History
+from pointsman.app.observing.looking import narrowed
 from pointsman.app.observing.tables import csv_of
+from pointsman.app.payers import payers
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
+from pointsman.cli.paying import paying_lines, written_amount
 from pointsman.cli.printing import print_json, shown
 from pointsman.values import Json, JsonObject
 
@@ -23,25 +27,36 @@ SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCa
     type=click.Choice(DIMENSIONS),
     help="What to tell apart. Repeatable (default: workflow).",
 )
+@click.option(
+    "--of", multiple=True, metavar="WHAT:NAME", help="Only what has this name there: model:gpt-5. Repeatable."
+)
 @click.option("--since", default="", metavar="DAY", help="From this day on (UTC): 2026-11-21.")
 @click.option("--until", default="", metavar="DAY", help="Up to this day.")
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+@click.option(
+    "--budgets", "as_budgets", is_flag=True, help="What executions and keys may spend, and what is left of it."
+)
 @click.option("--rebuild", is_flag=True, help="Read everything again off the journals that are still there.")
 @json_option
 @store_option
 def usage(
     *,
     by: tuple[Dimension, ...],
+    of: tuple[str, ...],
     since: str,
     until: str,
     as_csv: bool,
+    as_budgets: bool,
     rebuild: bool,
     as_json: bool,
     store: str | None,
 ) -> None:
-    """What has ended took and paid for, by workflow, node, model, key or day; the dearest first."""
+    """What has ended took and paid for, by workflow, node, model, key, day, user or execution; the dearest first."""
+    if as_budgets:
+        _show_budgets(*go(_budgets(store, since, until)), as_json=as_json, as_csv=as_csv)
+        return
     named = by or ("workflow",)
-    found = go(_usage(store, named, since, until, rebuild=rebuild))
+    found = go(_usage(store, named, narrowed(of), since, until, rebuild=rebuild))
     if as_json:
         print_json({"usage": cast("list[Json]", found)})
     elif as_csv:
@@ -52,13 +67,36 @@ def usage(
 
 
 async def _usage(
-    store: str | None, by: tuple[Dimension, ...], since: str, until: str, *, rebuild: bool
+    store: str | None, by: tuple[Dimension, ...], of: dict[Dimension, str], since: str, until: str, *, rebuild: bool
 ) -> list[JsonObject]:
     async with installation(store) as app:
         history = History(app)
         if rebuild:
             await history.rebuild()
-        return await history.usage(by, since=since, until=until)
+        return await history.usage(by, since=since, until=until, of=of)
+
+
+async def _budgets(store: str | None, since: str, until: str) -> tuple[list[JsonObject], JsonObject]:
+    async with installation(store) as app:
+        return await budgets(app, since=since, until=until), await payers(app)
+
+
+def _show_budgets(found: list[JsonObject], paying: JsonObject, *, as_json: bool, as_csv: bool) -> None:
+    if as_json:
+        print_json({"budgets": cast("list[Json]", found), "paying": paying})
+    elif as_csv:
+        click.echo(csv_of(found), nl=False)
+    else:
+        click.echo("each execution may spend:" if found else "no workflow has a budget: give it `limits`")
+        for row in found:
+            measure = str(row["measure"])
+            most, highest = (written_amount(measure, row[name]) for name in ("most", "highest"))
+            told = f"at most {most} ({row['setBy']}, {row['policy']})"
+            spent = f"the dearest spent {highest}" if row["dearest"] else "none spent anything"
+            over = f", {row['over']} reached it" if row["over"] else ""
+            click.echo(f"  {shown(row['workflow']):24} {measure:10} {told}; {spent}{over}")
+        for line in paying_lines(paying):
+            click.echo(line)
 
 
 def table_lines(rows: list[JsonObject], by: list[Dimension]) -> list[str]:

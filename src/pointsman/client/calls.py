@@ -29,6 +29,8 @@ WAIT_S: Final = 0.2
 WAIT_S_MAX: Final = 5.0
 CONNECT_S: Final = 10.0
 AWAY: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+IN_USE: Final = b'"code":"key-in-use"'
+"""What was said before is being done."""
 UNSAID: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """The server has not heard it."""
 
@@ -105,7 +107,8 @@ class Calls:
                 continue
             if reply.is_success:
                 return reply
-            again = reply.status_code == HTTPStatus.TOO_MANY_REQUESTS or (twice and reply.status_code in AWAY)
+            away = reply.status_code in AWAY or (reply.status_code == HTTPStatus.CONFLICT and IN_USE in reply.content)
+            again = reply.status_code == HTTPStatus.TOO_MANY_REQUESTS or (twice and away)
             if last or not again:
                 raise refusal_in(reply.status_code, reply.content, self.url)
             await asyncio.sleep(_asked_wait(reply) or _wait(attempt))

@@ -68,7 +68,14 @@ class Client:
     async def workflows(self, workflow: str | None = None) -> list[JsonObject]:
         """The latest revision of each saved workflow; or all revisions of one, newest first."""
         path = "/api/workflows" if workflow is None else f"{_workflow(workflow)}/versions"
-        return await self._list(path, "workflows")
+        found: list[JsonObject] = []
+        after: str | None = None
+        while True:
+            page = await self._object(path, after=after, limit=PAGE)
+            found += cast("list[JsonObject]", page["workflows"])
+            after = cast("str | None", page["next"])
+            if after is None:
+                return found
 
     async def source(self, reference: str) -> JsonObject:
         """A saved workflow: its `document` as its author wrote it, and what is wrong with it."""

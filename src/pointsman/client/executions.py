@@ -49,6 +49,10 @@ class RemoteExecution:
         """The execution as it was after a row of its journal."""
         return _object(await self._calls.ask(f"{self._path}/state", {"at": at}))
 
+    async def timeline(self) -> JsonObject:
+        """What ran, waited and failed when (`spans`), and what each node took (`nodes`)."""
+        return _object(await self._calls.ask(f"{self._path}/timeline"))
+
     async def events(
         self,
         *,
@@ -137,6 +141,10 @@ class RemoteExecution:
         }
         return await self._do("respond", body, twice=True)
 
+    async def delegate(self, gate: str, to: str, *, comment: str = "") -> JsonObject:
+        """Pass one's right to answer an open gate on to another person."""
+        return await self._do("delegate", {"gateId": gate, "to": to, "comment": comment}, twice=False)
+
     async def cancel(self, *, reason: str = "", now: bool = False) -> JsonObject:
         """Stop it for good. A second time does nothing."""
         return await self._do("cancel", {"reason": reason, "now": now}, twice=True)
@@ -151,7 +159,7 @@ class RemoteExecution:
 
     async def retry(self, *, limits: Mapping[str, float] | None = None) -> JsonObject:
         """Try the step again that failed it."""
-        return await self._do("retry", {"limits": dict(limits or {})}, twice=False)
+        return await self._do("retry", {"limits": dict(limits or {})}, twice=True, key=uuid4().hex)
 
     async def steer(
         self,
@@ -163,7 +171,7 @@ class RemoteExecution:
     ) -> JsonObject:
         """Take a hand between steps."""
         body: JsonObject = {"messages": [*messages], "set": dict(set or {}), "goto": goto, "reason": reason}
-        return await self._do("steer", body, twice=False)
+        return await self._do("steer", body, twice=True, key=uuid4().hex)
 
     async def signal(self, name: str, data: Json = None, *, key: str | None = None) -> str:
         """Send it an event; what became of it: `taken`, `kept` or `known`. Under one key it comes once."""
@@ -175,20 +183,32 @@ class RemoteExecution:
     ) -> RemoteExecution:
         """A new execution that begins as a copy of this one, up to a row or before a step."""
         body: JsonObject = {"at": at, "step": before, "set": dict(set or {})}
-        made = await self._do("fork", body, twice=False)
+        made = await self._do("fork", body, twice=True, key=uuid4().hex)
         return RemoteExecution(self._calls, str(made["executionId"]))
 
     async def say(self, message: str) -> RemoteExecution:
         """The next turn of the conversation that this one is a turn of: an execution of its own."""
-        made = await self._do("messages", {"message": message}, twice=False)
+        made = await self._do("messages", {"message": message}, twice=True, key=uuid4().hex)
         return RemoteExecution(self._calls, str(made["executionId"]))
+
+    async def move(self, to: str, *, check_only: bool = False) -> list[JsonObject]:
+        """Go on with another saved definition (`id@revision`). What does not fit; empty: it is moved, or would be.
+
+        Raises `MoveRefused` where something does not fit and it is not only checked.
+        """
+        said = await self._do("move", {"to": to, "checkOnly": check_only}, twice=True)
+        return cast("list[JsonObject]", said["problems"])
+
+    async def replay(self, *, against: str | None = None) -> JsonObject:
+        """Its journal decided again, without a call of a model or tool: `same`, `differences`."""
+        return await self._do("replay", {"against": against}, twice=True)
 
     async def delete(self) -> None:
         """For good. It must have ended."""
         await self._calls.call("DELETE", self._path, twice=True)
 
-    async def _do(self, verb: str, body: Json, *, twice: bool) -> JsonObject:
-        return _object(await self._calls.tell(f"{self._path}/{verb}", body, twice=twice))
+    async def _do(self, verb: str, body: Json, *, twice: bool, key: str | None = None) -> JsonObject:
+        return _object(await self._calls.tell(f"{self._path}/{verb}", body, twice=twice, key=key))
 
 
 def _object(said: Json) -> JsonObject:

@@ -38,7 +38,7 @@ class AgentMemory(Shape):
     summarize: bool | None = None
     """Whether what goes is summarised (true), or only left out."""
     scopes: Many[Literal["execution", "session", "user", "workflow", "shared"]] | None = None
-    """Whose memory its memory tools reach. Absent: the session's alone."""
+    """Whose memory its memory tools reach. Left out: the session's alone."""
     namespace: Name | None = None
     """The part of it that they reach, and nothing else of it; with `shared` the name of that memory."""
 
@@ -54,7 +54,7 @@ class Guardrail(Shape):
     prompt: Annotated[Text | None, Spelled("template")] = None
     """A model is asked, and answers yes or no: the rule, in words."""
     model: Annotated[Name | None, Spelled("model")] = None
-    """Who is asked; absent: the agent's model."""
+    """Who is asked; left out: the agent's model."""
     message: str | None = None
     """What is said where it does not hold."""
     on_fail: Literal["retry", "fail"] | None = None
@@ -82,17 +82,17 @@ class AgentConfig(Shape):
     agent: Annotated[Name | None, Spelled("agent")] = None
     """The name of an agent of the workflow, or of one registered with the installation."""
     model: Annotated[Name | None, Spelled("model")] = None
-    """`provider:model`; absent: the workflow's default model, else the installation's."""
+    """`provider:model`; left out: the workflow's default model, else the installation's."""
     fallback: Many[Annotated[Name, Spelled("model")]] | None = None
-    """Models to ask instead where the first cannot answer, in order; absent: those of the installation."""
+    """Models to ask instead where the first cannot answer, in order; left out: those of the installation."""
     system: Annotated[Text | None, Spelled("template")] = None
     """Who the agent is."""
     prompt: Annotated[Text | None, Spelled("template")] = None
-    """What to do now. Absent: the conversation, else the inputs as JSON."""
+    """What to do now. Left out: the conversation, else the inputs as JSON."""
     messages: Expression | None = None
-    """The messages before the prompt. Absent: the conversation where there is no prompt."""
+    """The messages before the prompt. Left out: the conversation where there is no prompt."""
     tools: Many[Annotated[Name, Spelled("tool")]] | None = None
-    """The only tools it may call. Absent or empty: none."""
+    """The only tools it may call. Left out or empty: none."""
     max_iterations: Count | None = None
     """Most rounds of model and tools (10)."""
     output_schema: AnyObject | None = None
@@ -104,7 +104,7 @@ class AgentConfig(Shape):
     """Most tokens of one answer."""
     thinking: Thinking | None = None
     key_index: Annotated[int, Field(ge=0)] | None = None
-    """Which of the provider's keys to use; absent: the pool decides."""
+    """Which of the provider's keys to use; left out: the pool decides."""
     handoffs: Many[Name] | None = None
     """Nodes, by their ids or their agents, that it may send control to. Where it names none its edges count."""
     memory: AgentMemory | None = None

@@ -38,7 +38,7 @@ class StartConfig(Shape):
     """The entry."""
 
     inputs: AnyObject | None = None
-    """JSON Schema of the input; drives forms. The workflow's `input` where it is absent."""
+    """What whoever starts it is asked for, as a JSON Schema. Left out: the workflow's `input`."""
     defaults: AnyObject | None = None
     """Fills what the input lacks, before it is checked."""
     set: Expressions | None = None
@@ -49,7 +49,7 @@ class EndConfig(Shape):
     """Ends its branch."""
 
     output: Expressions | Expression | None = None
-    """Name -> expression, or one expression. Absent: the value that reached it."""
+    """What comes of it: names and what each holds, or one expression. Left out: the value that reached it."""
     status: str | None = None
     """A word of the author's own for how it ended, kept with the output."""
     terminate: bool | None = None
@@ -94,7 +94,7 @@ class ParallelConfig(Shape):
     """Opens one scope per branch and item."""
 
     branches: Many[NodeRef] | None = None
-    """Nodes that start in every scope. Absent: the targets of its edges."""
+    """Nodes that start in every scope. Left out: the targets of its edges."""
     items: Expression | None = None
     """A list or object; one scope per item and branch."""
     as_: Annotated[Name | None, Field(alias="as")] = None
@@ -162,7 +162,7 @@ class JoinConfig(Shape):
     """Closes the scopes of a parallel and makes one result of theirs."""
 
     wait: WaitRule | None = None
-    """When it starts; absent: when every branch is settled."""
+    """When it starts; left out: when every branch is settled."""
     cancel_rest: bool | None = None
     """Cancel the branches still running when it starts."""
     aggregate: str | None = None
@@ -198,7 +198,7 @@ class LoopConfig(Shape):
     as_: Annotated[Name | None, Field(alias="as")] = None
     """Another name for `item`."""
     body: Many[NodeRef] | None = None
-    """The nodes of the body, first one first. Absent: found from the edges."""
+    """The nodes of the body, first one first. Left out: found from the edges."""
     body_end: Literal["end", "exit"] | None = None
     """What happens when a body step takes no edge: its branch ends, or the loop is left."""
     collect: Path | None = None

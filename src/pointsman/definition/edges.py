@@ -74,7 +74,7 @@ class OnError(Shape):
 
     type: Literal["error"] = "error"
     codes: Many[str] | None = None
-    """Only failures with one of these codes; absent: every failure."""
+    """Only failures with one of these codes; left out: every failure."""
 
 
 class Otherwise(Shape):
@@ -114,14 +114,14 @@ class Edge(Shape):
     """A way from one node to another."""
 
     id: Name | None = None
-    """Absent: `<source>-><target>` with a number where that is taken."""
+    """Left out: `<source>-><target>` with a number where that is taken."""
     source: NodeRef
     target: NodeRef
     """A node's id, or `END`, which ends the execution."""
     condition: Condition | None = None
-    """When this edge is taken. Absent: always."""
+    """When this edge is taken. Left out: always."""
     label: Text | None = None
-    """What the canvas shows; under `routing: label` also the label it listens to when the condition is absent."""
+    """What the canvas shows; under `routing: label` also the label it listens to when it has no condition."""
     source_handle: str | None = None
     target_handle: str | None = None
     mark: Literal["body", "exit", "break", "continue"] | None = None

@@ -118,7 +118,7 @@ class Node(Shape):
     id: Annotated[NodeId, Field(min_length=1, max_length=500)]
     type: NodeType
     name: Text | None = None
-    """What people see. Absent: the id."""
+    """What people see. Left out: the id."""
     description: Text | None = None
     position: AnyObject | None = None
     """Where the canvas shows it; never read."""
@@ -129,9 +129,9 @@ class Node(Shape):
     execution: Execution | None = None
     """Timeout, retries, error handling."""
     routing: Routing | None = None
-    """Every edge that holds, the first one, or the one with the emitted label. Absent: what the type means."""
+    """Every edge that holds, the first one, or the one with the emitted label. Left out: what the type means."""
     trigger: Literal["each"] | None = None
-    """`each`: every arrival starts the node. Absent: arrivals that can still come are waited for."""
+    """`each`: every arrival starts the node. Left out: arrivals that can still come are waited for."""
     compensate: NodeRef | None = None
     """The node that undoes this one when the execution fails or is cancelled."""
     placement: str | None = None
@@ -141,7 +141,7 @@ class Node(Shape):
     requires_approval: bool | None = None
     """A person must agree before it starts."""
     approval: Approval | None = None
-    """Who is asked then, and about calls of tools that need approval. Absent: `config.approval`."""
+    """Who is asked then, and about calls of tools that need approval. Left out: `config.approval`."""
     chat_visible: bool | None = None
     """Whether the chat shows that it runs."""
     progress: Annotated[Text | None, Spelled("template")] = None

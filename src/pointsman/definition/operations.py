@@ -66,7 +66,7 @@ class Increment(Shape):
 
     increment: Path
     by: float | None = None
-    """1 where absent."""
+    """1 if left out."""
 
 
 class Choose(Shape):

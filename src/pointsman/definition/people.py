@@ -27,7 +27,7 @@ class Escalation(Shape):
 
     approvers: Approvers
     timeout: Duration | None = None
-    """How long they have; absent: as long as the first ones."""
+    """How long they have; left out: as long as the first ones."""
 
 
 class Approval(Shape):

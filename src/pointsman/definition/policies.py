@@ -75,9 +75,9 @@ class Budget(Shape):
     """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
 
     policy: Literal["warn", "pause", "stop"] | None = None
-    """It is only told; nothing further starts until people resume it; or it is interrupted, which absence means."""
+    """It is only told; nothing further starts until people resume it; or it is interrupted (default)."""
     warn_at: Annotated[float, Field(gt=0, le=1)] | None = None
-    """The share that is spent when a warning is due; absent: 0.8."""
+    """The share that is spent when a warning is due; left out: 0.8."""
 
 
 class Config(Shape):
@@ -104,9 +104,9 @@ class Config(Shape):
     budget: Budget | None = None
     """What happens when money, tokens or calls run out."""
     on_limit: NodeRef | None = None
-    """The node to route to when a limit trips; absent: the execution is interrupted and can be resumed."""
+    """The node to route to when a limit trips; left out: the execution is interrupted and can be resumed."""
     on_cancel: Literal["compensate", "stop"] | None = None
-    """Whether a cancelled execution first undoes what it did (`compensate`, which is what absence means)."""
+    """Whether a cancelled execution first undoes what it did (`compensate`, the default)."""
     allow_cycles: bool | None = None
     """`false` makes a cycle of edges an error."""
     settings: AnyObject | None = None
@@ -125,7 +125,7 @@ class Execution(Shape):
     backoff: Annotated[float, Field(ge=1, le=100)] | None = None
     """Factor from one wait to the next."""
     retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
-    """The codes of the failures that are tried again; absent: those that may pass by themselves."""
+    """The codes of the failures that are tried again; left out: those that may pass by themselves."""
     error_handler: ErrorHandler | None = None
     """What to do when every try failed: fail, go on with the failure as the result, or ask a model."""
     cache: Literal["off", "execution", "session", "long_term"] | None = None
@@ -153,7 +153,7 @@ class Concurrency(Shape):
     policy: Literal["queue", "skip", "replace"] | None = None
     """What happens to the next one: it waits, is refused, or replaces the oldest."""
     key: Expression | None = None
-    """Over the input: executions with the same value share the places; absent: all of the workflow do."""
+    """Over the input: executions with the same value share the places; left out: all of the workflow do."""
 
 
 _NODE_TIME: Final = Seconds(30.0)

@@ -19,6 +19,8 @@ _DURATION_PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d)
 _WHOLE_DURATION: Final = re.compile(_DURATION)
 _DURATION_MS_MAX: Final = 100 * 366 * 86_400_000
 """A hundred years; what is longer is a slip of the unit."""
+_FINE_S: Final = 100.0
+"""Lengths below it are kept to the nanosecond, others to the millisecond: what is written is read again as it was."""
 
 _BYTES_OF: Final = {
     "B": 1,
@@ -81,7 +83,8 @@ def read_duration(value: object) -> Duration:
         raise ValueError("must be a length of time such as '30s', '5m' or '1h30m' (a bare number is milliseconds)")
     if amount_ms > _DURATION_MS_MAX:
         raise ValueError("must not be longer than a hundred years")
-    return Duration(Seconds(amount_ms / 1000))
+    seconds = amount_ms / 1000
+    return Duration(Seconds(round(seconds, 9 if seconds < _FINE_S else 3)))
 
 
 def write_duration(duration: Duration) -> str:

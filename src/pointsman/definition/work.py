@@ -46,7 +46,7 @@ class TransformConfig(Shape):
     jsonpath: Annotated[Name | None, Spelled("jsonpath")] = None
     """Its matches are the result, as a list."""
     input: Expression | None = None
-    """Where `jsonpath` looks. Absent: the state."""
+    """Where `jsonpath` looks. Left out: the state."""
 
 
 MemoryScope: TypeAlias = Literal["execution", "session", "user", "workflow", "shared", "long_term"]
@@ -61,11 +61,11 @@ class MemoryConfig(Shape):
     operation: Literal["get", "set", "append", "delete", "search"]
     key: Template | None = None
     value: Expression | None = None
-    """What is written. Absent: the value that reached the node."""
+    """What is written. Left out: the value that reached the node."""
     namespace: Template | None = None
     """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
     ttl: Duration | None = None
-    """How long what is written is remembered. Absent: for ever."""
+    """How long what is written is remembered. Left out: for ever."""
     query: Template | None = None
     """What `search` looks for."""
     limit: Count | None = None
@@ -80,7 +80,7 @@ class WorkflowCallConfig(Shape):
     workflow: Annotated[Name, Spelled("workflow")]
     """`id`, `id@revision` or `id@semver`."""
     input: Expressions | None = None
-    """Name -> expression. Absent: the node's inputs."""
+    """Name -> expression. Left out: the node's inputs."""
     mode: Literal["call", "start"] | None = None
     """Wait for its output, or only start it and go on with its id."""
 
@@ -92,7 +92,7 @@ class CodeConfig(Shape):
     source: str
     """Its last expression, or the variable `result`, is the result."""
     inputs: Expressions | None = None
-    """Variable -> expression. Absent: the node's inputs."""
+    """Variable -> expression. Left out: the node's inputs."""
 
 
 class HttpAuth(Shape):
@@ -178,7 +178,7 @@ class VerifierConfig(Shape):
 
     criteria: TemplateText
     input: Expression | None = None
-    """What is judged. Absent: the value that reached the node."""
+    """What is judged. Left out: the value that reached the node."""
     mode: Literal["standard", "adversarial"] | None = None
     system: TemplateText | None = None
     model: ModelName | None = None

@@ -71,11 +71,11 @@ class Trigger(Shape):
     cron: str | None = None
     """When, for schedules: five fields."""
     timezone: str | None = None
-    """Of the schedule; an IANA name. Absent: UTC."""
+    """Of the schedule; an IANA name. Left out: UTC."""
     missed: Literal["skip", "once", "all"] | None = None
     """What happens to times at which nothing ran here: nothing, one run for all of them (default), or each its own."""
     catch_up: Duration | None = None
-    """How far back missed times are made up for. Absent: one day."""
+    """How far back missed times are made up for. Left out: one day."""
     overlap: Literal["allow", "skip", "queue", "replace"] | None = None
     """What happens when the execution started before is not over: both run, the next one is left out (default), waits,
     or takes its place."""
@@ -88,7 +88,7 @@ class Trigger(Shape):
     match: Expression | None = None
     """Must hold for the event: `event` are its data."""
     inputs: Expressions | None = None
-    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Absent: the
+    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Left out: the
     fields of the data."""
     initial_data: AnyObject | None = None
     """Input of the executions it starts, whatever comes with the event or the call."""
@@ -127,16 +127,16 @@ class Workflow(Shape):
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = None
     """Where it was read from; names and templates are read as that dialect's authors expect."""
     allowed_groups: Many[str] | None = None
-    """Who may see and execute it; empty or absent: everybody signed in."""
+    """Who may see and execute it; empty or left out: everybody signed in."""
     strict: bool | None = None
     """A missing path is an error instead of null."""
     entry: NodeRef | None = None
-    """Where executions begin. Absent: the start node, else the node without incoming edges."""
+    """Where executions begin. Left out: the start node, else the node without incoming edges."""
     config: Config | None = None
     input: AnyObject | None = None
-    """JSON Schema of the input; drives forms."""
+    """What whoever starts it is asked for, as a JSON Schema."""
     output: Expressions | Expression | None = None
-    """Name -> expression, or one expression. Absent: the end nodes decide."""
+    """What comes of it: names and what each holds, or one expression. Left out: what the end nodes give."""
     state: dict[str, StateField] | None = None
     """Path pattern -> what is known about its values."""
     agents: dict[str, AgentConfig] | None = None

@@ -21,6 +21,7 @@ from pointsman.engine.kinds import Fork, Gather, PlanEdge
 from pointsman.engine.outputs import StepRefused
 from pointsman.engine.state import Opening, ScopeState
 from pointsman.engine.steps import Step
+from pointsman.engine.trying import is_short_of
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 
@@ -29,7 +30,8 @@ def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
     """Open one scope per (item × start)."""
     env = entry.environment()
     items = _items(entry, does, env)
-    starts = _starts(does, env)
+    # In a trial branches that lead nowhere do not begin: a branch counts from its first step on.
+    starts = tuple(edge for edge in _starts(does, env) if not is_short_of(desk.plan, edge.target))
     keys = _keys(entry, does, items, starts)
     entry.began()
     desk.emit(
@@ -144,6 +146,7 @@ def branch_ended(desk: Desk, scope: ScopeState) -> bool:
     does = desk.node(opening.step).does
     assert isinstance(does, Fork)
     fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
+    fresh = [edge for edge in fresh if not is_short_of(desk.plan, edge.target)]
     if fresh and not opening.detached:
         for edge in fresh:
             desk.go(Arrive(edge.target, scope.key, edge, opening.step))

@@ -197,10 +197,11 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
             return PauseRequested(by=by)
         case LimitsRaised(limits=limits):
             again = next(e for e in events if isinstance(e, ExecutionResumed | ExecutionRetried))
-            wanted = ResumeRequested if isinstance(again, ExecutionResumed) else RetryRequested
-            return wanted(limits=limits, by=again.by)
-        case ExecutionResumed(by=by):
-            return ResumeRequested(by=by)
+            if isinstance(again, ExecutionResumed):
+                return ResumeRequested(limits=limits, by=again.by, step=again.stepping)
+            return RetryRequested(limits=limits, by=again.by)
+        case ExecutionResumed(by=by, stepping=stepping):
+            return ResumeRequested(by=by, step=stepping)
         case ExecutionRetried(by=by):
             return RetryRequested(by=by)
         case Forked():

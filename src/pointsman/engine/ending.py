@@ -34,7 +34,8 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
     except PointsmanError as why:
         _failed(desk, failure_from(why))
         return
-    desk.emit(ExecutionCompleted(output=output, closes_session=closes_session))
+    until = () if desk.plan.trial is None else tuple(sorted(desk.plan.trial.until))
+    desk.emit(ExecutionCompleted(output=output, closes_session=closes_session, until=until))
 
 
 def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
@@ -114,6 +115,8 @@ def output_of(desk: Desk) -> Json:
     """The output mapping, else what `end` nodes produced, else written output fields, else the last results."""
     state, plan = desk.state, desk.plan
     root = state.root
+    if plan.trial is not None and plan.trial.until:
+        return _only(_sorted(desk, state.outputs))
     if plan.output is not None:
         names = {**root.names, "result": _only(_sorted(desk, state.answers))}
         env = Environment(root.data.root, root.nodes, names, state.config, None, plan.strict)

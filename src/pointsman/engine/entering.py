@@ -12,16 +12,18 @@ parallel. Tokens in the queue are settled first, so `release` looks at a state t
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.engine import branching, limits, looping, starting
+from pointsman.engine import branching, limits, looping, starting, trying
 from pointsman.engine.arrivals import NOBODY
 from pointsman.engine.desk import Arrive, Desk, in_order
 from pointsman.engine.events import Parked
+from pointsman.engine.facts import Arrival
 from pointsman.engine.gathering import closes, was_fired
 from pointsman.engine.kinds import Gather, Repeat
+from pointsman.engine.life_events import ExecutionPaused
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import STANDS_STILL, ScopeState
 from pointsman.engine.steps import Thread
@@ -36,6 +38,10 @@ def arrive(desk: Desk, move: Arrive) -> None:
     scope = desk.state.scopes.get(move.scope)
     if scope is None:
         return  # the branch was settled while this was on its way
+    trial = desk.plan.trial
+    if trial is not None and not trying.goes_on(desk, trial, move):
+        desk.touched[scope.key] = None
+        return
     if (desk.state.status in STANDS_STILL or desk.fatal) and not _asks_on(desk, scope, move):
         if not move.merged:
             limits.hold(desk, move)
@@ -116,11 +122,32 @@ def release_scope(desk: Desk, scope: ScopeState) -> bool:
     if len(ready) > 1 and (tripped := _forbidden(desk, scope, ready)) is not None:
         limits.trip(desk, tripped)
         return True
-    for node in ready:
-        mates = before[node]
-        first = min((node, *mates), key=lambda n: plan.nodes[n].index) if mates else ""
-        _start_parked(desk, scope, plan.nodes[node], first)
+    starts = [_parked_start(desk, scope, plan.nodes[node], before[node]) for node in ready]
+    if len(ready) > 1 and _stops(desk, scope, starts):
+        return True
+    for start in starts:
+        _start_parked(desk, scope, start)
     return bool(ready)
+
+
+class ParkedStart(NamedTuple):
+    """A node that starts with all that is parked there."""
+
+    node: PlanNode
+    merged: tuple[Arrival, ...]
+    thread: Thread
+
+
+def _stops(desk: Desk, scope: ScopeState, starts: list[ParkedStart]) -> bool:
+    """A pause before one of several that start together comes before all of them."""
+    if desk.plan.trial is None and not desk.state.stops.stepping:
+        return False
+    for node, _, thread in starts:
+        step = desk.visit(scope, node, thread)
+        if not (isinstance(node.does, Gather) and closes(node, scope)) and trying.stops_before(desk, node, step):
+            desk.emit(ExecutionPaused(before=step))
+            return True
+    return False
 
 
 def _forbidden(desk: Desk, scope: ScopeState, ready: list[str]) -> limits.Tripped | None:
@@ -171,16 +198,22 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
     return found - {node}
 
 
-def _start_parked(desk: Desk, scope: ScopeState, node: PlanNode, first: str) -> None:
-    """`first`: of several nodes that start together because they only wait for each other."""
+def _parked_start(desk: Desk, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
+    """`mates`: nodes that start together with it because they only wait for each other."""
     waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
     keys = looping.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
     merged = in_order(keys, desk.plan.edge_index)
-    if isinstance(node.does, Gather) and closes(node, scope):
-        branching.settle(desk, scope, "arrived", merged=merged)
-        return
     ends = isinstance(node.does, Repeat) and looping.comes_back(node, scope)
     thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
-    if first:
+    if mates:
+        first = min((node.id, *mates), key=lambda n: desk.plan.nodes[n].index)
         thread = together(thread, first, node.index)
-    starting.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)
+    return ParkedStart(node, merged, thread)
+
+
+def _start_parked(desk: Desk, scope: ScopeState, start: ParkedStart) -> None:
+    node, merged, thread = start
+    if isinstance(node.does, Gather) and closes(node, scope):
+        branching.settle(desk, scope, "arrived", merged=merged)
+    else:
+        starting.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)

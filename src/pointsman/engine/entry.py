@@ -72,6 +72,7 @@ class Entry:
         result: Json = None,
         writes: tuple[Write, ...] = (),
         leaves: bool = True,
+        pinned: bool = False,
     ) -> None:
         """Control went through; its edges are next."""
         self.desk.emit(
@@ -86,6 +87,7 @@ class Entry:
                 result=result,
                 said=said,
                 writes=writes,
+                pinned=pinned,
             )
         )
         self.desk.touched[self.scope.key] = None

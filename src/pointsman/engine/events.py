@@ -58,6 +58,8 @@ class StepPassed(Fact, frozen=True, kw_only=True, tag="step_passed"):
     said: JsonObject | None = None
     """What `nodes.<id>` shows of it (`branch`, `round` …)."""
     writes: tuple[Write, ...] = ()
+    pinned: bool = False
+    """It was not performed: whoever tries the workflow said what it brings."""
 
 
 @final

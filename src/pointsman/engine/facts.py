@@ -42,3 +42,10 @@ class Arrival(Struct, frozen=True, array_like=True, gc=False):
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
+
+
+class KeptEvent(Struct, frozen=True):
+    """An event that waits for a step that waits for it."""
+
+    name: str
+    data: Json

@@ -23,6 +23,7 @@ from pointsman.engine.kinds import Fork, Gather, GatheredResult
 from pointsman.engine.outputs import StepRefused, check_conflicts, check_values, failure_from
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import Opening, Seen
+from pointsman.engine.trying import is_short_of
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
@@ -124,6 +125,9 @@ def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) ->
     """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
     does = join.does
     assert isinstance(does, Gather)
+    if is_short_of(desk.plan, join.id):
+        _close(desk, opening, join, (), None)
+        return
     if does.cancel_rest:
         cancelling.cancel_branches(desk, opening)
     try:

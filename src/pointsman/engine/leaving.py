@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from pointsman.engine import compensating, ending, handing, looping
+from pointsman.engine import compensating, ending, handing, looping, trying
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching
 from pointsman.engine.events import LeavingFailed, LoopLeft
@@ -34,6 +34,10 @@ def leave(desk: Desk, move: Leave) -> None:
         return  # the branch was settled while this was on its way
     desk.touched[step.scope] = None
     if desk.state.handoff == step and not handing.over(desk, move):
+        return
+    trial = desk.plan.trial
+    if trial is not None and trying.ends_here(trial, node, left, move):
+        desk.end_token(step, reason="end", output=left.value)
         return
     if move.failed is not None:
         _leave_failed(desk, node, step, left, move.failed)

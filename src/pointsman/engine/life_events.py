@@ -50,10 +50,14 @@ class LimitsRaised(Fact, frozen=True, kw_only=True, tag="limits_raised"):
 
 class ExecutionPaused(Fact, frozen=True, kw_only=True, tag="paused"):
     by: str = ""
+    before: Step | None = None
+    """The step that would have begun: at a breakpoint, or one step on."""
 
 
 class ExecutionResumed(Fact, frozen=True, kw_only=True, tag="resumed"):
     by: str = ""
+    stepping: bool = False
+    """Only until the next step would begin."""
 
 
 class ExecutionInterrupted(Fact, frozen=True, kw_only=True, tag="interrupted"):
@@ -66,6 +70,8 @@ class ExecutionInterrupted(Fact, frozen=True, kw_only=True, tag="interrupted"):
 class ExecutionCompleted(Fact, frozen=True, kw_only=True, tag="completed"):
     output: Json = None
     closes_session: bool = False
+    until: tuple[str, ...] = ()
+    """It was a trial as far as these nodes: what comes after them was not performed."""
 
 
 class ExecutionFailed(Fact, frozen=True, kw_only=True, tag="failed"):

@@ -33,10 +33,12 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
             _handed_over(state, event)
         case life_events.ExecutionPaused():
             state.status, state.paused_by = "paused", event.by
+            state.stops.stop(event.before)
         case life_events.ExecutionResumed():
             if state.status == "interrupted":
                 state.interruption, state.handed_at, state.handoff = None, None, None
             state.status, state.refused = "running", []
+            state.stops.stepping = event.stepping
             take_up(state)
         case life_events.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit

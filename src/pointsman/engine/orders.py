@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.commands import Publish, StopChild
-from pointsman.engine.state import ExecutionState, KeptEvent
+from pointsman.engine.facts import KeptEvent
+from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import (
     ChildStopAsked,

@@ -18,6 +18,7 @@ from msgspec import Struct
 from pointsman.engine.facts import Reducer
 from pointsman.engine.guardrails import Limits
 from pointsman.engine.kinds import UNASKED, Approval, Does, PlanEdge, Test, Value
+from pointsman.engine.trial import Trial
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
 
@@ -139,3 +140,5 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Whether what was done is undone when the execution is cancelled."""
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""
+    trial: Trial | None = None
+    """What is different where somebody tries it."""

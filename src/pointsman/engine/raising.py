@@ -2,14 +2,18 @@
 
 used 5 of 5 steps ─▶ interrupted ─▶ resume steps=5   refused: it would stop again before anything happens
                                  └▶ resume steps=20  goes on
+
+What is offered is as much once more as the limit is, counted from what is used, and no more than the operator allows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from pointsman.engine import budgets, limits
+from pointsman.engine.guarding import REPEATS_MAX
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError
@@ -28,6 +32,9 @@ RAISABLE: Final = (
     "no-progress",
 )
 VISITS: Final = "visits"
+NO_PROGRESS: Final = "no-progress"
+SMALLEST: Final[Mapping[str, float]] = {"costUsd": 0.0001}
+"""The unit to which an offer is rounded up; of all others it is one."""
 
 
 class UnknownLimit(CallerError):
@@ -48,6 +55,18 @@ class LimitUsed(CallerError):
     code = "limit-used"
 
 
+class Offer(NamedTuple):
+    """The limit that stopped an execution, and what would be enough to go on."""
+
+    name: str
+    now: float
+    used: float
+    next: float | None
+    """None: the operator allows no more than is used."""
+    most: float | None
+    """What the operator allows; None: any number."""
+
+
 def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) -> None:
     """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; nothing is raised then."""
     for name, number in wanted.items():
@@ -65,6 +84,33 @@ def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) ->
             raise LimitUsed(
                 f"{name!r} cannot be {number:g}: {spent:g} are used already", hint=f"Give more than {spent:g}."
             )
+
+
+def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> Offer | None:
+    """To what the limit of this name may be raised; None where the plan knows no number of it. `at`: the time now."""
+    planned = REPEATS_MAX if name == NO_PROGRESS else limits.planned(plan, name)
+    now = limits.allowed_in(plan, state, name, planned)
+    if now is None:
+        return None
+    spent = _spent(state, name, at)
+    most = plan.limits.caps.get(name)
+    base, unit = max(now, spent), SMALLEST.get(name, 1.0)
+    if most is not None and base >= most:
+        return Offer(name, now, spent, None, most)
+    # A little less than a unit is what floats leave over, and no reason for one more.
+    wanted = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
+    return Offer(name, now, spent, wanted if most is None else min(wanted, most), most)
+
+
+def _spent(state: ExecutionState, name: str, at: float) -> float:
+    """How much of one limit is used. What the clock counts is counted until now."""
+    match name:
+        case "visits":
+            return _visited(state, "")
+        case limits.CLOCK:
+            return max(0.0, at - state.started_at)
+        case _:
+            return used(state).get(name, 0.0)
 
 
 def used(state: ExecutionState) -> dict[str, float]:

@@ -37,6 +37,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the input tokens those that the provider had read before, and charges less for."""
     cache_write_tokens: int = 0
     """Of the input tokens those that it keeps for later calls."""
+    free_calls: int = 0
+    """Of the calls of models those that have no price because nobody is asked: of the scripted model."""
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):
@@ -193,6 +195,8 @@ class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested",
 
     limits: dict[str, float] = {}
     by: str = ""
+    step: bool = False
+    """Pause again before the next step begins."""
 
 
 class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True):

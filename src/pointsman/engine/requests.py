@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pointsman.engine import cancelling, limits, raising
+from pointsman.engine import cancelling, limits, raising, trying
 from pointsman.engine.arrivals import held_step
 from pointsman.engine.commands import OpenGate, SetTimer
 from pointsman.engine.desk import Arrive, Desk
@@ -80,14 +80,17 @@ def admit(desk: Desk) -> None:
 
 def _begin(desk: Desk) -> None:
     limits.watch(desk)
-    desk.go(Arrive(desk.plan.entry, (), None, None))
+    if desk.plan.trial is not None:
+        trying.begin(desk, desk.plan.trial)
+    else:
+        desk.go(Arrive(desk.plan.entry, (), None, None))
 
 
 def resume(desk: Desk, report: ResumeRequested) -> None:
     state = desk.state
     must(desk, state.stands_still, "resumed")
     raise_limits(desk, report.limits)
-    go_on(desk, report.by)
+    go_on(desk, report.by, stepping=report.step)
 
 
 def raise_limits(desk: Desk, wanted: Mapping[str, float]) -> None:
@@ -97,12 +100,12 @@ def raise_limits(desk: Desk, wanted: Mapping[str, float]) -> None:
         desk.emit(LimitsRaised(limits=dict(wanted)))
 
 
-def go_on(desk: Desk, by: str) -> None:
+def go_on(desk: Desk, by: str, *, stepping: bool = False) -> None:
     """What stood still moves again. A gate that asks whether it may is not needed any more."""
     state = desk.state
     held, refused = tuple(state.held), tuple(state.refused)
     interrupted, gate = state.status == "interrupted", state.handoff
-    desk.emit(ExecutionResumed(by=by))
+    desk.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
         cancelling.stop(desk, state.steps[gate])
         desk.emit(StepCancelled(step=gate))

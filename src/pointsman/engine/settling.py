@@ -10,7 +10,17 @@ from pointsman.engine.facts import Write
 from pointsman.engine.guards import Said
 from pointsman.engine.reports import Usage
 from pointsman.engine.scopes import write
-from pointsman.engine.state import Calling, Ended, ExecutionState, Left, ScopeState, StepState, Undo, Waiting
+from pointsman.engine.state import (
+    Calling,
+    Ended,
+    ExecutionState,
+    Left,
+    ScopeState,
+    StepState,
+    Undo,
+    UsageTotal,
+    Waiting,
+)
 from pointsman.engine.steps import Step, Thread
 from pointsman.engine.threads import ways
 from pointsman.values import Json, JsonObject
@@ -95,17 +105,19 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
 
 def spend(state: ExecutionState, usage: Usage) -> None:
     """Add what a piece of work consumed."""
-    total = state.usage
-    total.input_tokens += usage.input_tokens
-    total.output_tokens += usage.output_tokens
-    total.model_calls += usage.model_calls
-    total.tool_calls += usage.tool_calls
-    total.cache_read_tokens += usage.cache_read_tokens
-    total.cache_write_tokens += usage.cache_write_tokens
-    if usage.cost_usd is not None:
-        total.cost_usd = (total.cost_usd or 0.0) + usage.cost_usd
-    else:
-        total.unpriced_calls += usage.model_calls
+    total, cost = state.usage, usage.cost_usd
+    unpriced = usage.model_calls - usage.free_calls if cost is None else 0
+    state.usage = UsageTotal(
+        input_tokens=total.input_tokens + usage.input_tokens,
+        output_tokens=total.output_tokens + usage.output_tokens,
+        model_calls=total.model_calls + usage.model_calls,
+        tool_calls=total.tool_calls + usage.tool_calls,
+        cost_usd=total.cost_usd if cost is None else (total.cost_usd or 0.0) + cost,
+        unpriced_calls=total.unpriced_calls + unpriced,
+        cache_read_tokens=total.cache_read_tokens + usage.cache_read_tokens,
+        cache_write_tokens=total.cache_write_tokens + usage.cache_write_tokens,
+        free_calls=total.free_calls + usage.free_calls,
+    )
 
 
 def spent_below(state: ExecutionState, event: wait_events.SpentBelow) -> None:
@@ -134,6 +146,7 @@ def beyond(usage: Usage, counted: Usage | None) -> Usage:
         cost_usd=None if usage.cost_usd is None else usage.cost_usd - known,
         cache_read_tokens=usage.cache_read_tokens - counted.cache_read_tokens,
         cache_write_tokens=usage.cache_write_tokens - counted.cache_write_tokens,
+        free_calls=usage.free_calls - counted.free_calls,
     )
 
 

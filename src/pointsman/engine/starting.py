@@ -20,6 +20,7 @@ from pointsman.engine import (
     looping,
     racing,
     telling,
+    trying,
     waiting,
 )
 from pointsman.engine.commands import StartChild
@@ -69,16 +70,32 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
             limits.hold(desk, replace(move, again=True))
         desk.emit(ExecutionPaused())
         return
+    if (desk.plan.trial is not None or desk.state.stops.stepping) and _stops(desk, node, scope, move, merged):
+        return
     entry = Entry(desk, node, scope, move, merged)
     try:
         if node.races:
             racing.read(entry)
-        if node.skip is not None and node.skip(entry.environment()):
+        trial = desk.plan.trial
+        if trial is not None and node.id in trial.pinned:
+            trying.pin(entry, trial.pinned[node.id])
+        elif node.skip is not None and node.skip(entry.environment()):
             _skip(entry)
-            return
-        _start(entry)
+        else:
+            _start(entry)
     except PointsmanError as why:
         entry.failed(failure_from(why))
+
+
+def _stops(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...]) -> bool:
+    """A breakpoint, or one step on: it pauses, and the step begins when it goes on."""
+    step = desk.visit(scope, node, move.thread)
+    if not trying.stops_before(desk, node, step):
+        return False
+    if not merged:
+        limits.hold(desk, replace(move, again=True))
+    desk.emit(ExecutionPaused(before=step))
+    return True
 
 
 def _skip(entry: Entry) -> None:

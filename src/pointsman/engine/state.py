@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import Order, Phase
 from pointsman.engine.data import Data
-from pointsman.engine.facts import Write
+from pointsman.engine.facts import KeptEvent, Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.guards import Guard
 from pointsman.engine.people import Approvers, GateAbout, Vote
@@ -27,6 +27,7 @@ from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Branch, Scope, Step, Thread
 from pointsman.engine.threads import Ways
 from pointsman.engine.trails import Trails
+from pointsman.engine.trial import Stops
 from pointsman.values import Json, JsonObject
 
 Place: TypeAlias = tuple[str, Scope, Ways]
@@ -244,14 +245,9 @@ class Timer(Struct, eq=False):
     step: Step | None
 
 
-class KeptEvent(Struct, frozen=True):
-    """An event that waits for a step that waits for it."""
+class UsageTotal(Struct, frozen=True, eq=False):
+    """Another one after each payment: whoever holds one sees by that whether anything was paid since."""
 
-    name: str
-    data: Json
-
-
-class UsageTotal(Struct, eq=False):
     input_tokens: int = 0
     output_tokens: int = 0
     model_calls: int = 0
@@ -261,6 +257,7 @@ class UsageTotal(Struct, eq=False):
     """Calls of models whose price nobody knows."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    free_calls: int = 0
 
 
 class Undo(Struct, frozen=True, gc=False):
@@ -350,6 +347,8 @@ class ExecutionState(Struct, eq=False):
     """The limit that stopped it."""
     paused_by: str = ""
     """Who paused it last."""
+    stops: Stops = field(default_factory=Stops)
+    """Where it was paused short of a step."""
     working: int = 0
     """Steps an executor works on."""
     worked_s: float = 0.0

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pointsman.engine.budgets import SPENT
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
@@ -67,6 +68,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     result: Json = None
     failure: Failure | None = None
+    usage: Usage | None = None
+    """What it took to know what was meant, of a search of memory."""
 
     def told(self) -> Json:
         """What a model is told of it."""
@@ -147,7 +150,7 @@ class Ledger:
         asked = fingerprint(call.name, call.arguments)
         recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
-            return msgspec.convert(recorded, Outcome)
+            return self._counted(msgspec.convert(recorded, Outcome))
         decided = self._approvals.decided(number, call)
         if isinstance(decided, Failure):
             outcome = Outcome(failure=decided)
@@ -162,6 +165,11 @@ class Ledger:
             else:
                 outcome = await self._bounded_call(decided, key=key)
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
+        return self._counted(outcome)
+
+    def _counted(self, outcome: Outcome) -> Outcome:
+        if outcome.usage is not None:
+            self.usage = added(self.usage, outcome.usage)
         return outcome
 
     async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
@@ -190,8 +198,10 @@ class Ledger:
         assert self._world.memory is not None, "an installation has a memory"
         report = await self._world.memory.execute(asked, self._spec, self._run)
         if isinstance(report, WorkDone):
-            return Outcome(result=report.result)
-        assert isinstance(report, WorkFailed)  # memory asks nobody
+            return Outcome(result=report.result, usage=report.usage)
+        assert isinstance(report, WorkFailed)  # memory asks no people
+        if report.failure.code == SPENT:  # not for the model to know: the execution stops
+            raise WorkRefused(report.failure)
         return Outcome(failure=report.failure)
 
     def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
@@ -240,4 +250,5 @@ def added(one: Usage, other: Usage) -> Usage:
         cost_usd=sum(costs) if costs else None,
         cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
         cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
+        free_calls=one.free_calls + other.free_calls,
     )

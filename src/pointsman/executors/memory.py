@@ -10,13 +10,13 @@ from msgspec import Struct
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
-from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.engine.reports import Usage, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.ledger import fingerprint
 from pointsman.executors.owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Change, ChangingMemory, Clock, Found, Meaning, MemoryOperation, Once, Quota, Run
+from pointsman.ports import Change, ChangingMemory, Clock, Found, Meaning, MemoryOperation, Once, Quota, Run, Writer
 from pointsman.values import Json
 
 SEARCH_LIMIT: Final = 10
@@ -52,11 +52,11 @@ class MemoryExecutor:
             if wish.operation != "search":
                 check_name("a key", wish.key)
             if changes(wish.operation):
-                result = await self._change(command, run, wish, wish.operation)
+                result = await self._change(command, spec, run, wish)
             elif wish.operation == "get":
                 result = await self._get(command, wish)
             elif wish.operation == "search":
-                return await self._search(command, wish)
+                return await self._search(command, wish, run)
             else:
                 message = f"there is no memory operation {wish.operation!r}"
                 return work_failed(command, Failure(code="config-wrong", message=message))
@@ -64,7 +64,9 @@ class MemoryExecutor:
             return work_failed(command, failure_of(why))
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
 
-    async def _change(self, command: Execute, run: Run, wish: Wish, operation: MemoryOperation) -> Json:
+    async def _change(self, command: Execute, spec: WorkSpec, run: Run, wish: Wish) -> Json:
+        operation = wish.operation
+        assert changes(operation), "asked before"
         now, ttl = self._clock.now(), command.input.get("ttl")
         change = Change(
             scope=wish.owner.scope,
@@ -75,6 +77,7 @@ class MemoryExecutor:
             at=now,
             expires=now + ttl if isinstance(ttl, int | float) else None,
             quota=self._quota,
+            by=_writer(command, spec, run),
         )
         # The name tells no attempt: a retry must not do twice what may have been done. It tells what is done: in
         # another attempt it may be something else.
@@ -90,18 +93,33 @@ class MemoryExecutor:
         section = command.input.get("section")
         return value if not isinstance(section, str) else section_of(text_of(value), section)
 
-    async def _search(self, command: Execute, wish: Wish) -> WorkDone:
+    async def _search(self, command: Execute, wish: Wish, run: Run) -> WorkDone | WorkFailed:
         owner, now = (wish.owner.scope, wish.owner.name), self._clock.now()
         limit = command.input.get("limit")
         text = text_of(command.input.get("query")) or wish.key
         most = limit if isinstance(limit, int) else SEARCH_LIMIT
         within = prefix_of(wish.namespace)
         if self._meaning is not None:
+            refusal = run.effects.refusal("model", Usage())
+            if refusal is not None:
+                return work_failed(command, refusal)
             found = await self._meaning.search(*owner, text, limit=most, within=within, at=now)
         else:
             found = Found(await self._memory.search(*owner, text, limit=most, within=within, at=now))
         result: Json = [_found(stored, value, names_it=not wish.namespace) for stored, value in found.values]
-        return WorkDone(step=command.step, attempt=command.attempt, result=result, warnings=found.warnings)
+        return WorkDone(
+            step=command.step, attempt=command.attempt, result=result, warnings=found.warnings, usage=found.usage
+        )
+
+
+def _writer(command: Execute, spec: WorkSpec, run: Run) -> Writer:
+    return Writer(
+        execution=run.execution,
+        workflow=text_of(spec.settings.get("workflow")),
+        node=spec.node,
+        agent=spec.agent,
+        tool="" if spec.kind == "memory" else f"memory_{text_of(command.input.get('operation'))}",
+    )
 
 
 def _found(stored: str, value: Json, *, names_it: bool) -> Json:

@@ -75,10 +75,10 @@ def encode_json(value: Json) -> bytes:
 
 
 def decode_json(data: bytes) -> Json:
-    """A stored value. Raises `StoreDamaged` for bytes that hold none."""
+    """A stored value. Raises `StoreDamaged` for what holds none: a damaged column may not even be bytes."""
     try:
         return _ANY.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as why:
         raise StoreDamaged(f"a stored value cannot be read: {why}", hint=VERIFY) from why
 
 

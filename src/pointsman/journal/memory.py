@@ -27,7 +27,9 @@ from pointsman.journal.records import (
     Swept,
     WorkflowDraft,
     WorkflowEntry,
+    names_in,
     revision_named,
+    tags_in,
 )
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, Json, WorkflowId
@@ -133,6 +135,9 @@ def entry_of(saved: SavedWorkflow) -> WorkflowEntry:
         author=draft.author,
         digest=saved.digest,
         enabled=draft.native.get("enabled") is not False,
+        description=draft.native.get("description"),
+        tags=tags_in(draft.native.get("tags")),
+        names=names_in(draft.native.get("name")),
     )
 
 

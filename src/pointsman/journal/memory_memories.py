@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pointsman.journal.codec import encode_json
-from pointsman.journal.records import Holding, Remembered
-from pointsman.journal.remembering import NUMBER, UNBOUNDED, check_room, made_of
+from pointsman.journal.past import Current, Row, recalled, traced
+from pointsman.journal.records import Holding, Recalled, Remembered
+from pointsman.journal.remembering import NUMBER, UNBOUNDED, Made, check_room, made_of
 from pointsman.journal.words import texts, words_of
 from pointsman.ports import Change, Once
 from pointsman.values import ExecutionId, Json
@@ -26,6 +27,8 @@ class MemoryMemories:
 
     def __init__(self, answers: Answers) -> None:
         self._values: defaultdict[tuple[str, str], dict[str, Remembered]] = defaultdict(dict)
+        self._past: defaultdict[tuple[str, str], dict[str, dict[int, Row]]] = defaultdict(dict[str, dict[int, Row]])
+        """By key and number, the lowest first."""
         self._answers = answers
 
     async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
@@ -50,16 +53,23 @@ class MemoryMemories:
         return answer
 
     async def _make(self, change: Change) -> Json:
-        owned = self._values[change.scope, change.namespace]
-        known = await self.get(change.scope, change.namespace, change.key, at=change.at)
-        made = made_of(change, known)
+        owner = (change.scope, change.namespace)
+        owned, past = self._values[owner], self._past[owner]
+        found = owned.get(change.key)
+        known = found if found is not None and lives(found, change.at) else None
+        made = made_of(change, None if known is None else known.value)
         if made.value is None:
             owned.pop(change.key, None)
+            past.pop(change.key, None)
             return made.answer
         if known is None:
             for key in [key for key, one in owned.items() if not lives(one, change.at)]:
                 del owned[key]
+                if key != change.key:
+                    past.pop(key, None)
             check_room(change, len(owned))
+        if change.by is not None:
+            _trace(change, known, made, past.setdefault(change.key, {}))
         owned[change.key] = Remembered(key=change.key, value=made.value, changed=change.at, expires=change.expires)
         return made.answer
 
@@ -77,8 +87,10 @@ class MemoryMemories:
     async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
         owned = self._values.get((scope, namespace), {})
         gone = [key for key in owned if key.startswith(within)]
+        past = self._past.get((scope, namespace), {})
         for key in gone:
             del owned[key]
+            past.pop(key, None)
         return len(gone)
 
     async def every(
@@ -88,6 +100,13 @@ class MemoryMemories:
         fit = (owned[key] for key in sorted(owned) if key > after and key.startswith(within))
         found = [one for one in fit if lives(one, at)]
         return found if limit < 0 else found[:limit]
+
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+        found = self._values.get((scope, namespace), {}).get(key)
+        if found is None or not lives(found, at):
+            return []
+        rows = [*self._past.get((scope, namespace), {}).get(key, {}).values()]
+        return recalled(_current(found), rows[::-1], at=at)
 
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
         found: list[Holding] = []
@@ -99,10 +118,33 @@ class MemoryMemories:
         return found
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
-        gone = [(owned, key) for owned in self._values.values() for key, one in owned.items() if not lives(one, at)]
-        for owned, key in [] if dry_run else gone:
-            del owned[key]
+        gone = [
+            (owner, key) for owner, owned in self._values.items() for key, one in owned.items() if not lives(one, at)
+        ]
+        for owner, key in [] if dry_run else gone:
+            del self._values[owner][key]
+            self._past[owner].pop(key, None)
+        if not dry_run:
+            self._forget_expired_past(at)
         return len(gone)
+
+    def _forget_expired_past(self, at: float) -> None:
+        for past in self._past.values():
+            for key, rows in past.items():
+                past[key] = {number: row for number, row in rows.items() if row.expires is None or row.expires > at}
+
+
+def _current(one: Remembered) -> Current:
+    return Current(encode_json(one.value), one.changed, one.expires)
+
+
+def _trace(change: Change, known: Remembered | None, made: Made, rows: dict[int, Row]) -> None:
+    last = next(reversed(rows.values()), None)
+    beside = traced(change, None if known is None else _current(known), made, last)
+    for row in beside.rows:
+        rows[row.number] = row
+    while (oldest := next(iter(rows))) < beside.first:
+        del rows[oldest]
 
 
 def lives(one: Remembered, at: float) -> bool:

@@ -6,10 +6,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from pointsman.journal.spending import Spent
+from pointsman.ports import Writer
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 DIGITS_MAX: Final = 18
 """Of the number of a revision: stores count no further."""
+TRIAL: Final = "try-"
+"""How the ids of executions begin in which somebody only tries a part of a workflow."""
 ANYONE: Final = "*"
 """Among the users of a gate: it may be answered by anyone."""
 
@@ -93,10 +97,12 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The names of the events it waits for, sorted."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
+    spent: Spent | None = None
+    """None: nobody has counted it yet, because an earlier release wrote this."""
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):
-    """Which executions to list, newest first. What is absent does not narrow."""
+    """Which executions to list, newest first unless they are wanted otherwise. What is absent does not narrow."""
 
     statuses: frozenset[str] = frozenset()
     workflow: WorkflowId | None = None
@@ -109,8 +115,15 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     """Only those that wait for the event of this name."""
     since: Instant | None = None
     """Only those that changed at or after this time."""
+    last_of_session: bool = False
+    """Of each session only the last turn that somebody began; what belongs to no session not at all."""
     before: tuple[float, ExecutionId] | None = None
     """`(started, execution)` of the last one of the page before."""
+    oldest_first: bool = False
+    trials: bool = True
+    """Those too in which somebody tried a part of a workflow: whose ids begin with `TRIAL`."""
+    uncounted: bool = False
+    """Only those of which nobody has counted yet what they spent."""
     limit: int = 50
 
 
@@ -157,6 +170,22 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True):
     digest: str
     enabled: bool = True
     """False: it is switched off; lists hide it unless asked."""
+    description: Json = None
+    """A text, or one by language; None: nothing is said."""
+    tags: tuple[str, ...] = ()
+    names: dict[str, str] | None = None
+    """By language, where the document has more than one."""
+
+
+def names_in(native: Json) -> dict[str, str] | None:
+    """What a workflow is called by language, as its document has it; None: it has one name for all."""
+    return {tag: text for tag, text in native.items() if isinstance(text, str)} if isinstance(native, dict) else None
+
+
+def tags_in(native: Json) -> tuple[str, ...]:
+    """The tags of a workflow, as its document has them."""
+    listed = native if isinstance(native, list) else [native]
+    return tuple(tag for tag in listed if isinstance(tag, str))
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -177,6 +206,19 @@ class Remembered(Struct, frozen=True, kw_only=True):
     changed: float
     """Unix seconds; 0: nobody knows."""
     expires: float | None = None
+
+
+class Recalled(Struct, frozen=True):
+    """A value that a key has or had, and who wrote it."""
+
+    number: int
+    """Of the change, from 1 for each key; some may be missing."""
+    value: Json
+    changed: float
+    """Unix seconds; 0: nobody knows."""
+    expires: float | None = None
+    by: Writer | None = None
+    """None: nobody knows."""
 
 
 class Unplaced(Struct, frozen=True):

@@ -26,6 +26,7 @@ from pointsman.journal.records import (
     InboxQuery,
     Near,
     Placed,
+    Recalled,
     Remembered,
     SavedWorkflow,
     Summary,
@@ -34,6 +35,7 @@ from pointsman.journal.records import (
     WorkflowDraft,
     WorkflowEntry,
 )
+from pointsman.journal.spending import Spenders, SpendingQuery, Spent
 from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.values import ExecutionId, Json, WorkflowId
 
@@ -63,6 +65,14 @@ class Executions(Protocol):
     async def find(self, execution: ExecutionId) -> Summary | None: ...
 
     async def list(self, query: ExecutionQuery = ...) -> list[Summary]: ...
+
+    async def count(self, execution: ExecutionId, spent: Spent) -> None:
+        """Say what it spent, unless that is said already: by rows, which know better."""
+        ...
+
+    async def spending(self, query: SpendingQuery) -> list[Spenders]:
+        """What executions spent, as the summaries last put say. `apart`: a group for each that differs."""
+        ...
 
     async def inbox(self, query: InboxQuery = ...) -> list[GateEntry]:
         """The open gates of all executions that ask these people, as the summaries last put say."""
@@ -94,7 +104,7 @@ class Memories(ChangingMemory, Protocol):
     """`Memory`, and how people look after it."""
 
     async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
-        """Delete the keys of a namespace that begin with `within`; how many."""
+        """Delete the keys of a namespace that begin with `within`, and their past; how many."""
         ...
 
     async def every(
@@ -103,12 +113,16 @@ class Memories(ChangingMemory, Protocol):
         """The keys behind `after` that begin with `within` and had not expired by `at`, in their order; -1: all."""
         ...
 
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+        """What a key remembers now, then what it remembered before, the latest first; none if nothing by `at`."""
+        ...
+
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
-        """Who remembers how much, by scope and namespace."""
+        """Who remembers how much now, by scope and namespace."""
         ...
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
-        """Delete what had expired by `at`; how many values."""
+        """Delete what had expired by `at`, and its past; how many values that were not past."""
         ...
 
 

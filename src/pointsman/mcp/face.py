@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
@@ -35,9 +35,10 @@ from pointsman.authoring.workbench import Workbench
 from pointsman.mcp import prompts, resources
 from pointsman.mcp.calling import Calls
 from pointsman.mcp.changes import Changes
-from pointsman.mcp.tools import tool_named, verbs_of, workflows_of
+from pointsman.mcp.deeds import Context, Deeds
+from pointsman.mcp.tools import VerbTool, WorkflowTool, tool_named, verbs_of, workflows_of
+from pointsman.values import JsonObject
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
 Asks: TypeAlias = Callable[[Context], Caller]
 """Who asks."""
 
@@ -55,6 +56,7 @@ class Face:
 
     app: Pointsman
     asks: Asks
+    deeds: Deeds
     calls: Calls = field(default_factory=Calls)
     changes: Changes = field(default_factory=lambda: Changes(InMemorySubscriptionBus()))
     server: Server[Any] = field(init=False)
@@ -121,9 +123,18 @@ class Face:
         tool = await tool_named(bench, self._saved, params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
-        result = await self.calls.made(context, bench, tool, params.arguments or {})
+        result = await self._called(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:
             await self.changes.look(self.app)
+        return result
+
+    async def _called(
+        self, context: Context, bench: Workbench, tool: VerbTool | WorkflowTool, arguments: JsonObject
+    ) -> CallToolResult:
+        if not tool.is_deed:
+            return await self.calls.made(context, bench, tool, arguments)
+        async with self.deeds.told(context, bench.caller, tool.shown.name, arguments) as deed:
+            result = deed.result = await self.calls.made(context, bench, tool, arguments)
         return result
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

@@ -36,6 +36,11 @@ class VerbTool:
     def changes_library(self) -> bool:
         return self.verb.role == "editor"
 
+    @property
+    def is_deed(self) -> bool:
+        """It may change something."""
+        return self.verb.effect != "reads"
+
     async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
         return await self.verb.call(call, arguments)
 
@@ -46,6 +51,7 @@ class WorkflowTool:
 
     spec: ToolSpec
     changes_library: bool = False
+    is_deed: bool = True
 
     @property
     def shown(self) -> Tool:

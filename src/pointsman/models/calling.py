@@ -11,7 +11,6 @@ A key that was not tried yet costs no try; all else is tried again at most `retr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -19,8 +18,9 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
 from pointsman.models.pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
+from pointsman.models.prices import Prices
 from pointsman.models.providers import Line, Providers
-from pointsman.models.spending import BUDGET_SPENT, Spending, SpendingHere, spent_today, today
+from pointsman.models.spending import BUDGET_SPENT, Days
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Caller:
         providers: Providers,
         clock: Clock | None = None,
         *,
-        spending: Spending | None = None,
-        today: Callable[[], int] = today,
+        days: Days | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self._providers = providers
-        self._spending: Spending = spending or SpendingHere()
-        self._today = today
+        self._prices = prices or Prices()
+        self._days = days or Days()
         self._clock: Clock = clock or LoopClock()
 
     async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
@@ -77,6 +77,7 @@ class Caller:
                 reply = await self._paid(line, key, request, ear)
             except ModelFailed as why:
                 failure = why.failure
+                line.pool.failed(key, failure)
             else:
                 return _told(reply, line, key, request.key_index, refused)
             finally:
@@ -98,13 +99,12 @@ class Caller:
     async def _paid(self, line: Line, key: int, request: ModelRequest, ear: Ear) -> ModelReply:
         """The exchange, where the key may still pay for it today. Raises `ModelFailed`, `ModelUnusable`."""
         model, limit = self._providers.model(line, key), line.day
-        if limit is None:
-            return await bounded(model, request, ear)
-        if what := limit.reached(await self._spending.spent(line.provider, key, self._today())):
-            raise ModelFailed(spent_today(line.provider, key, what))
+        if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
+            raise ModelFailed(refusal)
         reply = await bounded(model, request, ear)
-        await self._spending.add(line.provider, key, self._today(), reply.usage)
-        if limit.usd is None or reply.usage.cost_usd is not None:
+        reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
+        await self._days.paid(line.provider, key, limit, reply.usage)
+        if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
             return reply
         unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
         return replace(reply, warnings=(*reply.warnings, unpriced))
@@ -149,7 +149,7 @@ def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
 def _told(reply: ModelReply, line: Line, key: int, index: int | None, refused: list[str]) -> ModelReply:
     """The reply with the key that paid, and what was not as it was asked for."""
     if not line.key_count:
-        return reply
+        return replace(reply, provider=line.provider)
     warnings = [*reply.warnings, *refused]
     if index is not None and not line.pool.rotates:
         wanted = index % line.key_count
@@ -159,4 +159,4 @@ def _told(reply: ModelReply, line: Line, key: int, index: int | None, refused: l
             )
         if wanted != key:
             warnings.append(f"key {wanted} of {line.provider!r} cannot be used now: key {key} was")
-    return replace(reply, key=key, warnings=tuple(warnings))
+    return replace(reply, provider=line.provider, key=key, warnings=tuple(warnings))

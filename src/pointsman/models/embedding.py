@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pointsman.engine.failures import Failure
+from pointsman.engine.reports import Usage
 from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.pool import REFUSED_S
+from pointsman.models.prices import Prices, cost_usd
 from pointsman.models.providers import Line, Providers
+from pointsman.models.spending import Days
 
 if TYPE_CHECKING:
-    from pydantic_ai.embeddings import EmbeddingModel, EmbeddingSettings
+    from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
 
     from pointsman.models.clients import Closing
 
@@ -24,32 +28,59 @@ AT_ONCE: Final = 64
 TIMEOUT_S: Final = 60.0
 
 
+class Embedded(NamedTuple):
+    """What texts mean, and what it took to be told."""
+
+    vectors: list[tuple[float, ...]]
+    usage: Usage
+
+
 class Embedders:
     """Clients of models of embeddings, opened by the first call and kept."""
 
-    def __init__(self, providers: Providers) -> None:
+    def __init__(self, providers: Providers, days: Days, prices: Prices | None = None) -> None:
         self._providers = providers
+        self._prices = prices or Prices()
+        self._days = days
         self._open: dict[tuple[str, str, int], EmbeddingModel] = {}
         self._connections: list[Closing] = []
 
     async def embed(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
-    ) -> list[tuple[float, ...]]:
+    ) -> Embedded:
         """A vector of each text, at most `AT_ONCE`. `query`: it is asked with, not kept. Raises `ModelFailed`,
         `ModelUnusable`."""
         provider, _, model = name.partition(":")
         if not model:
             raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model.")
         line = self._providers.line(provider, model)
-        key = await line.pool.take()
+        key = await self._payer(line)
         try:
-            return await self._asked(self._model(line, key), texts, query=query, dimensions=dimensions)
+            found = await self._asked(self._model(line, key), texts, query=query, dimensions=dimensions)
+            usage = self._prices.paid(line.provider, line.model, _usage_of(found, line))
+            await self._days.paid(line.provider, key, line.day, usage)
+            return Embedded(_vectors_of(found, texts), usage)
         except ModelFailed as why:
+            line.pool.failed(key, why.failure)
             if why.failure.code == "model-rate-limited":
                 line.pool.rest(key, why.failure.retry_after_s or line.wait_s, why.failure)
                 await line.pool.tell(key)
             raise
         finally:
+            line.pool.give_back(key)
+
+    async def _payer(self, line: Line) -> int:
+        """A key that still pays today, to be given back. Raises `ModelFailed` where none does."""
+        while True:
+            key = await line.pool.take()
+            try:
+                refusal = await self._days.refusal(line.provider, key, line.day)
+                if refusal is None:
+                    return key
+                line.pool.rest(key, REFUSED_S, refusal)
+            except BaseException:
+                line.pool.give_back(key)
+                raise
             line.pool.give_back(key)
 
     async def close(self) -> None:
@@ -75,19 +106,29 @@ class Embedders:
 
     async def _asked(
         self, model: EmbeddingModel, texts: Sequence[str], *, query: bool, dimensions: int | None
-    ) -> list[tuple[float, ...]]:
+    ) -> EmbeddingResult:
         from pointsman.models.exchange import exchanging  # As above.
 
         settings: EmbeddingSettings = {} if dimensions is None else {"dimensions": dimensions}
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 with exchanging():
-                    found = await model.embed([*texts], input_type="query" if query else "document", settings=settings)
+                    return await model.embed([*texts], input_type="query" if query else "document", settings=settings)
         except TimeoutError:
             message = f"the model of embeddings did not answer within {TIMEOUT_S:g} s"
             raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from None
-        vectors = [tuple(map(float, one)) for one in found.embeddings]
-        if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
-            message = f"the model of embeddings answered {len(texts)} texts with {len(vectors)} vectors"
-            raise ModelFailed(Failure(code="model-answer-unreadable", message=message, retryable=True))
-        return vectors
+
+
+def _vectors_of(found: EmbeddingResult, texts: Sequence[str]) -> list[tuple[float, ...]]:
+    """Raises `ModelFailed` where there is not one for each text, all of one length."""
+    vectors = [tuple(map(float, one)) for one in found.embeddings]
+    if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
+        message = f"the model of embeddings answered {len(texts)} texts with {len(vectors)} vectors"
+        raise ModelFailed(Failure(code="model-answer-unreadable", message=message, retryable=True))
+    return vectors
+
+
+def _usage_of(found: EmbeddingResult, line: Line) -> Usage:
+    tokens = found.usage.input_tokens
+    cost = cost_usd(found.provider_name or "", found.model_name or line.model, input_tokens=tokens, output_tokens=0)
+    return Usage(input_tokens=tokens, model_calls=1, cost_usd=cost)

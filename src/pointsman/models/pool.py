@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from random import uniform
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
@@ -71,12 +71,38 @@ class _Key:
     rests_until: float = -math.inf
     why: Failure | None = None
     """What made it rest."""
+    failed: str = ""
+    """The code of the last failure of a call with it."""
+    failed_at: float = -math.inf
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
     ticket: int
     granted: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+Condition: TypeAlias = Literal["free", "pausing", "busy", "cooling", "refused", "spent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """How it stands with one key in this process."""
+
+    number: int
+    condition: Condition
+    """Free to be used; paced, or as many calls open as may be; limited, refused, or what it may pay for is paid."""
+    for_s: float | None
+    """How long it stays so; None: until something happens."""
+    why: str
+    """The code of the failure that made it rest."""
+    open: int
+    calls: int
+    """Since this process began to use the provider."""
+    used_ago_s: float | None
+    failed: str
+    """The code of the last failure of a call with it."""
+    failed_ago_s: float | None
 
 
 class LoopClock:
@@ -195,6 +221,46 @@ class KeyPool:
         if until > one.rests_until:
             one.rests_until, one.why = until, why
         self._serve()
+
+    def failed(self, key: int, failure: Failure) -> None:
+        """A call with it failed, whatever that means for others."""
+        self._keys[key].failed, self._keys[key].failed_at = failure.code, self._clock.now()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a turn."""
+        return sum(not one.granted.done() for queue in self._queues.values() for one in queue)
+
+    def look(self) -> list[KeyState]:
+        """How each key stands now."""
+        now = self._clock.now()
+        return [self._state(number, now) for number in range(len(self._keys))]
+
+    def _state(self, number: int, now: float) -> KeyState:
+        one = self._keys[number]
+        condition, until = self._condition(number, now)
+        return KeyState(
+            number=number,
+            condition=condition,
+            for_s=until - now if math.isfinite(until) else None,
+            why="" if one.why is None or one.rests_until <= now else one.why.code,
+            open=one.open,
+            calls=one.calls,
+            used_ago_s=now - one.last if math.isfinite(one.last) else None,
+            failed=one.failed,
+            failed_ago_s=now - one.failed_at if one.failed else None,
+        )
+
+    def _condition(self, number: int, now: float) -> tuple[Condition, float]:
+        one, pacing = self._keys[number], self._pacing
+        if pacing.calls_max is not None and one.calls >= pacing.calls_max:
+            return "spent", math.inf
+        if one.rests_until > now and one.why is not None:
+            return CONDITIONS.get(one.why.code, "refused"), one.rests_until
+        ready = self._ready_at(number)
+        if ready > now:
+            return ("pausing", ready) if math.isfinite(ready) else ("busy", math.inf)
+        return "free", math.inf
 
     async def tell(self, key: int) -> None:
         """Tell the other processes how long a key rests."""
@@ -325,4 +391,6 @@ def _limited_elsewhere(key: int, name: str) -> Failure:
     return Failure(code="model-rate-limited", message=message, retryable=True)
 
 
+CONDITIONS: Final[dict[str, Condition]] = {"model-rate-limited": "cooling", "model-key-budget-spent": "spent"}
+"""What made a key rest -> how it stands; anything else: it was refused."""
 _REPAIR: Final = "Set keys that the provider accepts: `keys` in the settings, or its environment variable."

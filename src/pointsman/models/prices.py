@@ -1,6 +1,68 @@
-"""What a call costs, from the price list that ships with `genai-prices`. Offline. Unknown is None, never zero."""
+"""What a call costs: as the operator says, else by the list that ships with `genai-prices`. Unknown is None.
+
+own price of `provider:model` ─ else of `provider:*` ─ else the list, which is read offline ─ else None
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from pointsman.engine.reports import Usage
+
+LIST: Final = "genai-prices"
+PER: Final = 1_000_000
+"""Prices are told for so many tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float = 0.0
+    cache_read: float | None = None
+    """Of the input what the provider had read before; None: as the rest of it."""
+    cache_write: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """What a call costs."""
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        fresh = max(0, usage.input_tokens - read - written)
+        kept = read * (self.input if self.cache_read is None else self.cache_read)
+        kept += written * (self.input if self.cache_write is None else self.cache_write)
+        return (fresh * self.input + kept + usage.output_tokens * self.output) / PER
+
+
+class Prices:
+    """Prices of an operator's own, before those of the list."""
+
+    def __init__(self, own: Mapping[str, Price] | None = None) -> None:
+        """By `provider:model`, or `provider:*` for all others of a provider."""
+        self._own = own or {}
+
+    def own(self, provider: str, model: str) -> Price | None:
+        """None: the operator named none."""
+        return self._own.get(f"{provider}:{model}") or self._own.get(f"{provider}:*")
+
+    def paid(self, provider: str, model: str, usage: Usage) -> Usage:
+        """The same, at the operator's price where there is one."""
+        price = self.own(provider, model)
+        return usage if price is None else replace(usage, cost_usd=price.of(usage))
+
+    def cost_usd(self, provider: str, model: str, *, input_tokens: int, output_tokens: int) -> float | None:
+        """What such a call costs; None: nobody knows."""
+        price = self.own(provider, model)
+        if price is not None:
+            return price.of(Usage(input_tokens=input_tokens, output_tokens=output_tokens))
+        return cost_usd(provider, model, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def cost_usd(
@@ -13,12 +75,13 @@ def cost_usd(
     cache_write_tokens: int = 0,
 ) -> float | None:
     """The price in dollars, or None where the list does not have this model. Cached tokens are of the input's."""
-    from genai_prices import Usage, calc_price  # half a second: only once a real model has answered
+    from genai_prices import Usage as Used  # half a second: only once a real model has answered
+    from genai_prices import calc_price
 
     if not model:
         return None
     try:
-        usage = Usage(
+        usage = Used(
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             cache_read_tokens=cache_read_tokens,
@@ -27,3 +90,20 @@ def cost_usd(
         return float(calc_price(usage, model, provider_id=provider or None).total_price)
     except LookupError:
         return None
+
+
+def list_version() -> str:
+    """Which edition of the list is installed."""
+    return version(LIST)
+
+
+def list_day() -> date | None:
+    """When the list was put here: no price in it is newer. None: its files do not tell."""
+    found = find_spec("genai_prices")
+    if found is None or found.origin is None:
+        return None
+    day = datetime.fromtimestamp(Path(found.origin).stat().st_mtime, UTC).date()
+    return day if day.year >= _FIRST_YEAR else None  # Reproducible images set the times of their files.
+
+
+_FIRST_YEAR: Final = 2025

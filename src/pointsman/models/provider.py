@@ -47,6 +47,11 @@ class Provider:
     http: httpx2.AsyncBaseTransport | None = field(default=None, repr=False)
     """How requests travel; absent: over the network."""
 
+    def key_variable(self, environment: Mapping[str, str] | None = None) -> str | None:
+        """The usual variable of its kind that holds its key; None: none is set."""
+        env = os.environ if environment is None else environment
+        return next((name for name in KINDS[self.kind].keys if env.get(name)), None)
+
     def resolved(self, label: str, environment: Mapping[str, str] | None = None) -> Provider:
         """With keys and address as the environment has them. Raises `ModelUnusable` naming what is missing."""
         env = os.environ if environment is None else environment

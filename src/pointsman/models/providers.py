@@ -90,6 +90,10 @@ class Providers:
             self._reached[provider] = settings, pool
         return Line(provider, model, *self._reached[provider])
 
+    def pools(self) -> dict[str, KeyPool]:
+        """Of the providers that were asked so far."""
+        return {name: pool for name, (_, pool) in self._reached.items()}
+
     def model(self, line: Line, key: int = 0) -> Model:
         """The client that speaks with that key. Raises `ModelUnusable`: a part that is not installed, a variable."""
         place = (line.provider, line.model, key)

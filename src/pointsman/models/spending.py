@@ -9,6 +9,7 @@ Days are those of UTC. A call that has begun is finished: what is open at once m
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -63,20 +64,50 @@ class Spending(Protocol):
 
 
 class SpendingHere:
-    """Remembers for this process alone."""
+    """Remembers for this process alone; of each key the last day on which it paid."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int, int], Spent] = {}
+        self._known: dict[tuple[str, int], tuple[int, Spent]] = {}
 
     async def spent(self, provider: str, key: int, day: int) -> Spent:
-        return self._known.get((provider, key, day), Spent())
+        kept, spent = self._known.get((provider, key), (day, Spent()))
+        return spent if kept == day else Spent()
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
-        self._known[provider, key, day] = (await self.spent(provider, key, day)).with_(usage)
+        self._known[provider, key] = day, (await self.spent(provider, key, day)).with_(usage)
 
 
 def today() -> int:
     return int(time.time()) // DAY_S
+
+
+class Days:
+    """What keys may pay for today, and have paid for. A key without a limit is counted for this process alone."""
+
+    def __init__(self, spending: Spending | None = None, today: Callable[[], int] = today) -> None:
+        """Without `spending`: for this process alone."""
+        self._here = SpendingHere()
+        self._spending: Spending = spending or self._here
+        self._today = today
+
+    async def refusal(self, provider: str, key: int, limit: DayLimit | None) -> Failure | None:
+        """Why a key pays for no further call today; None: it does."""
+        what = "" if limit is None else limit.reached(await self._spending.spent(provider, key, self._today()))
+        return spent_today(provider, key, what) if what else None
+
+    async def paid(self, provider: str, key: int, limit: DayLimit | None, usage: Usage) -> None:
+        """A call was made with it."""
+        counted = self._here if limit is None else self._spending
+        await counted.add(provider, key, self._today(), usage)
+
+    async def paid_for(self, provider: str, key: int, limit: DayLimit | None) -> Spent:
+        """What it paid for today: in all processes where it has a limit, else in this one."""
+        counted = self._here if limit is None else self._spending
+        return await counted.spent(provider, key, self._today())
+
+    def anew_at(self) -> float:
+        """When the next day begins, in unix seconds."""
+        return (self._today() + 1.0) * DAY_S
 
 
 def spent_today(provider: str, key: int, what: str) -> Failure:

@@ -19,14 +19,16 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure
 from pointsman.errors import Outage, PointsmanError
 from pointsman.models.calling import Caller, Ear, bounded
-from pointsman.models.embedding import Embedders
+from pointsman.models.embedding import Embedded, Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
+from pointsman.models.pool import KeyPool
+from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
 from pointsman.models.redaction import redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
-from pointsman.models.spending import Spending
+from pointsman.models.spending import Days, Spending
 from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.values import JsonObject
@@ -57,17 +59,20 @@ class PydanticModels:
         clock: Clock | None = None,
         spending: Spending | None = None,
         turns: Turns | None = None,
+        prices: Prices | None = None,
     ) -> None:
         """Requests that name no model are answered by that of their purpose, else by `default`; those that name no
         temperature have the one of their purpose, if any.
 
         `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
         `spending` remembers what keys paid for; absent: for this process alone. In `turns` providers that are shared
-        agree with other processes who calls next; absent: with none.
+        agree with other processes who calls next; absent: with none. `prices` are the operator's own.
         """
         self._providers = Providers(providers, clock=clock, turns=turns)
-        self._embedders = Embedders(self._providers)
-        self._caller = Caller(self._providers, clock, spending=spending)
+        self.days = days = Days(spending)
+        prices = prices or Prices()
+        self._embedders = Embedders(self._providers, days, prices)
+        self._caller = Caller(self._providers, clock, days=days, prices=prices)
         self._default = default
         self._purposes = purposes or {}
         self._temperatures = temperatures or {}
@@ -100,9 +105,13 @@ class PydanticModels:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
 
+    def pools(self) -> dict[str, KeyPool]:
+        """Whose turn it is with each provider that was asked so far."""
+        return self._providers.pools()
+
     async def embed(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
-    ) -> list[tuple[float, ...]]:
+    ) -> Embedded:
         """What texts mean, as vectors, by the keys that also answer. Raises `ModelFailed`, `ModelUnusable`."""
         try:
             return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
@@ -125,7 +134,9 @@ class PydanticModels:
         try:
             if is_scripted(name):
                 line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)
-                return await bounded(self._providers.model(line), request, ear, headers=_hints(request))
+                reply = await bounded(self._providers.model(line), request, ear, headers=_hints(request))
+                free = replace(reply.usage, free_calls=reply.usage.model_calls)
+                return replace(reply, provider=SCRIPTED, usage=free)
             provider, _, model = name.partition(":")
             if not name:
                 raise ModelUnnamed("no model is named", hint="Set `model` on the agent or `config.defaultModel`.")

@@ -3,6 +3,7 @@
 status   what people are shown
 wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
 awaits   the names of the events it waits for
+spent    what budgets count of it
 gates    what it has in the inboxes of people
 """
 
@@ -27,7 +28,7 @@ TELLING_S: Final = 30.0
 class Parking:
     """Follows one state. Costs nothing per row while there are no timers and no events."""
 
-    __slots__ = ("_awaits", "_is_listed", "_rings", "_status", "_wakes", "urgent")
+    __slots__ = ("_awaits", "_is_listed", "_paid", "_rings", "_status", "_wakes", "urgent")
 
     def __init__(self, state: ExecutionState) -> None:
         """The store is taken to say what this state means."""
@@ -39,6 +40,7 @@ class Parking:
         self._status: str = status_of(state) if state.seq else ""
         self._wakes = self._next_wake(state)
         self._awaits = tuple(sorted(state.awaited))
+        self._paid = state.usage
 
     def unlisted(self) -> None:
         """No list knows of it yet: the next row says all of it."""
@@ -55,9 +57,10 @@ class Parking:
             self._rings.clear()
         if state.awaited or awaits:
             awaits = self._awaited(state, events)
-        if status == self._status and wakes == self._wakes and awaits is self._awaits and not state.asked:
+        paid = state.usage is not self._paid
+        if status == self._status and wakes == self._wakes and awaits is self._awaits and not (state.asked or paid):
             return None
-        self._status, self._wakes, self._awaits = status, wakes, awaits
+        self._status, self._wakes, self._awaits, self._paid = status, wakes, awaits, state.usage
         with_gates = bool(state.asked) or not self._is_listed
         self._is_listed = True
         return self.summary(execution, state, with_gates=with_gates)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pointsman.engine.reports import Usage
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.journal.records import Summary
+from pointsman.journal.spending import AMOUNT_MAX, Spent
 from pointsman.runtime.inbox import gates_in
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
@@ -20,6 +21,7 @@ def usage_of(state: ExecutionState) -> Usage:
         cost_usd=total.cost_usd,
         cache_read_tokens=total.cache_read_tokens,
         cache_write_tokens=total.cache_write_tokens,
+        free_calls=total.free_calls,
     )
 
 
@@ -52,4 +54,15 @@ def summary_of(
         wakes=wakes,
         awaits=awaits,
         gates=gates_in(execution, state) if with_gates else None,
+        spent=spent_of(state.usage),
+    )
+
+
+def spent_of(usage: UsageTotal) -> Spent:
+    """What budgets count of it."""
+    return Spent(
+        tokens=min(usage.input_tokens + usage.output_tokens, AMOUNT_MAX),
+        model_calls=min(usage.model_calls, AMOUNT_MAX),
+        tool_calls=min(usage.tool_calls, AMOUNT_MAX),
+        cost_usd=usage.cost_usd or 0.0,
     )

@@ -16,41 +16,59 @@ from pointsman.app.access.audit import Audit
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.access.pace import Pace, Seats
+from pointsman.app.access.people import Seen
+from pointsman.app.access.provider import provider_of
 from pointsman.app.access.strangers import Strangers
 from pointsman.app.access.tokens import tokens_of
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
+from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
 from pointsman.server.desk import Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
-from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, Refused, refused
+from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, turned_away
 from pointsman.server.mcp_door import McpDoor
+from pointsman.server.recorded import Recorded
 from pointsman.server.replies import JsonReply
 from pointsman.server.requests import Heard, Requests, counted
 from pointsman.server.routes import (
     access,
     agents,
     audit,
+    backups,
     bulk,
     control,
     designing,
     documents,
     executions,
     files,
+    formulas,
+    insight,
+    installation,
+    lives,
+    logins,
+    manual,
     memory,
+    notifications,
     observing,
     openai,
     operations,
+    people,
     pipeline,
+    provider,
+    responses,
+    schedules,
     secrets,
     sessions,
     sharing,
     streams,
     tools,
     triggers,
+    trying,
     workflows,
 )
+from pointsman.server.routes.their_words import InTheirWords
 from pointsman.server.sse import WIRE
 from pointsman.values import JsonObject
 
@@ -62,32 +80,45 @@ ROUTERS: Final = (
     executions.router,
     control.router,
     control.people,
+    insight.router,
+    lives.router,
     documents.router,
     designing.router,
+    formulas.router,
+    trying.router,
     workflows.router,
     agents.router,
     tools.router,
     memory.router,
     sessions.router,
     triggers.router,
+    schedules.router,
+    notifications.router,
     pipeline.router,
     openai.router,
+    responses.router,
     access.router,
+    logins.router,
+    provider.router,
     secrets.router,
     sharing.router,
     audit.router,
     operations.router,
+    backups.router,
+    manual.router,
     observing.router,
+    people.router,
+    installation.router,
     pages.router,
 )
 """In this order: `executions` is no workflow's id, and pages are what is left."""
-SAYS: Final = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
 
 
 def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
     """What the operations have at hand, for an installation that is open."""
     keys, access = Keys(app.store.entries, app.clock), app.settings.access
     logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
+    tokens = tokens_of(app.settings, app.clock)
     channels, measuring = Channels(app, WIRE), Measuring(app)
     measuring.measures.gauge(
         "pointsman_streams", "Streams that are open now.", read=lambda: [((), channels.subscribers)]
@@ -96,7 +127,9 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         app=app,
         keys=keys,
         logins=logins,
-        tokens=tokens_of(app.settings, app.clock),
+        tokens=tokens,
+        provider=provider_of(app.settings, tokens),
+        seen=Seen(app.store.entries, app.clock),
         audit=Audit(app.store.entries, app.clock),
         pace=Pace(
             app.clock,
@@ -108,6 +141,7 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         strangers=Strangers(app.clock, wrong_per_minute=access.wrong_keys_per_minute),
         channels=channels,
         measuring=measuring,
+        redact=redactor_for(app.settings),
         is_local=is_local,
         life=Life() if life is None else life,
     )
@@ -120,8 +154,8 @@ def make_application(
     is told of every request that is over."""
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    gate = Gate(McpDoor(make_api(desk), desk), names=own, body_bytes_max=body_bytes_max)
-    return Requests(gate, counted(desk.measuring.measures), *heard)
+    gate = Gate(Recorded(McpDoor(make_api(desk), desk), desk.audit), names=own, body_bytes_max=body_bytes_max)
+    return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
 
 
 def make_api(desk: Desk) -> FastAPI:
@@ -146,6 +180,7 @@ def described_api() -> FastAPI:
     )
     for router in ROUTERS:
         api.include_router(router)
+    api.state.routers = ROUTERS
     api.add_exception_handler(PointsmanError, _refused)
     api.add_exception_handler(RequestValidationError, _misread)
     api.add_exception_handler(HTTPException, _http)
@@ -172,14 +207,9 @@ async def _misread(request: Request, why: Exception) -> JsonReply:
 
 
 async def _http(request: Request, why: Exception) -> JsonReply:
-    if isinstance(why, Refused):
-        await note_refusal(request, why.code)
-        return refused(why)
-    said = cast("HTTPException", why)
-    status = problems.HTTPStatus(said.status_code)
-    code = SAYS.get(said.status_code, "body-invalid")
+    code, reply = turned_away(cast("HTTPException", why))
     await note_refusal(request, code)
-    return problems.problem(status, code, status.description or str(said.detail), headers=dict(said.headers or {}))
+    return reply
 
 
 async def _unexpected(_: Request, why: Exception) -> JsonReply:

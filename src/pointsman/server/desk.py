@@ -19,12 +19,17 @@ from pointsman.app.access.callers import LOCAL, Caller, Role
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.access.pace import Pace, Seats
+from pointsman.app.access.people import Seen
+from pointsman.app.access.presence import Presence, Seat
+from pointsman.app.access.provider import Provider
 from pointsman.app.access.strangers import Strangers
 from pointsman.app.access.tokens import Tokens, is_token
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
+from pointsman.app.observing.redacting import Redactor
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError, OperatorError
+from pointsman.server.behind import Behind
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(
@@ -32,10 +37,22 @@ BEARER: Final = HTTPBearer(
     description="An API key, or a token of the identity provider.",
     scheme_name="key",
 )
+REPLAY: Final = "/api/workflows/executions/{eid}/replay"
 CHANGING_NOTHING: Final = frozenset(
-    {"/api/workflows/check", "/api/workflows/convert", "/api/workflows/{id}/dry-run", "/api/models/ping"}
+    {
+        "/api/expressions/check",
+        "/api/expressions/evaluate",
+        "/api/models/ping",
+        "/api/schedules/times",
+        "/api/workflows/check",
+        "/api/workflows/convert",
+        "/api/workflows/{id}/dry-run",
+        "/mcp",
+        REPLAY,
+    }
 )
-"""They are sent a body and change nothing: an editor asks at every pause."""
+"""They are sent a body and change nothing: an editor asks at every pause. What a tool of `/mcp` changes is
+told where it is called."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -56,12 +73,18 @@ class Desk:
     keys: Keys
     logins: Logins
     tokens: Tokens | None
+    provider: Provider | None
+    """With which browsers log in."""
+    seen: Seen
+    """Whom it named."""
     audit: Audit
     pace: Pace
     streams: Seats
     strangers: Strangers
     channels: Channels
     measuring: Measuring
+    redact: Redactor
+    """Takes out what is secret, by its name or value."""
     is_local: bool
     """It listens on this machine only: while no key is made, whoever reaches it is let in."""
     life: Life = field(default_factory=Life)
@@ -70,12 +93,26 @@ class Desk:
     """Whoever replaces what they have read: nobody else of this server does meanwhile."""
     leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
     """What else holds clients, and lets them go."""
+    behind: Behind = field(default_factory=Behind)
+    presence: Presence = field(init=False)
+    """Who has a stream open."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "presence", Presence(self.still))
 
     def let_go(self) -> None:
         """The server stops: whoever listens is told so, and nobody is waited for."""
         self.channels.let_go()
         for leave in self.leaving:
             leave()
+
+    async def close(self) -> None:
+        """Nothing goes on behind it; what the audit log waits for is written."""
+        self.presence.close()
+        await self.behind.close()
+        await self.channels.close()
+        self.measuring.close()
+        await self.audit.close()
 
     async def asks_nobody(self) -> bool:
         """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""
@@ -86,6 +123,8 @@ class Desk:
         self.strangers.may_try(address, credential)
         if self.tokens is not None and is_token(credential):
             caller = await self.tokens.caller(credential)
+            if caller is not None:
+                await self.seen.note(caller)
         else:
             caller = await self.keys.caller(credential)
         if caller is None:
@@ -105,9 +144,24 @@ class Desk:
             self.strangers.opened(cookie)
         return caller
 
-    def take_stream(self, caller: Caller) -> Callable[[], None]:
-        """One more that the caller has open; call what comes back when it ends. Raises `TooManyRequests`."""
-        return (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
+    async def still(self, caller: Caller) -> bool:
+        """Whether what the caller showed would let them in now, as whom they were."""
+        if caller.until is not None and caller.until <= self.app.clock.now():
+            return False
+        match caller.entrance:
+            case "local":
+                return await self.asks_nobody()
+            case "key":
+                return await self.keys.caller_of(caller.proof) == caller
+            case "login":
+                return await self.logins.caller_of(caller.proof) == caller
+            case "token" | "shell":
+                return True
+
+    def take_stream(self, caller: Caller) -> Seat:
+        """One more that the caller has open, until it leaves its seat. Raises `TooManyRequests`."""
+        leave = (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
+        return self.presence.enter(caller, leave)
 
 
 def desk_of(request: Request) -> Desk:
@@ -130,7 +184,7 @@ async def caller_of(
     what, target = deed_of(request)
     if request.method not in READING and what.partition(" ")[2] not in CHANGING_NOTHING:
         deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
-        request.state.asked = (caller, what, deed)
+        request.state.asked = (caller, what, deed, target)
     return caller
 
 
@@ -149,7 +203,7 @@ async def note_refusal(request: Request, code: str) -> None:
     """What was asked for was not done."""
     asked = getattr(request.state, "asked", None)
     if asked is not None:
-        caller, what, deed = cast("tuple[Caller, str, str]", asked)
+        caller, what, deed, _ = cast("tuple[Caller, str, str, str]", asked)
         with suppress(OperatorError):  # The store is away: that is what the caller is told.
             await desk_of(request).audit.refused(caller, what, deed, code)
 

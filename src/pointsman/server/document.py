@@ -12,6 +12,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from pointsman.server.gate import READING
+from pointsman.server.nulls import unmarked
+from pointsman.server.rights import described
+from pointsman.server.routes.answers import refusals
 from pointsman.server.shapes import ProblemDocument
 
 METHODS: Final = ("get", "put", "post", "delete", "patch")
@@ -24,6 +28,7 @@ TAGS: Final = {
     "tools": "Tools and models.",
     "memory": "What is remembered of whom.",
     "triggers": "What starts executions by itself.",
+    "notifications": "Who is told of what, outside.",
     "people": "What waits for people.",
     "pipeline": "A command in, a document out.",
     "access": "Who is let in, and who sees what.",
@@ -52,6 +57,11 @@ def document_of(api: FastAPI) -> Described:
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
     schemas.update(_problem_shape())
+    made = cast("Described", unmarked(made))
+    schemas = cast("dict[str, Described]", made["components"]["schemas"])
+    for route in described(api.state.routers):
+        for method in route.methods or ():
+            _announce(made["paths"][route.path_format][method.lower()], route, method)
     for operation in operations_of(made):
         for content in _contents(operation):
             _exemplify(content, schemas)
@@ -62,6 +72,18 @@ def operations_of(document: Described) -> Iterator[Described]:
     """Every operation, in the order of the document."""
     for methods in cast("dict[str, dict[str, Described]]", document["paths"]).values():
         yield from (methods[method] for method in METHODS if method in methods)
+
+
+def _announce(operation: Described, route: APIRoute, method: str) -> None:
+    """Its refusals: also those of the gate before it, and none that cannot be."""
+    said = cast("dict[str, Described]", operation["responses"])
+    for status in (403,) if method in READING else (400, 403, 413):
+        said.setdefault(str(status), refusals(status)[status])
+    if not operation.get("parameters") and "requestBody" not in operation:
+        said.pop("422", None)
+    if route.body_field is None:  # It reads what is sent as it comes, or nothing.
+        said.pop("415", None)
+    operation["responses"] = dict(sorted(said.items()))
 
 
 def _problem_shape() -> dict[str, Described]:

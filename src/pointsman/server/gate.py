@@ -32,6 +32,8 @@ SAFE: Final[Mapping[str, str]] = {
     "cross-origin-resource-policy": "same-origin",
 }
 """For answers that are data. Pages bring their own policy."""
+SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
+"""The code of what the framework refuses by its status; else the body is at fault."""
 
 
 class Refused(HTTPException):
@@ -48,6 +50,16 @@ def refused(why: Refused) -> JsonReply:
     return problem(
         HTTPStatus(why.status_code), why.code, str(why.detail), hint=why.hint, headers=dict(why.headers or {})
     )
+
+
+def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
+    """Its code, and how it is answered: also what the framework refuses by itself."""
+    if isinstance(why, Refused):
+        return why.code, refused(why)
+    status = HTTPStatus(why.status_code)
+    code = SAYS.get(status, "body-invalid")
+    said = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else status.description or str(why.detail)
+    return code, problem(status, code, said, headers=dict(why.headers or {}))
 
 
 class Gate:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import Request
@@ -15,14 +15,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman.app.access.callers import Caller
 from pointsman.errors import PointsmanError
-from pointsman.server.desk import BEARER, LOGIN, Desk, caller_of
+from pointsman.server.desk import BEARER, LOGIN, Desk, address_of, caller_of
 from pointsman.server.gate import Refused, refused
 from pointsman.server.problems import refusal
+from pointsman.server.sse import while_seated
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from pointsman.mcp.face import Context, Face
+    from pointsman.mcp.deeds import Context
+    from pointsman.mcp.face import Face
 
 PATH: Final = "/mcp"
 CALLER: Final = "pointsman.caller"
@@ -54,7 +56,9 @@ class McpDoor:
             await refusal(why)(scope, receive, send)
         else:
             manager = await self._opened()
-            await manager.handle_request({**scope, CALLER: caller, "user": _user(request, caller)}, receive, send)
+            scope = {**scope, CALLER: caller, "user": _user(request, caller)}
+            seat = self._desk.presence.enter(caller, lambda: None)
+            await while_seated(seat, manager.handle_request(scope, receive, send))
 
     async def _opened(self) -> StreamableHTTPSessionManager:
         """Its sessions live in a task of their own: until the server lets go."""
@@ -66,9 +70,11 @@ class McpDoor:
     async def _serve(self, opened: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Most servers have no such client.
 
-        from pointsman.mcp.face import Face  # As above.
+        from pointsman.mcp.deeds import Deeds  # As above.
+        from pointsman.mcp.face import Face
 
-        face: Face = Face(self._desk.app, _caller)
+        deeds = Deeds(self._desk.audit, lambda context: address_of(_request(context)))
+        face: Face = Face(self._desk.app, _caller, deeds)
         manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
         async with manager.run(), face.watching():
             opened.set_result(manager)
@@ -82,10 +88,14 @@ class McpDoor:
                 await self._serving
 
 
-def _caller(context: Context) -> Caller:
-    request = context.request
+def _request(context: Context) -> Request:
+    request: object = context.request
     assert isinstance(request, Request), "over HTTP every message comes with its request"
-    caller = request.scope[CALLER]
+    return cast("Request", request)
+
+
+def _caller(context: Context) -> Caller:
+    caller = _request(context).scope[CALLER]
     assert isinstance(caller, Caller)
     return caller
 

@@ -35,11 +35,36 @@ POLICY: Final = "; ".join(
 )
 """Scripts are the app's own files alone. Styles may be written into the page: the editor's text fields do."""
 HEADERS: Final[Mapping[str, str]] = {"content-security-policy": POLICY}
-PAGES: Final = frozenset({"", "workflows", "executions", "inbox"})
-"""How addresses of pages begin. What else is no file and no operation, is nothing: programs are told so."""
+PAGES: Final = frozenset(
+    {
+        "",
+        "agents",
+        "audit",
+        "chat",
+        "executions",
+        "inbox",
+        "keys",
+        "login",
+        "memory",
+        "models",
+        "notifications",
+        "people",
+        "schedules",
+        "secrets",
+        "settings",
+        "tools",
+        "usage",
+        "webhooks",
+        "workflows",
+    }
+)
+"""How addresses of pages begin. What else is no file and no operation, is nothing: programs are told so, and who looks
+for a page with a browser is told by the app."""
+PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets"})
+"""Below these no address is meant for people."""
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
 <h1>The web app is not built</h1>
-<p>The server runs; its API is at <a href="/api/openapi.json">/api/openapi.json</a>.</p>
+<p>The server runs; its API is described at <a href="/api/docs">/api/docs</a>.</p>
 <p>To build the app: install Node 20 or newer, then <code>make ui</code> in a checkout, and start the server again.
 Releases on the package index bring it along.</p>
 """
@@ -47,6 +72,13 @@ Releases on the package index bring it along.</p>
 
 def is_built() -> bool:
     return (BUILT / "index.html").is_file()
+
+
+def is_page(address: str) -> bool:
+    """Whether it is the address of a page of this app, and of nothing else, however browsers read it."""
+    path = address.partition("?")[0]
+    plain = address.isascii() and address.isprintable() and not {"\\", " "}.intersection(address)
+    return plain and path.startswith("/") and path.split("/")[1] in PAGES - {"", "login"} and ".." not in path
 
 
 @router.get("/{path:path}")
@@ -60,9 +92,11 @@ async def page(request: Request, path: str) -> Response:
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
     if path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns):
         return _file(path)
-    if not is_page:
+    if is_page:
+        return _file("index.html")
+    if parts[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
-    return _file("index.html")
+    return _file("index.html", status=404)
 
 
 @lru_cache(maxsize=1)
@@ -71,11 +105,12 @@ def built_files(folder: Path, built: int) -> frozenset[str]:
     return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
 
 
-def _file(name: str) -> Response:
+def _file(name: str, *, status: int = 200) -> Response:
     kind, _ = guess_type(name)
     kept = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
     return Response(
         (BUILT / name).read_bytes(),
+        status_code=status,
         media_type={"text/javascript": "text/javascript; charset=utf-8"}.get(kind or "", kind),
         headers={**HEADERS, "cache-control": kept},
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from pointsman.app.access.presence import Seat
 from pointsman.app.channels import HEARTBEAT_S
 from pointsman.errors import PointsmanError
 from pointsman.server.problems import refusal
@@ -28,14 +29,14 @@ Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonObjec
 """The work, given who hears its rounds."""
 
 
-async def streamed(work: Designing, leave: Callable[[], None]) -> EventStream:
-    """Answered with the first round, or the first sign of life. Raises what the work raises before. `leave` is called
+async def streamed(work: Designing, seat: Seat) -> EventStream:
+    """Answered with the first round, or the first sign of life. Raises what the work raises before. The seat is left
     when it has ended."""
     chunks = _chunks(work)
     try:
-        return EventStream(begun(await anext(chunks), chunks), leave)
+        return EventStream(begun(await anext(chunks), chunks), seat)
     except BaseException:
-        leave()
+        seat.leave()
         raise
 
 

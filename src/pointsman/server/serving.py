@@ -105,8 +105,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
                     await drain(app.runtime, patience=settings.drain.seconds, hurry=hurry)
         except BaseExceptionGroup as several:
             raise first_of(several) from None
-        await desk.channels.close()
-        desk.measuring.close()
+        await desk.close()
 
 
 def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()) -> uvicorn.Config:  # noqa: B008 - frozen

@@ -8,12 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic import JsonValue as _Json
 from pydantic.alias_generators import to_camel
 
+from pointsman.server.nulls import marked
+
 JsonValue = Any  # Whatever JSON there is: the type is recursive, which models cannot follow.
 
 
 def sample(**example: _Json) -> ConfigDict:
     """`model_config` of a shape, with what one looks like. A member that is a Python word ends in `_`: `from_`."""
-    return ConfigDict(json_schema_extra={"examples": [{name.rstrip("_"): value for name, value in example.items()}]})
+    shown = marked({name.rstrip("_"): value for name, value in example.items()})
+    return ConfigDict(json_schema_extra={"examples": [shown]})
 
 
 class Body(BaseModel):
@@ -53,6 +56,17 @@ class RespondBody(Body):
     key: str = Field(default="", max_length=200, description="The same answer with the same key counts once.")
 
 
+class DelegateBody(Body):
+    """A right that is passed on."""
+
+    model_config = sample(gateId="review", to="ben", comment="You know the tides.")
+    gate_id: str = Field(
+        min_length=1, max_length=500, description="The gate, or its node while that has one open gate."
+    )
+    to: str = Field(min_length=1, max_length=200, description="Who answers instead.")
+    comment: str = Field(default="", max_length=10_000)
+
+
 class ReasonBody(Body):
     """Why."""
 
@@ -71,6 +85,12 @@ class LimitsBody(Body):
 
     model_config = sample(limits={"maxSteps": 500})
     limits: dict[str, float] = Field(default_factory=dict, description="Limit -> its new value.")
+
+
+class ResumeBody(LimitsBody):
+    """Going on, as far as is wanted."""
+
+    step: bool = Field(default=False, description="Pause again before the next step begins.")
 
 
 class ForkBody(Body):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, FieldProblem, JsonValue, sample
+from pointsman.server.stopped import StoppingLimit, Trouble
 from pointsman.values import JsonObject
 
 Status = Literal["pending", "running", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"]
@@ -43,6 +44,9 @@ WORKFLOW: JsonObject = {
     "author": "ada",
     "digest": "9f86d081884c7d65",
     "enabled": True,
+    "description": "Writes a letter, and asks before it is sent.",
+    "names": None,
+    "tags": ["mail"],
 }
 ENTRY: JsonObject = {
     "executionId": EXECUTION_ID,
@@ -97,15 +101,6 @@ class Awaited(Answer):
     event: JsonValue
 
 
-class Trouble(Answer):
-    """What went wrong in an execution."""
-
-    code: str
-    message: str
-    node_id: str | None = None
-    hint: str | None = None
-
-
 class Artifact(Answer):
     """A file that an execution keeps."""
 
@@ -153,6 +148,9 @@ class ExecutionAnswer(Answer):
     started_at: float
     duration_ms: int
     artifacts: list[Artifact] = Field(default_factory=list[Artifact])
+    limit: StoppingLimit | None = Field(default=None, description="What stopped it, where a limit did.")
+    observability: Literal["minimal", "standard", "full"] = Field(default="standard", description="How much is told.")
+    withheld: list[str] = Field(default_factory=list[str], description="Fields that `minimal` keeps back.")
 
 
 class SignalledAnswer(ExecutionAnswer):
@@ -191,6 +189,7 @@ class EventAnswer(Answer):
     n: int
     at: float
     kind: str
+    withheld: list[str] = Field(default_factory=list[str], description="Fields that `minimal` keeps back.")
 
 
 class EventPage(Answer):
@@ -212,6 +211,7 @@ class WorkflowEntryAnswer(Answer):
     id: str
     revision: int
     name: str
+    names: dict[str, str] | None = Field(description="By language, where the document has more than one.")
     version: str | None
     dialect: str
     built_in: bool = Field(description="It comes with the product: read-only, there to be run and cloned.")
@@ -219,10 +219,12 @@ class WorkflowEntryAnswer(Answer):
     author: str
     digest: str
     enabled: bool
+    description: JsonValue = Field(description="A text, or one by language; null: nothing is said.")
+    tags: list[str]
 
 
 class WorkflowPage(Answer):
-    """Saved workflows by id; or the revisions of one, newest first."""
+    """The revisions of a saved workflow, newest first."""
 
     model_config = sample(workflows=[WORKFLOW], next=None)
     workflows: list[WorkflowEntryAnswer]
@@ -236,6 +238,13 @@ class SavedAnswer(Answer):
     id: str
     revision: int
     digest: str
+
+
+class PatchedAnswer(SavedAnswer):
+    """A revision that was saved, and what its text does not keep."""
+
+    model_config = sample(id="letter", revision=3, digest="9f86d081884c7d65", losses=["comments, …"])
+    losses: list[str]
 
 
 class WorkflowAnswer(WorkflowEntryAnswer):
@@ -335,6 +344,10 @@ class CheckAnswer(Answer):
         ],
     )
     ok: bool
+    id: str | None = Field(default=None, description="As which it would be saved; null: it cannot be read.")
+    revision: int | None = Field(
+        default=None, description="The latest of that id that the caller sees: saving makes the next; null: none yet."
+    )
     dialect: str | None
     problems: list[FieldProblem]
 
@@ -374,24 +387,3 @@ class InboxPage(Answer):
         ]
     )
     gates: list[InboxEntry]
-
-
-class Health(Answer):
-    """Whether it serves."""
-
-    model_config = sample(status="ok", version="0.2.0")
-    status: str
-    version: str
-
-
-class Ready(Health):
-    """Whether it is ready for more."""
-
-    model_config = sample(status="ready", version="0.2.0", stopping=False, store=True, room=True, keeper="here")
-    stopping: bool
-    store: bool
-    """It answers."""
-    room: bool
-    """There is some left on its disk."""
-    keeper: Literal["here", "standby"]
-    """Whether this process goes on with executions by itself, or would if the one that does were gone."""

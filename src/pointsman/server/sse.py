@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing, suppress
 from typing import Final
 
 import msgspec
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
+from pointsman.app.access.presence import Seat
 from pointsman.app.channels import Wire
 from pointsman.values import JsonObject
 
@@ -42,6 +43,7 @@ def farewell() -> bytes:
     return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server stops", "retryMs": wait}, "")
 
 
+SHUT: Final = server_sent(CLOSING, {"reason": "what opened this stream opens nothing any more"}, "")
 WIRE: Final = Wire(server_sent, BEAT, farewell)
 
 
@@ -49,31 +51,42 @@ class _Gone(Exception):
     """The client has closed the connection."""
 
 
+class _Revoked(Exception):
+    """What let the client in opens nothing any more."""
+
+
 class EventStream(Response):
     """Sends chunks as they come, until there are no more or nobody listens."""
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
-        """`leave` is called when it has ended."""
+    def __init__(self, chunks: AsyncGenerator[bytes, None], seat: Seat) -> None:
+        """The seat is left when it has ended; it ends, too, when what opened it is taken back."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._chunks = chunks
-        self._leave = leave
+        self._seat = seat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                listening = group.create_task(_until_gone(receive))
+                watching = [
+                    group.create_task(_until_gone(receive)),
+                    group.create_task(_until_revoked(self._seat)),
+                ]
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async for chunk in self._chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-                listening.cancel()
+                for one in watching:
+                    one.cancel()
         except* _Gone:
             pass
+        except* _Revoked:
+            with suppress(OSError):
+                await send({"type": "http.response.body", "body": SHUT, "more_body": False})
         finally:
-            self._leave()
+            self._seat.leave()
             await self._chunks.aclose()
 
 
@@ -81,6 +94,24 @@ async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     raise _Gone
+
+
+async def _until_revoked(seat: Seat) -> None:
+    await seat.revoked.wait()
+    raise _Revoked
+
+
+async def while_seated(seat: Seat, work: Awaitable[None]) -> None:
+    """The work, until it is done or what let its client in is taken back."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_until_revoked(seat))
+            await work
+            watching.cancel()
+    except* _Revoked:
+        pass
+    finally:
+        seat.leave()
 
 
 async def begun(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

@@ -21,10 +21,11 @@ from pointsman.definition.policies import Limits
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import OperatorError
 from pointsman.models.kinds import configured_by
+from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings
 from pointsman.settings.access import AccessSettings
 from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
-from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, Retention
+from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, PriceSettings, Retention
 from pointsman.settings.server import ServerSettings
 from pointsman.settings.vault import VaultSettings
 from pointsman.tools.client import ClientToolDescription
@@ -44,6 +45,8 @@ from pointsman.tools.web.described import NAME, HttpToolDescription
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
 HANDLE: Final = "secret."
+PRICED: Final = r"^[^:\s]+:\S+$"
+"""How a model is named that has a price: `provider:model`."""
 
 
 class SettingsInvalid(OperatorError):
@@ -94,6 +97,8 @@ class Settings(BaseModel):
     delays: bool = True
     """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])
+    prices: dict[Annotated[str, Field(pattern=PRICED)], PriceSettings] = Field(default_factory=dict[str, PriceSettings])
+    """What models cost here, by `provider:model` or `provider:*`, before the list of prices is asked."""
     variables: dict[str, str] = Field(default_factory=dict[str, str])
     """What `${NAME}` in definitions stands for."""
     variables_from_env: tuple[str, ...] = ("AGENT_ID_*", "MODEL")
@@ -164,6 +169,12 @@ class Settings(BaseModel):
     server: ServerSettings = ServerSettings()
     """Where the server listens, under which names, and how it ends."""
     _kept: KeptSecrets | None = PrivateAttr(default=None)
+    _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Where each that is set was set: a file, a variable, a flag."""
+        return self._sources
 
     @property
     def store_url(self) -> str:
@@ -182,6 +193,21 @@ class Settings(BaseModel):
         found._kept = kept
         return found
 
+    def served_at(self, host: str | None, port: int | None) -> Settings:
+        """The same, where flags say where to listen."""
+        flags = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+        if not flags:
+            return self
+        told = [self.sources.get("server", "default"), *(f"--{name}" for name in flags)]
+        found = self.model_copy(update={"server": self.server.model_copy(update=flags)})
+        return found.with_sources({**self.sources, "server": ", ".join(told)})
+
+    def with_sources(self, sources: Mapping[str, str]) -> Settings:
+        """The same, and where each that is set was set."""
+        found = self.model_copy()
+        found._sources = sources
+        return found
+
     @property
     def kept(self) -> KeptSecrets | None:
         """The secrets behind those of the settings."""
@@ -191,6 +217,11 @@ class Settings(BaseModel):
     def model_in_effect(self) -> str:
         """The model of agents that name none, or the scripted one where no other could be asked."""
         return self.model or ("" if self.has_provider() else "scripted")
+
+    @property
+    def price_list(self) -> Prices:
+        """The operator's own prices, before those that everybody pays."""
+        return Prices({name: one.price for name, one in self.prices.items()})
 
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """The variables definitions may use, with their values."""
@@ -275,7 +306,7 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
         if value is not None:
             values[key], sources[key] = value, f"--{key}"
     try:
-        return Loaded(Settings.model_validate(values), sources)
+        return Loaded(Settings.model_validate(values).with_sources(sources), sources)
     except ValidationError as why:
         first = why.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

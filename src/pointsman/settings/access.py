@@ -34,6 +34,14 @@ class OidcSettings(BaseModel):
     """Of whom no role is said; none: they are not let in."""
     leeway: Duration = Duration(Seconds(60.0))
     """How far clocks may be apart."""
+    client_id: str = ""
+    """What the provider calls this server; empty: browsers do not log in with it, only tokens are taken."""
+    client_secret: str = ""
+    """Itself, or its handle (`secret.NAME`); empty: the provider wants none of a client that proves itself (PKCE)."""
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    """What a login asks for."""
+    label: str = Field(default="", max_length=60)
+    """What people call it; empty: the host of the issuer."""
 
 
 class AccessSettings(BaseModel):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pointsman.definition.quantities import Duration
+from pointsman.models.prices import Price
 from pointsman.ports import Quota
 from pointsman.values import Seconds
 
@@ -58,6 +59,21 @@ class NotificationSettings(BaseModel):
     """Addresses inside this network, and plain http, are meant."""
 
 
+class PriceSettings(BaseModel):
+    """What a model costs: US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Of the input what the provider had read before; absent: as the rest of it."""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @property
+    def price(self) -> Price:
+        return Price(**self.model_dump())
+
+
 class HttpSettings(BaseModel):
     """Where calls may go whose address is data, and how much may come of them."""
 
@@ -100,9 +116,11 @@ class MemorySettings(BaseModel):
     keys_max: int = Field(default=10_000, ge=1, le=1_000_000)
     value_bytes_max: int = Field(default=1_000_000, ge=1, le=50_000_000)
     """Of one value, as JSON."""
+    earlier_values_max: int = Field(default=20, ge=0, le=1000)
+    """Of one key: how many values that it had before are kept."""
     embeddings: EmbeddingSettings | None = None
     """Searching by meaning; absent: by words alone."""
 
     @property
     def quota(self) -> Quota:
-        return Quota(self.keys_max, self.value_bytes_max)
+        return Quota(self.keys_max, self.value_bytes_max, self.earlier_values_max)

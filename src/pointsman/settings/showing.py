@@ -53,6 +53,10 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             value = store_shown(loaded.settings.store_url)
         elif key == "vault":
             value = {**loaded.settings.vault.model_dump(mode="json"), "keys": len(loaded.settings.vault.keys)}
+        elif key == "access" and loaded.settings.access.oidc is not None:
+            oidc = loaded.settings.access.oidc
+            hidden = oidc.model_copy(update={"client_secret": "***" if oidc.client_secret else ""})
+            value = loaded.settings.access.model_copy(update={"oidc": hidden}).model_dump(mode="json")
         elif key == "secrets":
             value = dict.fromkeys(loaded.settings.secrets, "***")
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}

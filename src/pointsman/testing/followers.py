@@ -13,7 +13,7 @@ from pointsman.journal.store import Store
 from pointsman.testing.journals import ONE, Rule, opened, row_of
 from pointsman.values import ExecutionId
 
-PATIENCE_S: Final = 20.0
+PATIENCE_S: Final = 60.0
 
 
 async def until_it_has(store: Store, execution: ExecutionId, seq: int, woken: asyncio.Event) -> None:

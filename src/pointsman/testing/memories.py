@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pointsman.journal.faults import MemoryFull, MemoryNotAList
 from pointsman.ports import Change, MemoryOperation, Once, Quota
 from pointsman.testing.journals import Rule, opened, refused
+from pointsman.testing.recalling import RECALLING_RULES
 from pointsman.values import ExecutionId, Json
 
 
@@ -197,4 +198,5 @@ MEMORY_RULES: Final[list[Rule]] = [
     memory_is_told_and_emptied_by_owner_and_beginning_of_keys,
     memory_is_found_in_every_language,
     memory_is_searched_by_words_and_nothing_else,
+    *RECALLING_RULES,
 ]

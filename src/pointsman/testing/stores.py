@@ -8,15 +8,16 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.journal.faults import EntryMoved, SessionClosed, SessionMoved
+from pointsman.journal.faults import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.journal.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.followers import FOLLOWER_RULES
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
+from pointsman.testing.spenders import SPENDING_RULES
 from pointsman.testing.vectors import VECTOR_RULES
-from pointsman.values import ExecutionId, Instant, Json, WorkflowId
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 DESK: Final = WorkflowId("desk")
 
@@ -51,6 +52,11 @@ async def executions_are_listed_newest_first(url: str) -> None:
         following = ExecutionQuery(limit=3, before=(last.started, last.execution))
         assert numbers(page) == [9, 8, 7]
         assert numbers(await store.executions.list(following)) == [6, 5, 4]
+        oldest = await store.executions.list(ExecutionQuery(limit=3, oldest_first=True))
+        behind = (oldest[-1].started, oldest[-1].execution)
+        assert numbers(oldest) == [0, 1, 2]
+        ahead = ExecutionQuery(limit=4, before=behind, oldest_first=True)
+        assert numbers(await store.executions.list(ahead)) == [3, 4, 5, 6]
 
 
 async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
@@ -71,6 +77,40 @@ async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
         assert await found(ExecutionQuery(owner="ann", workflow=DESK, statuses=frozenset({"completed"}))) == [1]
         assert await found(ExecutionQuery(owner="' OR 1=1 --")) == []
         assert await store.executions.find(ExecutionId("exec-none")) is None
+
+
+async def of_each_session_the_last_turn_is_found(url: str) -> None:
+    sessions = {1: "a", 2: "b", 3: "a", 4: "b", 6: "c", 7: "c"}  # 7 is called by another one, and no turn.
+    async with opened(url) as store:
+        for number in (3, 0, 6, 1, 2, 7, 5, 4):
+            await store.executions.put(summary_of(number, session=sessions.get(number)))
+
+        async def found(query: ExecutionQuery) -> list[int]:
+            return numbers(await store.executions.list(replace(query, last_of_session=True)))
+
+        assert await found(ExecutionQuery()) == [6, 4, 3]
+        assert await found(ExecutionQuery(limit=2)) == [6, 4]
+        assert await found(ExecutionQuery(before=(2.0, ExecutionId("exec-004")))) == [3]
+        assert await found(ExecutionQuery(workflow=DESK)) == [3]
+        assert await found(ExecutionQuery(owner="bob")) == [6]
+        assert await found(ExecutionQuery(session="b")) == [4]
+
+
+async def trials_are_left_out_of_a_list_that_does_not_want_them(url: str) -> None:
+    named = [*map(ExecutionId, ("try-001", "exec-002", "try-003", "tryst-004", "exec-try-005", "try"))]
+    async with opened(url) as store:
+        for number, name in enumerate(named, start=1):
+            await store.executions.put(replace(summary_of(number), execution=name, started=Instant(number)))
+
+        async def found(query: ExecutionQuery) -> list[str]:
+            return [one.execution for one in await store.executions.list(query)]
+
+        assert await found(ExecutionQuery()) == [*reversed(named)]
+        assert await found(without := ExecutionQuery(trials=False)) == ["try", "exec-try-005", "tryst-004", "exec-002"]
+        assert await found(replace(without, limit=4)) == await found(without), "they take nobody's place on a page"
+        assert await found(replace(without, workflow=DESK)) == ["exec-try-005"]
+        assert await found(replace(without, before=(4.0, ExecutionId("tryst-004")))) == ["exec-002"]
+        assert await found(replace(without, oldest_first=True, limit=2)) == ["exec-002", "tryst-004"]
 
 
 async def executions_are_found_by_when_they_wake_and_what_they_await(url: str) -> None:
@@ -177,6 +217,22 @@ async def a_saved_revision_never_changes(url: str) -> None:
         assert found.draft == draft_of("one\r\n\ttwo"), "the author's document is kept byte for byte"
 
 
+async def a_revision_is_saved_over_the_one_that_was_read_or_not_at_all(url: str) -> None:
+    async with opened(url) as store:
+        save = store.workflows.save
+        assert await refused(save(draft_of("one"), after=1), RevisionMoved)
+        assert await store.workflows.find("desk") is None, "nothing is written"
+        await save(draft_of("one"), after=0)
+        assert await refused(save(draft_of("two"), after=0), RevisionMoved)
+        both = await asyncio.gather(
+            *(save(draft_of(f"text {number}"), after=1) for number in range(8)), return_exceptions=True
+        )
+        won = [one for one in both if not isinstance(one, BaseException)]
+        assert [one.revision for one in won] == [2]
+        assert [type(one) for one in both if isinstance(one, BaseException)] == [RevisionMoved] * 7
+        assert await store.workflows.find("desk") == won[0]
+
+
 async def saving_at_the_same_time_numbers_without_gaps(url: str) -> None:
     async with opened(url) as store:
         saved = await asyncio.gather(*(store.workflows.save(draft_of(f"text {number}")) for number in range(20)))
@@ -199,6 +255,21 @@ async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str
         back = await store.workflows.save(draft_of("one"))
         assert back.revision == 2
         assert [entry.revision for entry in await store.workflows.list(DESK)] == [2, 1]
+
+
+async def a_list_tells_what_is_said_of_workflows(url: str) -> None:
+    async with opened(url) as store:
+        said: JsonObject = {
+            "description": {"en": "Mail \u2709", "de": "Post"},
+            "tags": ["mail", "daily"],
+            "enabled": False,
+        }
+        await store.workflows.save(replace(draft_of("one"), native={"id": "desk", "name": {"de": "Pult"}, **said}))
+        await store.workflows.save(draft_of("else", name=WorkflowId("aside")))
+        aside, desk = await store.workflows.list()
+        assert (aside.description, aside.tags, aside.enabled, aside.names) == (None, (), True, None)
+        assert (desk.description, desk.tags, desk.names) == (said["description"], ("mail", "daily"), {"de": "Pult"})
+        assert (desk.enabled, await store.workflows.list(DESK)) == (False, [desk])
 
 
 async def a_turn_is_said_once(url: str) -> None:
@@ -303,12 +374,16 @@ async def bytes_are_kept_once_by_their_content(url: str) -> None:
 STORE_RULES: Final[tuple[Rule, ...]] = (
     executions_are_listed_newest_first,
     executions_are_narrowed_by_what_is_asked,
+    of_each_session_the_last_turn_is_found,
+    trials_are_left_out_of_a_list_that_does_not_want_them,
     executions_are_found_by_when_they_wake_and_what_they_await,
     inboxes_show_the_open_gates_that_ask_a_person,
     an_inbox_changes_with_the_summary_that_says_so,
     a_saved_revision_never_changes,
+    a_revision_is_saved_over_the_one_that_was_read_or_not_at_all,
     saving_at_the_same_time_numbers_without_gaps,
     a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,
+    a_list_tells_what_is_said_of_workflows,
     a_turn_is_said_once,
     a_closed_session_takes_no_more_until_it_is_reopened,
     the_first_answer_of_an_effect_stays,
@@ -321,4 +396,5 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     *REMOVAL_RULES,
     *KEEPER_RULES,
     *FOLLOWER_RULES,
+    *SPENDING_RULES,
 )

@@ -37,6 +37,8 @@ class ToolRegistry:
         self._checkers: dict[str, Checker] = {}
         self._sources: list[ToolSource] = []
         self._listed: set[str] = set()
+        self._silent: dict[str, Failure] = {}
+        """Why the source of a prefix told nothing when it was last asked."""
         self._looks_for_plugins = plugins
         for tool in tools:
             self.add(tool)
@@ -79,8 +81,10 @@ class ToolRegistry:
     async def _list(self, source: ToolSource) -> None:
         try:
             tools = await source.listed()
-        except ToolFailed:
-            return  # Whoever calls one of them is told why.
+        except ToolFailed as why:
+            self._silent[source.prefix] = why.failure  # Whoever calls one of them is told too.
+            return
+        self._silent.pop(source.prefix, None)
         if not source.lasts:
             self._drop(source)
             tools = [tool for tool in tools if tool.name not in self._tools]  # what was given goes before
@@ -98,6 +102,10 @@ class ToolRegistry:
     async def close(self) -> None:
         """Let go of what others hold for us. The tools stay, and begin again when they are called."""
         await asyncio.gather(*(source.close() for source in self._sources))
+
+    def servers(self) -> dict[str, Failure | None]:
+        """The prefix of each MCP server -> why it told nothing when it was last asked; None: it did, or was not."""
+        return {one.prefix: self._silent.get(one.prefix) for one in self._sources if one.origin == "mcp"}
 
     def names(self) -> tuple[str, ...]:
         """All of them, sorted, also those that are not loaded yet."""

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from pointsman.app.access.callers import Caller
+from pointsman.errors import OperatorError
 from pointsman.journal.faults import EntryMoved
 from pointsman.journal.store import Entries
 from pointsman.ports import Clock
@@ -28,6 +31,8 @@ ROWS_OF_KIND: Final = 500
 DEEDS_OF_ROW_MAX: Final = 100
 TARGET_CHARS_MAX: Final = 300
 FIRST: Final = sha256(b"audit").hexdigest()
+GATHERED_S: Final = 0.5
+"""What came of deeds is gathered for so long: it need not be durable before anybody is answered."""
 KINDS_READ_MAX: Final = 20
 """How far back one question looks; the answer says where to go on."""
 
@@ -44,9 +49,11 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     origin: str = ""
     """The address it came from."""
     of: str = ""
-    """The deed that was refused."""
+    """The deed that was refused, or that made something."""
     refused: str = ""
     """With which code."""
+    made: str = ""
+    """What came of the deed `of`: the ids of what is new."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +72,7 @@ class Audit:
         self._writing = asyncio.Lock()
         self._waiting: deque[tuple[Deed, asyncio.Future[str]]] = deque()
         self._head: tuple[int, str] | None = None
+        self._later: asyncio.Task[None] | None = None
 
     async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
         """Before it is done: durable when this returns. What to name it by when it is refused."""
@@ -83,30 +91,80 @@ class Audit:
         at = Instant(self._clock.now())
         await self._add(Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
 
+    def made(self, caller: Caller, what: str, of: str, target: str) -> None:
+        """It was done, and this is new. Written soon, with others; a crash before that loses no more than this."""
+        at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]
+        deed = Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
+        self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+        if self._later is None or self._later.done():
+            self._later = asyncio.create_task(self._write_later())
+
+    async def flush(self) -> None:
+        """Write what waits."""
+        async with self._writing:
+            while self._waiting:
+                await self._write()
+
+    async def close(self) -> None:
+        """As `flush`; what the store does not take any more is let go."""
+        if self._later is not None:
+            self._later.cancel()
+        with suppress(OperatorError):
+            await self.flush()
+
     async def page(
-        self, *, who: str | None = None, what: str | None = None, before: str | None = None, limit: int = 50
+        self,
+        *,
+        who: str | None = None,
+        what: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        before: str | None = None,
+        limit: int = 50,
     ) -> tuple[list[JsonObject], str | None]:
-        """Newest first, and the `before` of the next page; None: there are no more. `what`: a part of the operation."""
+        """Newest first, and the `before` of the next page; None: there are no more. `what`: a part of the operation or
+        of what it was done to. `since` and `until`: instants, both included."""
+        await self.flush()
         last, _ = await self._find_head(0, FIRST)
         start = min(last, int(before) - 1) if before is not None and before.isdecimal() else last
-        refusals: dict[str, str] = {}
+        after, wanted = _After(), _Wanted(who, what, since, until)
         found: list[JsonObject] = []
         first_kind = max(start - 1, 0) // ROWS_OF_KIND
         for kind in range(first_kind, max(first_kind - KINDS_READ_MAX, -1), -1):
             for seq, row in reversed(await self._rows(kind)):
                 if seq > start:
-                    refusals |= {deed.of: deed.refused for deed in row.deeds if deed.of}
+                    after.take(row)
                     continue
+                if since is not None and row.deeds[-1].at < since:
+                    return found, None
+                after.take(row)
                 for number, deed in reversed([*enumerate(row.deeds)]):
                     name = f"{seq}.{number}"
-                    if deed.of:
-                        refusals[deed.of] = deed.refused
-                    elif who in (None, deed.who) and (what is None or what in deed.what):
-                        found.append(_view(name, deed, refusals.get(name)))
+                    shown = after.view(name, deed)
+                    if not deed.of and wanted.has(deed, str(shown["target"])):
+                        found.append(shown)
                 if len(found) >= limit:
                     return found, str(seq) if seq > 1 else None
         through = max(first_kind - KINDS_READ_MAX + 1, 0) * ROWS_OF_KIND
         return found, str(through + 1) if through > 0 else None
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The whole log as it is chained, oldest first, a JSON object and a line break each: row, hash, deeds."""
+        await self.flush()
+        kind = 0
+        while rows := await self._rows(kind):
+            kind += 1
+            for seq, row in rows:
+                yield (
+                    msgspec.json.encode({"row": seq, "hash": row.hash, "deeds": msgspec.to_builtins(row.deeds)}) + b"\n"
+                )
+
+    async def state(self) -> JsonObject:
+        """How far the log goes, and whether its chain is whole. Reads everything."""
+        await self.flush()
+        found = await self.damage()
+        last, head = await self._find_head(0, FIRST)
+        return {"rows": last, "hash": head, "damage": [*found]}
 
     async def damage(self) -> list[str]:
         """Every contradiction in the chain, one sentence each. Reads everything. A log cut off at its end looks whole:
@@ -143,6 +201,11 @@ class Audit:
         for number, (_, future) in enumerate(taken):
             if not future.done():
                 future.set_result(f"{seq}.{number}")
+
+    async def _write_later(self) -> None:
+        await asyncio.sleep(GATHERED_S)
+        with suppress(OperatorError):  # The store is away: it is written with the next deed.
+            await self.flush()
 
     async def _append(self, deeds: tuple[Deed, ...]) -> int:
         while True:
@@ -194,14 +257,43 @@ def _hash(before: str, seq: int, deeds: tuple[Deed, ...]) -> str:
     return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(told, order="sorted")).hexdigest()
 
 
-def _view(name: str, deed: Deed, refused: str | None) -> JsonObject:
-    return {
-        "id": name,
-        "at": deed.at,
-        "who": deed.who,
-        "entrance": deed.entrance,
-        "what": deed.what,
-        "target": deed.target,
-        "origin": deed.origin,
-        "refused": refused,
-    }
+class _After:
+    """What rows that were read say of deeds before them."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+
+    def take(self, row: Row) -> None:
+        for deed in row.deeds:
+            if deed.of and deed.refused:
+                self._refused[deed.of] = deed.refused
+            elif deed.of:
+                self._made[deed.of] = deed.made
+
+    def view(self, name: str, deed: Deed) -> JsonObject:
+        targets = [one for one in (deed.target, self._made.get(name, "")) if one]
+        return {
+            "id": name,
+            "at": deed.at,
+            "who": deed.who,
+            "entrance": deed.entrance,
+            "what": deed.what,
+            "target": ", ".join(targets),
+            "origin": deed.origin,
+            "refused": self._refused.get(name),
+        }
+
+
+class _Wanted(NamedTuple):
+    """What somebody looks for."""
+
+    who: str | None
+    what: str | None
+    since: float | None
+    until: float | None
+
+    def has(self, deed: Deed, target: str) -> bool:
+        is_then = (self.since is None or self.since <= deed.at) and (self.until is None or deed.at <= self.until)
+        is_that = self.what is None or self.what in deed.what or self.what in target
+        return is_then and is_that and self.who in (None, deed.who)

@@ -38,6 +38,8 @@ class Caller:
     entrance: Entrance = "key"
     until: Instant | None = field(default=None, compare=False)
     """When it will not be let in this way any more; None: nobody knows."""
+    proof: str = field(default="", compare=False, repr=False)
+    """The hash of what was shown, so that it can be looked at again; empty: nothing that can be taken back."""
 
     def has(self, role: Role) -> bool:
         """Whether it may do what `role` may."""

@@ -132,7 +132,7 @@ class Keys:
         if found is None or not found.is_good_at(now):
             return None
         await self._note_use(found, Instant(now))
-        return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires)
+        return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
 
     async def _by_digest(self) -> dict[str, ApiKey]:
         now = self._clock.now()

@@ -71,20 +71,24 @@ class Logins:
         )
         token = secrets.token_urlsafe(RANDOM_BYTES)
         await self._entries.put(KIND, digest_of(token), msgspec.to_builtins(login))
-        return token, _entered(login, caller)
+        return token, _entered(login, caller, digest_of(token))
 
     async def caller(self, token: str) -> Caller | None:
         """Who is let in by a cookie; None: it was ended, has expired, or its key opens nothing any more."""
-        entry = await self._entries.find(KIND, digest_of(token))
+        return await self.caller_of(digest_of(token))
+
+    async def caller_of(self, digest: str) -> Caller | None:
+        """As `caller`, by the hash of a cookie."""
+        entry = await self._entries.find(KIND, digest)
         if entry is None:
             return None
         login = _read(entry.value)
         if login.expires <= self._clock.now():
             return None
         if not login.key:
-            return _entered(login, Caller(name=login.name, role=login.role, groups=login.groups))
+            return _entered(login, Caller(name=login.name, role=login.role, groups=login.groups), digest)
         now_worth = await self._keys.caller_of(login.key)
-        return None if now_worth is None else _entered(login, now_worth)
+        return None if now_worth is None else _entered(login, now_worth, digest)
 
     async def all(self, name: str | None = None) -> list[JsonObject]:
         """Those that have not expired, newest first; of one person, or of everybody."""
@@ -103,6 +107,13 @@ class Logins:
                 await self._entries.delete(KIND, entry.key)
                 return
         raise NoSuchLogin(f"there is no login {id!r}", hint="GET /api/logins lists them.")
+
+    async def end_all(self, name: str) -> int:
+        """Wherever this person is logged in; how many."""
+        own = [entry.key for entry in await self._entries.list(KIND) if _read(entry.value).name == name]
+        for key in own:
+            await self._entries.delete(KIND, key)
+        return len(own)
 
     async def end_this(self, token: str) -> None:
         """From now on the cookie opens nothing. Saying it again changes nothing."""
@@ -131,8 +142,10 @@ def _read(value: object) -> Login:
     return msgspec.convert(value, Login, strict=False)
 
 
-def _entered(login: Login, worth: Caller) -> Caller:
-    return Caller(name=worth.name, role=worth.role, groups=worth.groups, entrance="login", until=login.expires)
+def _entered(login: Login, worth: Caller, digest: str) -> Caller:
+    return Caller(
+        name=worth.name, role=worth.role, groups=worth.groups, entrance="login", until=login.expires, proof=digest
+    )
 
 
 def _view(digest: str, login: Login) -> JsonObject:

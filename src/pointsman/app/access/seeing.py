@@ -5,6 +5,7 @@
                    a turn of a conversation: as its session
     a gate         as its execution; also whoever it asks by name, or by a group
     a session      whoever began it
+    a tool         one that is a workflow: as that; every other is everybody's
     memory         as what owns it: an execution, a session, a person, a workflow; shared memory is everybody's
 
 Admins see everything. What cannot be read any more is theirs alone.
@@ -23,7 +24,7 @@ from pointsman.app.library import DefinitionGone, Library, UnknownWorkflow
 from pointsman.definition.workflow import Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.journal.records import ExecutionQuery, GateEntry, Summary
-from pointsman.values import ExecutionId
+from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -53,6 +54,11 @@ async def visible(app: Pointsman, caller: Caller, reference: str) -> bool:
     return shared and caller.is_among((await _nature_of(app, reference)).groups)
 
 
+async def sees_entry(app: Pointsman, caller: Caller, entry: JsonObject) -> bool:
+    """Whether a workflow is listed: by the revision that the list tells of, which never changes and is read once."""
+    return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
+
+
 async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> None:
     """Raises `UnknownWorkflow`, `NotAllowed`."""
     name = reference.partition("@")[0]
@@ -62,6 +68,17 @@ async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> N
             f"the workflow {name!r} is not shared with {caller.name!r}", hint="Ask its owner, or an admin."
         )
     caller.must_be_among((await _nature_of(app, reference)).groups, f"the workflow {name!r}")
+
+
+async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
+    """Whether a tool is there for the caller; of a name that is none nothing is said."""
+    spec = app.tools.find(name)
+    if spec is None or not spec.workflow:
+        return True
+    try:
+        return await visible(app, caller, spec.workflow)
+    except UnknownWorkflow:
+        return False
 
 
 async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
@@ -152,6 +169,14 @@ async def sees_memory(app: Pointsman, caller: Caller, scope: str, owner: str) ->
     except CallerError:
         return False
     return True
+
+
+async def sees_execution(app: Pointsman, caller: Caller, execution: str) -> bool:
+    """Whether the caller may be told that it did something. What is gone is for admins."""
+    if caller.role == "admin":
+        return True
+    summary = await app.store.executions.find(ExecutionId(execution))
+    return summary is not None and await sees(app, caller, summary)
 
 
 async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:

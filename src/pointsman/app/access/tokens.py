@@ -59,6 +59,8 @@ class Tokens:
         self._keys: dict[str, Key] = {}
         self._read_at = -math.inf
         self._failed_at = -math.inf
+        self._about: Mapping[str, object] = {}
+        self._about_at = -math.inf
         self._reading = asyncio.Lock()
 
     async def caller(self, token: str) -> Caller | None:
@@ -68,7 +70,9 @@ class Tokens:
         except TokenRefused:
             return None
 
-    async def _caller(self, token: str) -> Caller:
+    async def claims(self, token: str, *, audience: str) -> Mapping[str, object]:
+        """What a token says that this issuer signed, for this audience, now. Raises `TokenRefused`,
+        `IssuerUnreachable`."""
         from joserfc import jwt  # Loaded by servers that take tokens.
         from joserfc.errors import JoseError
 
@@ -79,15 +83,27 @@ class Tokens:
                 now=int(self._clock.now()),
                 leeway=int(self._settings.leeway.seconds),
                 iss={"essential": True, "value": self._settings.issuer},
-                aud={"essential": True, "value": self._settings.audience},
+                aud={"essential": True, "value": audience},
                 exp={"essential": True},
             )
             rules.validate(said.claims)
         except (JoseError, ValueError, TypeError) as why:
             raise TokenRefused(type(why).__name__) from None
-        return self._said(said.claims)
+        return said.claims
 
-    def _said(self, claims: Mapping[str, object]) -> Caller:
+    async def about(self) -> Mapping[str, object]:
+        """What the issuer says of itself: where it is asked for what. Raises `IssuerUnreachable`."""
+        now = self._clock.now()
+        if not self._about_at <= now < self._about_at + KEPT_FOR_S:
+            place = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
+            self._about, self._about_at = _object(await self._fetch(place)), now
+        return self._about
+
+    async def _caller(self, token: str) -> Caller:
+        return self.said(await self.claims(token, audience=self._settings.audience))
+
+    def said(self, claims: Mapping[str, object]) -> Caller:
+        """Who that is, and what they may. Raises `TokenRefused`."""
         settings = self._settings
         name = _at(claims, settings.name_claim)
         if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
@@ -147,8 +163,7 @@ class Tokens:
     async def _jwks(self) -> bytes:
         place = self._settings.jwks
         if not place:
-            about = await self._fetch(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
-            place = str(_object(about).get("jwks_uri", ""))
+            place = str((await self.about()).get("jwks_uri", ""))
         if place.startswith(("https://", "http://")):
             return await self._fetch(place)
         from pathlib import Path

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -86,6 +87,11 @@ class Vault:
         """Every value that was read here, also those that were changed since: what is never told. Another set
         whenever there is more in it."""
         return self._seen
+
+    @property
+    def closed(self) -> Mapping[str, OperatorError]:
+        """The secrets that were read and cannot be opened, and why."""
+        return self._closed
 
     async def refresh(self) -> None:
         """Read again what others may have changed, once a second. Cheap where nothing has."""

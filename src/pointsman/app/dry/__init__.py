@@ -27,4 +27,5 @@ async def dry_run(app: Pointsman, workflow: Workflow, input: Json, answers: Sequ
         if workflow.calls or workflow_tools_in(workflow):
             await app.library.copy_into(aside.store)
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
-        return await play(aside.runtime, await aside.start(workflow, input), quiet, answers)
+        started = await aside.start(workflow, input)
+        return await play(aside.runtime, started, quiet, answers, app.settings.price_list)

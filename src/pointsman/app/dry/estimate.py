@@ -11,7 +11,7 @@ from msgspec import Struct
 from pointsman.app.dry.standing_in import Called
 from pointsman.engine.kinds import Repeat
 from pointsman.engine.plan import Plan
-from pointsman.models.prices import cost_usd
+from pointsman.models.prices import Prices
 
 Rounds: TypeAlias = Mapping[tuple[str, str], int]
 """(execution, loop) -> how many rounds it took."""
@@ -42,15 +42,15 @@ class Estimate(Struct, frozen=True, kw_only=True):
         return self.cost_usd * self.calls_max / self.calls
 
 
-def estimates(calls: Sequence[Called], plans: Mapping[str, Plan], rounds: Rounds) -> list[Estimate]:
+def estimates(calls: Sequence[Called], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> list[Estimate]:
     """By node and name, in the order of the first call."""
     groups: dict[tuple[str, str, str], list[Called]] = {}
     for call in calls:
         groups.setdefault((call.node, call.kind, call.name), []).append(call)
-    return [_estimate(several, plans, rounds) for several in groups.values()]
+    return [_estimate(several, plans, rounds, prices) for several in groups.values()]
 
 
-def _estimate(several: list[Called], plans: Mapping[str, Plan], rounds: Rounds) -> Estimate:
+def _estimate(several: list[Called], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> Estimate:
     first = several[0]
     given, answered = sum(c.input_tokens for c in several), sum(c.output_tokens for c in several)
     most: int | None = 0
@@ -59,7 +59,7 @@ def _estimate(several: list[Called], plans: Mapping[str, Plan], rounds: Rounds) 
         most = None if most is None or bound is None else most + bound
     cost = None
     if first.kind == "model":
-        cost = price(first.name, given, answered)
+        cost = price(prices, first.name, given, answered)
     return Estimate(
         node=first.node,
         kind=first.kind,
@@ -86,9 +86,10 @@ def _bound(execution: str, node: str, count: int, plans: Mapping[str, Plan], rou
     return max(count, round(share))
 
 
-def price(model: str, input_tokens: int, output_tokens: int) -> float | None:
+def price(prices: Prices, model: str, input_tokens: int, output_tokens: int) -> float | None:
     """In dollars; None where no price is known. The scripted model costs nothing."""
     if model == SCRIPTED:
         return 0.0
     provider, _, name = model.partition(":")
-    return cost_usd(provider if name else "", name or provider, input_tokens=input_tokens, output_tokens=output_tokens)
+    provider, name = (provider, name) if name else ("", provider)
+    return prices.cost_usd(provider, name, input_tokens=input_tokens, output_tokens=output_tokens)

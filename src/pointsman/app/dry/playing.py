@@ -17,6 +17,7 @@ from pointsman.app.views import errors_of, path_of, warnings_of
 from pointsman.engine.events import LoopRound
 from pointsman.engine.plan import Plan
 from pointsman.engine.wait_events import TimerRang
+from pointsman.models.prices import Prices
 from pointsman.models.samples import sample
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
@@ -44,7 +45,9 @@ class DryRun(Struct, frozen=True, kw_only=True):
     warnings: list[Json]
 
 
-async def play(runtime: LocalRuntime, execution: Execution, quiet: Quiet, answers: Sequence[Answer]) -> DryRun:
+async def play(
+    runtime: LocalRuntime, execution: Execution, quiet: Quiet, answers: Sequence[Answer], prices: Prices
+) -> DryRun:
     """Drive it on until nothing more can happen."""
     waits: list[JsonObject] = []
     left = [*answers]
@@ -69,7 +72,7 @@ async def play(runtime: LocalRuntime, execution: Execution, quiet: Quiet, answer
         path=path_of(rows),
         steps=execution.state.taken,
         waits=waits,
-        calls=estimates(quiet.notes.calls, quiet.notes.plans, await _rounds(runtime, quiet.notes.plans)),
+        calls=estimates(quiet.notes.calls, quiet.notes.plans, await _rounds(runtime, quiet.notes.plans), prices),
         errors=errors_of(rows),
         warnings=warnings_of(rows),
     )

@@ -9,6 +9,7 @@ ended, and somewhat before: rows of other processes may come late. A delivery ha
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from pointsman.app.notifications.notices import notices_since, wants
 from pointsman.app.notifications.outbox import Kept, Letter, Outbox
 from pointsman.app.notifications.outgoing import post
+from pointsman.app.observing.logs import say
 from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.errors import OperatorError
 from pointsman.journal.faults import EntryMoved
@@ -124,6 +126,8 @@ class Notifier:
         else:
             after = await self._posted(kept, settings, now)
         self._pending.pop(kept.id, None)
+        if after.state == "dead":
+            say(logging.WARNING, "notification.given-up", {"id": kept.id, "to": letter.to, "error": after.error})
         try:
             changed = await self.outbox.change(kept, after)
         except EntryMoved:
@@ -140,9 +144,9 @@ class Notifier:
             await self._app.settings.refresh()
             secret = self._app.settings.resolved(settings.secret)
         except OperatorError as why:
-            return replace(letter, state="dead", error=f"{why} ({why.code})")
+            return _later(letter, now, _said(why))
         if settings.secret and secret is None:
-            return replace(letter, state="dead", error=f"the secret {settings.secret!r} is not set")
+            return _later(letter, now, f"the secret {settings.secret!r} is not set")
         if secret:
             headers["webhook-signature"] = sign(key_of(secret), kept.id, int(now), body)
         try:

@@ -26,6 +26,8 @@ USAGE: Final = "usage"
 FOUND: Final = "history"
 ALL: Final = "all"
 """Where accounts and words lie, beside the memory tiers: scopes, and the one namespace of each."""
+SCRIPTED: Final = "scripted"
+"""What the scripted model says it is, and where it is."""
 FIELDS: Final = 3
 """An effect is recorded as kind, request and value."""
 
@@ -55,6 +57,8 @@ class Taken(Struct, omit_defaults=True):
     cost_usd: float | None = None
     unpriced_calls: int = 0
     """Calls of models whose price nobody knows."""
+    scripted_calls: int = 0
+    """Calls of the scripted model, which asks nobody and has no price."""
 
     def add(self, other: Taken) -> None:
         """Take in another one."""
@@ -63,12 +67,14 @@ class Taken(Struct, omit_defaults=True):
         if other.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + other.cost_usd
 
-    def pay(self, usage: Usage) -> None:
+    def pay(self, usage: Usage, *, scripted: bool) -> None:
         self.model_calls += 1
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.cache_read_tokens += usage.cache_read_tokens
-        if usage.cost_usd is None:
+        if scripted:
+            self.scripted_calls += 1
+        elif usage.cost_usd is None:
             self.unpriced_calls += 1
         else:
             self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
@@ -80,6 +86,13 @@ _SUMS: Final = tuple(name for name in Taken.__struct_fields__ if name != "cost_u
 def day_of(at: float) -> str:
     """Of UTC."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def _key_of(reply: ModelReply) -> str:
+    """As `groq/1`; empty: it was asked without one. Replies of earlier releases do not say whose key it was."""
+    if reply.key is None:
+        return ""
+    return f"{reply.provider}/{reply.key}" if reply.provider else str(reply.key)
 
 
 class Account:
@@ -111,8 +124,9 @@ class Account:
     def pay(self, step: str, reply: ModelReply) -> None:
         """A model answered an attempt of this step."""
         if step in self._ended:
-            place = self._ended[step]._replace(model=reply.model, key="" if reply.key is None else str(reply.key))
-            self.entries.setdefault(place, Taken()).pay(reply.usage)
+            place = self._ended[step]._replace(model=reply.model, key=_key_of(reply))
+            scripted = (reply.provider or reply.model) == SCRIPTED
+            self.entries.setdefault(place, Taken()).pay(reply.usage, scripted=scripted)
 
     def call(self, step: str) -> None:
         """A tool was called."""

@@ -1,6 +1,6 @@
 """History: what executions cost, added up, and the words by which they are found again. Taken in when they end.
 
-    what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key
+    what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
                                    └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
 
 It lies in the store beside the memory tiers, under scopes that no memory node can name. Everything can be made again
@@ -10,14 +10,15 @@ from the journals, as long as they are there; what was spent stays in the tables
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
 from pointsman.app.bulletins import observability_of
-from pointsman.app.observing.accounts import ALL, FOUND, USAGE, Account, Place, Taken, account_of, summed
+from pointsman.app.observing.accounts import ALL, FOUND, SCRIPTED, USAGE, Account, Place, Taken, account_of, summed
+from pointsman.app.observing.counting import count_spent
 from pointsman.app.observing.redacting import Redactor, redactor_for
 from pointsman.app.storage.deletion import summaries
 from pointsman.engine.state import ENDED, ExecutionState
@@ -39,11 +40,15 @@ WORDS_MAX: Final = 5_000
 RANKED: Final = 500
 """So many of the best are looked at in one search."""
 PAGE: Final = 500
+NAMING: Final = frozenset({"user", "execution"})
+"""Who asks for these is told of single executions."""
 
-Dimension: TypeAlias = Literal["day", "workflow", "node", "model", "key"]
+Dimension: TypeAlias = Literal["day", "workflow", "node", "model", "key", "user", "execution"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = get_args(Dimension)
 Sees: TypeAlias = Callable[[str, int], Awaitable[bool]]
 """Whether somebody may know what a revision of a workflow cost."""
+SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Whether somebody may know of an execution, and of who began it."""
 
 
 class PeriodInvalid(CallerError):
@@ -58,6 +63,17 @@ class Kept(msgspec.Struct, omit_defaults=True, array_like=True):
     workflow: str
     revision: int
     entries: list[tuple[Place, Taken]]
+    owner: str = ""
+    """Who began it; empty: nobody by name, or it was taken in by an earlier release."""
+
+
+class Told(NamedTuple):
+    """Who is told what, where it is not everything for everybody."""
+
+    workflow: Sees
+    execution: SeesOne
+    listed: Callable[[Summary], Awaitable[bool]]
+    """Whether somebody may know of an execution of which only this is known: whose it is, and what it runs on."""
 
 
 class History:
@@ -87,14 +103,21 @@ class History:
         return await self.catch_up()
 
     async def usage(
-        self, by: Collection[Dimension] = ("workflow",), *, since: str = "", until: str = "", sees: Sees | None = None
+        self,
+        by: Collection[Dimension] = ("workflow",),
+        *,
+        since: str = "",
+        until: str = "",
+        of: Mapping[Dimension, str] | None = None,
+        sees: Told | None = None,
     ) -> list[JsonObject]:
-        """What was taken and paid for, the dearest first. `since` and `until` are days (of UTC), both included."""
+        """What was taken and paid for, the dearest first. `since` and `until` are days (of UTC), both included; `of`
+        leaves out what has another name there."""
         for day in (since, until):
             check_day(day)
         await self.catch_up()
-        named = [one for one in DIMENSIONS if one in by]
-        found = summed([one async for one in self._entries(named, since, until, sees)])
+        named: list[Dimension] = [one for one in DIMENSIONS if one in by]
+        found = summed([one async for one in self._entries(named, since, until, of or {}, sees)])
         rows = [_row(named, about, taken) for about, taken in found.items()]
         return sorted(rows, key=lambda row: (-_number(row["costUsd"]), -_number(row["seconds"]), str(row)))
 
@@ -113,8 +136,16 @@ class History:
         return found[:limit]
 
     async def _entries(
-        self, by: Sequence[str], since: str, until: str, sees: Sees | None
+        self, by: Sequence[Dimension], since: str, until: str, of: Mapping[Dimension, str], sees: Told | None
     ) -> AsyncIterator[tuple[tuple[str, ...], Taken]]:
+        async for execution, kept in self._kept(since, until, sees, names=bool(NAMING & {*by, *of})):
+            for place, taken in kept.entries:
+                about = place._asdict() | {"workflow": kept.workflow, "user": kept.owner, "execution": execution}
+                if all(about[name] == wanted for name, wanted in of.items()):
+                    yield tuple(str(about[name]) for name in by), _lifted(place, taken)
+
+    async def _kept(self, since: str, until: str, sees: Told | None, *, names: bool) -> AsyncIterator[tuple[str, Kept]]:
+        """What is kept, day by day. `names`: single executions are told of."""
         seen: dict[tuple[str, int], bool] = {}
         after = since
         while page := await self._app.store.memory.every(USAGE, ALL, after=after, limit=PAGE):
@@ -124,12 +155,11 @@ class History:
                     return
                 kept = msgspec.convert(one.value, Kept)
                 whose = kept.workflow, kept.revision
+                execution = one.key.partition("/")[2]
                 if sees is not None and whose not in seen:
-                    seen[whose] = await sees(*whose)
-                if sees is None or seen[whose]:
-                    for place, taken in kept.entries:
-                        about = {"workflow": kept.workflow, **place._asdict()}
-                        yield tuple(str(about[name]) for name in by), taken
+                    seen[whose] = await sees.workflow(*whose)
+                if sees is None or (seen[whose] and (not names or await sees.execution(execution))):
+                    yield execution, kept
 
     async def _take_in(self, summary: Summary) -> bool:
         memory, name = self._app.store.memory, summary.execution
@@ -155,9 +185,16 @@ class History:
 def _by_day(summary: Summary, account: Account) -> dict[str, Kept]:
     found: dict[str, Kept] = {}
     for place, taken in account.entries.items():
-        kept = found.setdefault(place.day, Kept(summary.workflow, summary.revision, []))
+        kept = found.setdefault(place.day, Kept(summary.workflow, summary.revision, [], summary.owner))
         kept.entries.append((place, taken))
     return found
+
+
+def _lifted(place: Place, taken: Taken) -> Taken:
+    """As it is counted today: earlier releases took calls of the scripted model for some without a known price."""
+    if place.model == SCRIPTED and taken.unpriced_calls:
+        return msgspec.structs.replace(taken, scripted_calls=taken.unpriced_calls, unpriced_calls=0)
+    return taken
 
 
 def _row(by: Sequence[str], about: tuple[str, ...], taken: Taken) -> JsonObject:
@@ -175,6 +212,7 @@ def _row(by: Sequence[str], about: tuple[str, ...], taken: Taken) -> JsonObject:
         "cacheReadTokens": taken.cache_read_tokens,
         "costUsd": None if taken.cost_usd is None else round(taken.cost_usd, 6),
         "unpricedCalls": taken.unpriced_calls,
+        "scriptedCalls": taken.scripted_calls,
     }
 
 
@@ -197,7 +235,7 @@ class Chronicler:
     def __init__(self, app: Pointsman) -> None:
         self._app = app
         self._looked = 0.0
-        self._round: asyncio.Task[int] | None = None
+        self._round: asyncio.Task[None] | None = None
 
     async def next_due(self) -> float | None:
         """None: no history is kept."""
@@ -211,7 +249,11 @@ class Chronicler:
             ended, self._round = self._round, None
             ended.result()
         self._looked = now
-        self._round = asyncio.create_task(History(self._app).catch_up())
+        self._round = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        await History(self._app).catch_up()
+        await count_spent(self._app)
 
     async def close(self) -> None:
         """Stop: what is left is taken in by the next one."""

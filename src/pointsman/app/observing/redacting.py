@@ -17,6 +17,7 @@ from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
 from pointsman.values import Json, JsonObject
 
 ENV: Final = "env:"
+NAMES_MAX: Final = 10_000
 _SIGNS: Final = str.maketrans("", "", "-_ ")
 
 
@@ -27,6 +28,7 @@ class Redactor:
         """`names` are patterns of fields, `secrets` values; `kept`: more of them, which may become more."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
+        self._asked: dict[str, bool] = {}
         self._given = frozenset(secrets)
         self._kept = kept
         self._seen: frozenset[str] = frozenset()
@@ -37,9 +39,17 @@ class Redactor:
 
     def value(self, name: str, value: Json) -> Json:
         """The value of a field."""
-        if value is not None and self._names is not None and self._names.match(name.casefold().translate(_SIGNS)):
-            return MASK
-        return self.json(value)
+        return MASK if value is not None and self._is_named_so(name) else self.json(value)
+
+    def _is_named_so(self, name: str) -> bool:
+        """Whether a field of this name is never told. The same names are asked for again and again."""
+        known = self._asked.get(name)
+        if known is None:
+            if len(self._asked) >= NAMES_MAX:
+                self._asked.clear()
+            found = self._names is not None and self._names.match(name.casefold().translate(_SIGNS)) is not None
+            known = self._asked[name] = found
+        return known
 
     def json(self, value: Json) -> Json:
         if isinstance(value, str):

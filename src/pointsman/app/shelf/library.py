@@ -9,7 +9,7 @@ from typing import ClassVar
 from pointsman.app.shelf.documents import IDS, PREFIX, is_built_in, shipped
 from pointsman.app.sources import draft_of
 from pointsman.errors import CallerError
-from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry
+from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, tags_in
 from pointsman.journal.store import Workflows
 from pointsman.values import Instant, WorkflowId
 
@@ -93,4 +93,7 @@ def _entry(found: SavedWorkflow) -> WorkflowEntry:
         created=draft.created,
         author=draft.author,
         digest=found.digest,
+        description=draft.native.get("description"),
+        tags=tags_in(draft.native.get("tags")),
+        names=names_in(draft.native.get("name")),
     )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 PAGE: Final = 200
+TITLE: Final = "conversation"
+"""The kind of the entries that give conversations titles."""
 
 
 class ExecutionUnfinished(CallerError):
@@ -99,6 +101,7 @@ async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
     gone = await delete_family(app, members)
     await app.store.memory.forget("session", session)
     await app.store.memory.forget(CACHE, f"session/{session}")
+    await app.store.entries.delete(TITLE, session)
     if not await app.store.sessions.forget(session) and not gone:
         raise UnknownSession(f"there is no conversation {session!r}", hint="`pointsman list --json` shows sessionId.")
     return gone

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
+from pointsman.app.once import Once
 from pointsman.app.storage.copies import interrupted, undo_interrupted
 from pointsman.app.storage.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.engine.state import ENDED
@@ -37,6 +38,8 @@ class Collected:
     """Remembered values that had expired."""
     logins: int
     """Logins of browsers that had expired."""
+    keys: int
+    """Answers that were kept for whoever asks again under the same key, for a day."""
     given_back: int
     """Bytes the store's files became shorter by."""
     dry_run: bool
@@ -50,6 +53,7 @@ class Collected:
             "copies": self.copies,
             "memories": self.memories,
             "logins": self.logins,
+            "idempotencyKeys": self.keys,
             "bytesGivenBack": self.given_back,
         }
 
@@ -72,9 +76,10 @@ async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
     logins = 0 if dry_run else await logins_of(app).purge()
+    keys = await Once(app.store.entries, app.clock).purge(dry_run=dry_run)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
-    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, given_back, dry_run)
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
 
 
 def logins_of(app: Pointsman) -> Logins:

@@ -8,6 +8,7 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.triggers.declared import WEBHOOK, read_declared
 from pointsman.app.triggers.events import Published
+from pointsman.app.triggers.trial import webhook_of
 from pointsman.app.triggers.views import published_view
 from pointsman.app.triggers.webhooks import Received
 from pointsman.values import JsonObject
@@ -51,3 +52,29 @@ def called(received: Received) -> JsonObject:
     """What whoever called a webhook is told."""
     accepted = received.started is not None or received.published is not None
     return {"delivery": received.delivery, "accepted": accepted}
+
+
+async def deliveries_for(app: Pointsman, caller: Caller, workflow: str, trigger: str) -> list[JsonObject]:
+    """What came of the last calls of a webhook, the newest first; of executions those that the caller sees.
+
+    Raises `NoSuchTrigger`.
+    """
+    path, _ = await webhook_of(app, workflow, trigger)
+    found: list[JsonObject] = []
+    for one in await app.triggers.webhooks.deliveries.note(path):
+        started = None if one.execution is None else await app.store.executions.find(one.execution)
+        seen = started is not None and await sees(app, caller, started)
+        found.append(
+            {
+                "id": one.id,
+                "at": one.at,
+                "bytes": one.bytes,
+                "outcome": one.outcome,
+                "signed": one.signed,
+                "code": one.code or None,
+                "why": one.why or None,
+                "executionId": one.execution if seen else None,
+                "delivered": one.delivered,
+            }
+        )
+    return found

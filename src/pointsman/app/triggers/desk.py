@@ -48,6 +48,10 @@ class Triggers:
         await drop_schedules(self.schedules, workflow)
         await drop_declared(self._app, workflow)
 
+    async def close(self) -> None:
+        """Let nothing be lost that was to be written later."""
+        await self.webhooks.deliveries.close()
+
     async def check(self, workflow: Workflow) -> None:
         """Raises `WebhookTaken` where it cannot be put into effect."""
         await paths_must_be_free(self._app, workflow)

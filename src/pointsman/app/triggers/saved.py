@@ -118,6 +118,8 @@ async def drop_declared(app: Pointsman, workflow: str, *, besides: Collection[tu
         for entry in await app.store.entries.list(kind):
             if read_declared(entry.value).workflow == workflow and (kind, entry.key) not in besides:
                 await app.store.entries.delete(kind, entry.key)
+                if kind == WEBHOOK:
+                    await app.triggers.webhooks.deliveries.forget(entry.key)
 
 
 def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:

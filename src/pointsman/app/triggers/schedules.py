@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
@@ -18,7 +19,7 @@ from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
-from pointsman.journal.faults import EntryMoved
+from pointsman.journal.faults import EntryMoved, RevisionMoved
 from pointsman.values import Json
 
 if TYPE_CHECKING:
@@ -115,6 +116,12 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def active(self) -> bool:
         return self.enabled and not self.paused
 
+    @property
+    def mark(self) -> str:
+        """Tells what it shall do from what it shall do else; how far it has come is not in it."""
+        said = msgspec.json.encode((self.workflow, self.timing, self.input, self.missed, self.overlap))
+        return sha256(said).hexdigest()[:16]
+
     def next_due(self) -> float | None:
         """The first time that has no outcome yet."""
         return next(due_after(self.timing, self.settled, begin=self.begin), None)
@@ -136,12 +143,7 @@ class Schedules:
 
     async def plan(self, workflow: str, **how: Unpack[Plan]) -> Kept:
         """Start a saved workflow when `how` says. Raises what `timing_of` and `add` raise."""
-        timing = timing_of(
-            cron=how.get("cron"),
-            every_s=how.get("every"),
-            at=how.get("at"),
-            timezone=how.get("timezone", "UTC"),
-        )
+        timing = timing_in_plan(how)
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
         id = usual_id(workflow) if name is None else name
         return await self.add(id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap)
@@ -164,8 +166,7 @@ class Schedules:
             raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
         await self._app.library.saved(workflow)
         now = self._app.clock.now()
-        if timing.at is not None and timing.at <= now:
-            raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
+        _must_be_ahead(timing, now)
         schedule = Schedule(
             workflow=workflow,
             timing=timing,
@@ -181,6 +182,33 @@ class Schedules:
         except EntryMoved:
             raise ScheduleExists(f"there is a schedule {id!r} already", hint="Delete it, or take another id.") from None
         return Kept(id, schedule, version)
+
+    async def revise(self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[Plan]) -> Kept:
+        """Make it what is said here; what it started, and what became of it, stays. Other times count from now on.
+
+        `after`: the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for one that a document declares,
+        and as `plan`.
+        """
+        _must_be_its_own(await self.get(id), "Change the document.")
+        timing = timing_in_plan(how)
+        now = self._app.clock.now()
+        _must_be_ahead(timing, now)
+        await self._app.library.saved(workflow)
+
+        def changed(known: Schedule) -> Schedule:
+            if after not in (None, known.mark):
+                raise RevisionMoved(f"the schedule {id!r} was changed meanwhile", hint="Read it, and change that.")
+            wanted = replace(
+                known,
+                workflow=workflow,
+                timing=timing,
+                input=how.get("input"),
+                missed=how.get("missed", "once"),
+                overlap=how.get("overlap", "skip"),
+            )
+            return wanted if timing == known.timing else replace(wanted, begin=now, settled=max(known.settled, now))
+
+        return await self.change(id, changed)
 
     async def put(self, id: str, schedule: Schedule, *, after: int) -> int:
         """Raises `EntryMoved` where someone else changed it."""
@@ -216,12 +244,7 @@ class Schedules:
 
     async def delete(self, id: str) -> None:
         """Executions that it started go on. Raises `ScheduleInvalid` for one that a workflow's document declares."""
-        kept = await self.get(id)
-        if kept.schedule.trigger:
-            raise ScheduleInvalid(
-                f"{id!r} belongs to the document of {kept.schedule.workflow!r}",
-                hint="Pause it, or save the workflow without this trigger.",
-            )
+        _must_be_its_own(await self.get(id), "Pause it, or save the workflow without this trigger.")
         await self.remove(id)
 
     async def remove(self, id: str) -> None:
@@ -233,6 +256,11 @@ class Schedules:
         schedule = (await self.get(id)).schedule
         behind = max(schedule.settled, self._app.clock.now())
         return [*islice(due_after(schedule.timing, behind, begin=schedule.begin), count)]
+
+    def times_of(self, timing: Timing, count: int = 5) -> list[float]:
+        """When a schedule would be due that was added now."""
+        now = self._app.clock.now()
+        return [*islice(due_after(timing, now, begin=now), count)]
 
     async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> Kept:
         """Change it, however often others do so at the same time. Raises `NoSuchSchedule`."""
@@ -250,3 +278,20 @@ class Schedules:
 def usual_id(workflow: str) -> str:
     """Of a schedule that nobody gave a name: that of its workflow."""
     return workflow.partition("@")[0].removeprefix(BUILT_IN)
+
+
+def timing_in_plan(how: Plan) -> Timing:
+    """Raises as `timing_of`."""
+    return timing_of(
+        cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
+    )
+
+
+def _must_be_ahead(timing: Timing, now: float) -> None:
+    if timing.at is not None and timing.at <= now:
+        raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
+
+
+def _must_be_its_own(kept: Kept, hint: str) -> None:
+    if kept.schedule.trigger:
+        raise ScheduleInvalid(f"{kept.id!r} belongs to the document of {kept.schedule.workflow!r}", hint=hint)

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
+from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
+from pointsman.app.triggers.deliveries import Deliveries, Delivery
 from pointsman.app.triggers.events import Events, Published
 from pointsman.app.triggers.signatures import Signed, key_of, verify
-from pointsman.errors import CallerError, OperatorError
+from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.settings import HANDLE
 from pointsman.values import ExecutionId, Json
 
@@ -32,6 +35,8 @@ HIDDEN: Final = frozenset(
 )
 """Headers that formulas do not see: they would end up in the journal."""
 IN_DOCUMENT: Final = "document"
+ID_CHARS_MAX: Final = 200
+WHY_CHARS_MAX: Final = 500
 
 
 class WebhookRefused(CallerError):
@@ -72,21 +77,52 @@ class Webhooks:
     def __init__(self, app: Pointsman, events: Events) -> None:
         self._app = app
         self._events = events
+        self.deliveries = Deliveries(app.store.entries, app.clock)
 
     async def receive(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
-        """Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, and what starting raises."""
+        """Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, and what starting raises. What came of it is kept."""
         if len(body) > BODY_BYTES_MAX:
             raise BodyTooLarge(f"the body has {len(body)} bytes", hint=f"At most {BODY_BYTES_MAX}.")
         lower = {name.lower(): value for name, value in headers.items()}
         entry = await self._app.store.entries.find(WEBHOOK, path)
         declared = None if entry is None else read_declared(entry.value)
         signed = await self._signed(declared, body, lower)
+        now = self._app.clock.now()
         if declared is None or not signed.ok:
             hint = "Check path and secret; a signature is good for five minutes."
-            raise WebhookRefused("no webhook of this path takes this call", hint=hint)
-        data = read_body(body, lower.get("content-type", ""))
-        seen = {name: value for name, value in lower.items() if name not in HIDDEN}
-        delivery = signed.delivery or os.urandom(16).hex()
+            refusal = WebhookRefused("no webhook of this path takes this call", hint=hint)
+            why = "no good signature"
+            self.deliveries.refused(
+                path, Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code, why=why)
+            )
+            raise refusal
+        said = Delivery(
+            id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
+        )
+        try:
+            received = await self._taken(path, declared, signed.delivery, body, lower)
+        except PointsmanError as why:
+            await self.deliveries.note(
+                path, replace(said, outcome="failed", code=why.code, why=await self._told(declared, why))
+            )
+            raise
+        await self.deliveries.note(path, _came(said, received))
+        return received
+
+    async def _told(self, declared: Declared, why: PointsmanError) -> str:
+        """What may be kept of a refusal: it may quote what was sent."""
+        workflow, _ = await self._app.library.saved(declared.workflow)
+        settings = self._app.settings
+        if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
+            return ""
+        return str(redactor_for(settings)({"text": str(why)})["text"])[:WHY_CHARS_MAX]
+
+    async def _taken(
+        self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str]
+    ) -> Received:
+        data = read_body(body, headers.get("content-type", ""))
+        seen = {name: value for name, value in headers.items() if name not in HIDDEN}
+        delivery = named or os.urandom(16).hex()
         key = f"webhook|{path}|{delivery}"
         if not declared.accepts(data, seen):
             return Received(delivery)
@@ -98,10 +134,10 @@ class Webhooks:
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
         if declared is not None and not declared.secret:
             return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
-        key = None if declared is None else key_of(await self._secret_of(declared))
+        key = None if declared is None else key_of(await self.secret_of(declared))
         return verify(key, body, headers, self._app.clock.now())
 
-    async def _secret_of(self, declared: Declared) -> str:
+    async def secret_of(self, declared: Declared) -> str:
         """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
         if declared.secret != IN_DOCUMENT:
             name = declared.secret.removeprefix(HANDLE)
@@ -118,6 +154,17 @@ class Webhooks:
             if trigger.id == declared.trigger and trigger.secret:
                 return trigger.secret
         raise SecretMissing(f"the document of {declared.workflow!r} has no secret for {declared.trigger!r} any more")
+
+
+def _came(said: Delivery, received: Received) -> Delivery:
+    """What is told of a call that was taken."""
+    if received.started is not None:
+        return replace(said, id=received.delivery[:ID_CHARS_MAX], outcome="started", execution=received.started)
+    if received.published is not None:
+        return replace(
+            said, id=received.delivery[:ID_CHARS_MAX], outcome="published", delivered=len(received.published.delivered)
+        )
+    return replace(said, id=received.delivery[:ID_CHARS_MAX])
 
 
 def read_body(body: bytes, content_type: str) -> Json:

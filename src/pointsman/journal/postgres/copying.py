@@ -26,6 +26,7 @@ from pointsman.journal.copying import (
     summary_in,
     summary_row,
 )
+from pointsman.journal.past import is_past
 from pointsman.journal.postgres.explaining import fault
 from pointsman.journal.postgres.memories import PUT as PUT_MEMORY
 from pointsman.journal.postgres.memories import lexemes
@@ -162,7 +163,8 @@ class Writing:
     def _memory(self, rows: Sequence[tuple[Value, ...]]) -> None:
         def worded(row: tuple[Value, ...]) -> tuple[object, ...]:
             scope, namespace, key, value, changed, expires = row
-            words = lexemes(cast("str", key), decode_json(cast("bytes", value)))
+            found_by = not is_past(cast("str", scope))
+            words = lexemes(cast("str", key), decode_json(cast("bytes", value))) if found_by else []
             return scope, namespace, key, value, words, changed, expires
 
         with self._connection.cursor() as cursor:

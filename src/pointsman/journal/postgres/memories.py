@@ -9,9 +9,22 @@ import psycopg
 
 from pointsman.journal.codec import decode_json, encode_json
 from pointsman.journal.packing import PACKED_BYTES_MAX, Packed, large_values, pack
+from pointsman.journal.past import (
+    BEHIND,
+    BREAK,
+    PAST,
+    Current,
+    Row,
+    Traced,
+    number_of,
+    past_key,
+    past_of,
+    recalled,
+    traced,
+)
 from pointsman.journal.postgres.blobs import keep_blobs, opened
 from pointsman.journal.postgres.connections import Connection, Connections, alone
-from pointsman.journal.records import Holding, Remembered
+from pointsman.journal.records import Holding, Recalled, Remembered
 from pointsman.journal.remembering import NUMBER, UNBOUNDED, Made, check_room, made_of
 from pointsman.journal.words import texts, words_of
 from pointsman.ports import Change, Once
@@ -22,6 +35,15 @@ WORDS_BYTES_MAX: Final = 500_000
 """What one value can be found by: PostgreSQL holds no more than a megabyte of words."""
 LIVES: Final = "(expires IS NULL OR expires > %s)"
 FIND: Final = f"SELECT value FROM memory WHERE scope = %s AND namespace = %s AND key = %s AND {LIVES}"
+PAST_OF: Final = "scope = %s AND namespace = %s AND key > %s AND key < %s"
+"""Where the past of a key lies."""
+ROWS: Final = f"SELECT key, value, changed, expires FROM memory WHERE {PAST_OF} ORDER BY key DESC LIMIT %s"
+CURRENT: Final = f"""
+    SELECT key, value, changed, expires FROM memory
+    WHERE scope = %s AND namespace = %s AND key = %s AND {LIVES}
+"""
+WITH_PAST: Final = f"({CURRENT}) UNION ALL ({ROWS})"
+"""What is remembered, and then what is told of it, the latest first. Past keys are told by their sign."""
 DELETE: Final = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND key = %s"
 COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE scope = %s AND namespace = %s LIMIT %s) AS keys"
 PUT: Final = """
@@ -40,8 +62,16 @@ SEARCH: Final = f"""
     WHERE words @@ %s::tsquery AND scope = %s AND namespace = %s AND starts_with(key, %s) AND {LIVES}
     ORDER BY ts_rank(words, %s::tsquery) DESC, key LIMIT %s
 """
+IS_PAST: Final = f"starts_with(scope, '{PAST}')"
+EXPIRED: Final = f"expires <= %s AND NOT {IS_PAST}"
+DELETE_PAST: Final = f"DELETE FROM memory WHERE {PAST_OF}"
+DELETE_PAST_OF_EXPIRED: Final = f"""
+    DELETE FROM memory AS p USING memory AS m
+    WHERE p.scope = '{PAST}' || m.scope AND p.namespace = m.namespace
+        AND p.key > m.key || '{BREAK}' AND p.key < m.key || '{BEHIND}' AND m.expires <= %s
+"""
 HOLDINGS: Final = f"""
-    SELECT scope, namespace, count(*), sum(length(value)), max(changed) FROM memory WHERE {LIVES}
+    SELECT scope, namespace, count(*), sum(length(value)), max(changed) FROM memory WHERE {LIVES} AND NOT {IS_PAST}
     GROUP BY scope, namespace ORDER BY scope, namespace
 """
 RECORDED: Final = "SELECT form, data FROM effects WHERE execution = %b AND attempt = %b AND number = %b::int4"
@@ -95,7 +125,10 @@ class PostgresMemories:
 
     async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
         async def work(connection: Connection) -> int:
+            # Who changes something there meanwhile would leave its past behind.
+            await alone(connection, "memory", scope, namespace)
             statement = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND starts_with(key, %s)"
+            await connection.execute(statement, (past_of(scope), namespace, within))
             return (await connection.execute(statement, (scope, namespace, within))).rowcount
 
         async with self._turn:
@@ -114,6 +147,13 @@ class PostgresMemories:
 
         return await self._connections.read(query)
 
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+        async def query(connection: Connection) -> list[Recalled]:
+            current, rows = await found_with_past(connection, (scope, namespace, key), at)
+            return [] if current is None else recalled(current, rows, at=at)
+
+        return await self._connections.read(query)
+
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
         async def query(connection: Connection) -> list[Holding]:
             cursor = await connection.execute(HOLDINGS, (at,))
@@ -126,11 +166,13 @@ class PostgresMemories:
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
         async def count(connection: Connection) -> int:
-            cursor = await connection.execute("SELECT count(*) FROM memory WHERE expires <= %s", (at,))
+            cursor = await connection.execute(f"SELECT count(*) FROM memory WHERE {EXPIRED}", (at,))
             return await number_in(cursor)
 
         async def work(connection: Connection) -> int:
-            return (await connection.execute("DELETE FROM memory WHERE expires <= %s", (at,))).rowcount
+            await connection.execute(DELETE_PAST_OF_EXPIRED, (at,))
+            await connection.execute(f"DELETE FROM memory WHERE expires <= %s AND {IS_PAST}", (at,))
+            return (await connection.execute(f"DELETE FROM memory WHERE {EXPIRED}", (at,))).rowcount
 
         return await (self._connections.read(count) if dry_run else self._connections.write(work))
 
@@ -159,16 +201,57 @@ def packed_of(answer: Json) -> Packed:
 
 async def make(connection: Connection, change: Change) -> Made:
     place = (change.scope, change.namespace, change.key)
-    known = await find(connection, place, change.at)
-    made = made_of(change, known)
+    if change.by is None:
+        current, rows = await found_current(connection, place, change.at), []
+    else:
+        current, rows = await found_with_past(connection, place, change.at, limit=1)
+    made = made_of(change, None if current is None else decode_json(current.data))
     if made.value is None:
+        await connection.execute(DELETE_PAST, past_in(place))
         await connection.execute(DELETE, place)
         return made
-    if known is None:
+    if current is None:
         await make_room(connection, change)
     values = (*place, made.data, lexemes(change.key, made.value), change.at, change.expires)
-    await connection.execute(PUT, values)
+    if change.by is None:
+        await connection.execute(PUT, values)
+    else:
+        await put_with_past(connection, change, traced(change, current, made, rows[0] if rows else None), values)
     return made
+
+
+async def put_with_past(connection: Connection, change: Change, beside: Traced, values: tuple[object, ...]) -> None:
+    """All at once, in one exchange. No words are kept of the past: nobody finds it."""
+    past = past_in((change.scope, change.namespace, change.key))
+    async with connection.pipeline():
+        await connection.execute(PUT, values)
+        for row in beside.rows:
+            place = (*past[:2], past_key(change.key, row.number))
+            await connection.execute(PUT, (*place, row.data, [], row.changed, row.expires))
+        if beside.first > 1:
+            await connection.execute(DELETE_PAST, (*past[:3], past_key(change.key, beside.first)))
+
+
+def past_in(place: tuple[str, str, str]) -> tuple[str, str, str, str]:
+    """The values for `PAST_OF`."""
+    scope, namespace, key = place
+    return past_of(scope), namespace, f"{key}{BREAK}", f"{key}{BEHIND}"
+
+
+async def found_current(connection: Connection, place: tuple[str, str, str], at: float) -> Current | None:
+    found = await (await connection.execute(CURRENT, (*place, at))).fetchone()
+    return None if found is None else Current(*found[1:])
+
+
+async def found_with_past(
+    connection: Connection, place: tuple[str, str, str], at: float, *, limit: int | None = None
+) -> tuple[Current | None, list[Row]]:
+    """What is remembered by `at`, and the rows of its past, the latest first: seen at one moment."""
+    cursor = await connection.execute(WITH_PAST, (*place, at, *past_in(place), limit))
+    found = await cursor.fetchall()
+    current = next((Current(*one[1:]) for one in found if one[0] == place[2]), None)
+    rows = [Row(number_of(key), *rest) for key, *rest in found if key != place[2]]
+    return current, sorted(rows, reverse=True)
 
 
 async def make_room(connection: Connection, change: Change) -> None:
@@ -176,6 +259,8 @@ async def make_room(connection: Connection, change: Change) -> None:
     owner, most = (change.scope, change.namespace), change.quota.keys
     keys = await number_in(await connection.execute(COUNT, (*owner, most)))
     if keys >= most:
+        past = f"{DELETE_PAST_OF_EXPIRED} AND m.scope = %s AND m.namespace = %s"
+        await connection.execute(past, (change.at, *owner))
         statement = "DELETE FROM memory WHERE scope = %s AND namespace = %s AND expires <= %s"
         keys -= (await connection.execute(statement, (*owner, change.at))).rowcount
     check_room(change, keys)

@@ -9,31 +9,45 @@ import msgspec
 
 from pointsman.journal.postgres.connections import Connection, Connections
 from pointsman.journal.postgres.inbox import gates_of, select_gates
-from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.journal.postgres.spending import COUNT, SPENT, select_spenders
+from pointsman.journal.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.journal.spending import Spenders, SpendingQuery, Spent, SpentRow, spent_in
+from pointsman.journal.spending import values_of as spent_values
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits"
+COLUMNS: Final = (
+    f"execution, workflow, revision, status, started, updated, parent, session, owner, wakes, {SPENT}, awaits"
+)
 PUT_COLUMNS: Final = f"{COLUMNS}, gates"
 GIVEN: Final = (
     "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
-    " g.awaits::jsonb, g.gates::jsonb"
+    " g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.awaits::jsonb, g.gates::jsonb"
 )
 TYPES: Final = (
     "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
-    " %b::float8[], %b::text[], %b::text[]"
+    " %b::float8[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[]"
 )
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
     " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
-    " wakes = excluded.wakes, awaits = excluded.awaits, gates = COALESCE(excluded.gates, summaries.gates)"
+    " wakes = excluded.wakes, tokens = excluded.tokens, model_calls = excluded.model_calls,"
+    " tool_calls = excluded.tool_calls, cost_usd = excluded.cost_usd, awaits = excluded.awaits,"
+    " gates = COALESCE(excluded.gates, summaries.gates)"
 )
 PUT: Final = (
-    f"INSERT INTO summaries ({PUT_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
+    f"INSERT INTO summaries ({PUT_COLUMNS})"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
-Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str, str | None]
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, list[str]]
+LAST_OF_SESSION: Final = (
+    "session IS NOT NULL AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM summaries AS later"
+    " WHERE later.session = summaries.session AND later.parent IS NULL"
+    " AND (later.started, later.execution) > (summaries.started, summaries.execution))"
+)
+
+Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, str, str | None]
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, list[str]]
 
 
 def values_of(summary: Summary) -> Values:
@@ -48,6 +62,7 @@ def values_of(summary: Summary) -> Values:
         summary.session,
         summary.owner,
         summary.wakes,
+        *spent_values(summary.spent),
         msgspec.json.encode(summary.awaits).decode(),
         gates_of(summary),
     )
@@ -72,11 +87,22 @@ class PostgresExecutions:
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
         narrowing, values = narrowed(query)
         where: LiteralString = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
-        order: LiteralString = "started DESC, execution DESC" if query.due is None else "wakes, execution"
+        order: LiteralString = "started, execution" if query.oldest_first else "started DESC, execution DESC"
+        if query.due is not None:
+            order = "wakes, execution"
         return await self._query(
             f"SELECT {COLUMNS} FROM summaries {where} ORDER BY {order} LIMIT %s",
             [*values, query.limit],
         )
+
+    async def count(self, execution: ExecutionId, spent: Spent) -> None:
+        async def work(connection: Connection) -> None:
+            await connection.execute(COUNT, (*spent_values(spent), execution))
+
+        await self._connections.write(work)
+
+    async def spending(self, query: SpendingQuery) -> list[Spenders]:
+        return await self._connections.read(partial(select_spenders, query=query))
 
     async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
         return await self._connections.read(partial(select_gates, query=query))
@@ -107,16 +133,23 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
         if value is not None:
             narrowing.append(condition)
             values.append(value)
+    if query.uncounted:
+        narrowing.append("tokens IS NULL")
+    if query.last_of_session:
+        narrowing.append(LAST_OF_SESSION)
+    if not query.trials:
+        narrowing.append("NOT starts_with(execution, %s)")
+        values.append(TRIAL)
     if query.before is not None:
-        narrowing.append("(started, execution) < (%s, %s)")
+        narrowing.append("(started, execution) > (%s, %s)" if query.oldest_first else "(started, execution) < (%s, %s)")
         values.extend(query.before)
     return narrowing, values
 
 
 def summary_of(row: tuple[object, ...]) -> Summary:
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits = cast(
-        "SummaryRow", row
-    )
+    said = cast("SummaryRow", row)
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, *_ = said
+    tokens, model_calls, tool_calls, cost_usd, awaits = said[10:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -129,4 +162,5 @@ def summary_of(row: tuple[object, ...]) -> Summary:
         owner=owner,
         wakes=None if wakes is None else Instant(wakes),
         awaits=tuple(awaits),
+        spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

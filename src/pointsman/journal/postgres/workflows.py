@@ -10,20 +10,24 @@ import msgspec
 from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import RevisionMoved
 from pointsman.journal.postgres.connections import Connection, Connections, alone
-from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, revision_named
+from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, revision_named, tags_in
 from pointsman.values import Instant, Json, WorkflowId
 
 LISTED: Final = "id, revision, name, version, dialect, created, author, digest, enabled"
 WHOLE: Final = f"{LISTED}, text, native"
+SAID: Final = """
+    (SELECT json_build_array(said->'description', said->'tags', said->'name')::text
+     FROM (SELECT convert_from(native, 'UTF8')::json AS said) AS document)
+"""
 LATEST: Final = f"""
-    SELECT DISTINCT ON (id) {LISTED} FROM workflows
+    SELECT DISTINCT ON (id) {LISTED}, {SAID} FROM workflows
     WHERE id NOT IN (SELECT id FROM deleted_workflows) ORDER BY id, revision DESC
 """
-REVISIONS: Final = f"SELECT {LISTED} FROM workflows WHERE id = %s ORDER BY revision DESC"
+REVISIONS: Final = f"SELECT {LISTED}, {SAID} FROM workflows WHERE id = %s ORDER BY revision DESC"
 NEWEST: Final = f"SELECT {WHOLE} FROM workflows WHERE id = %s ORDER BY revision DESC LIMIT 1"
 INSERT: Final = f"INSERT INTO workflows ({WHOLE}) VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)"
 
-EntryRow = tuple[str, int, str, str, str, float, str, str, bool]
+EntryRow = tuple[str, int, str, str, str, float, str, str, bool, str]
 WholeRow = tuple[str, int, str, str, str, float, str, str, bool, str, bytes]
 
 
@@ -138,7 +142,8 @@ def saved_of(row: WholeRow) -> SavedWorkflow:
 
 
 def entry_of(row: EntryRow) -> WorkflowEntry:
-    identifier, revision, name, version, dialect, created, author, digest, enabled = row
+    identifier, revision, name, version, dialect, created, author, digest, enabled, said = row
+    description, tags, called = msgspec.json.decode(said, type=tuple[Json, Json, Json])
     return WorkflowEntry(
         id=WorkflowId(identifier),
         revision=revision,
@@ -149,4 +154,7 @@ def entry_of(row: EntryRow) -> WorkflowEntry:
         author=author,
         digest=digest,
         enabled=enabled,
+        description=description,
+        tags=tags_in(tags),
+        names=names_in(called),
     )

@@ -24,6 +24,7 @@ from pointsman.journal.copying import (
     summary_row,
 )
 from pointsman.journal.faults import StoreDamaged
+from pointsman.journal.past import is_past
 from pointsman.journal.records import GateEntry
 from pointsman.journal.sqlite.connection import connect_reader, connect_writer, explained
 from pointsman.journal.sqlite.schema import migrate
@@ -165,8 +166,10 @@ def insert_into(table: str) -> str:
 
 
 def remember(connection: sqlite3.Connection, row: tuple[Value, ...]) -> None:
-    """A remembered value, and the words by which it is found."""
+    """A remembered value, and the words by which it is found; the past is found by none."""
     no = connection.execute(insert_into("memory"), row).lastrowid
+    if is_past(cast("str", row[0])):
+        return
     value = decode_json(cast("bytes", row[3]))
     words = folded(" ".join([cast("str", row[2]), *texts(value)]))
     connection.execute("INSERT INTO memory_words (rowid, words) VALUES (?, ?)", (no, words))

@@ -194,7 +194,16 @@ THIRD: Final = (
     *sealing_more("memory"),
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD)
+FOURTH: Final = (
+    # What it has spent, with its sub-workflows; NULL: it was written before this was counted.
+    "ALTER TABLE summaries ADD COLUMN tokens INTEGER",
+    "ALTER TABLE summaries ADD COLUMN model_calls INTEGER",
+    "ALTER TABLE summaries ADD COLUMN tool_calls INTEGER",
+    "ALTER TABLE summaries ADD COLUMN cost_usd REAL",
+    "CREATE INDEX summaries_uncounted ON summaries (started, execution) WHERE tokens IS NULL",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:

@@ -7,34 +7,46 @@ from typing import Final
 
 import msgspec
 
-from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.journal.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.journal.spending import Spenders, SpendingQuery, Spent, SpentRow, spent_in, values_of
 from pointsman.journal.sqlite.inbox import put_gates, select_gates
 from pointsman.journal.sqlite.reader import Reader
+from pointsman.journal.sqlite.spending import SPENT, put_spent, select_spenders
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-COLUMNS: Final = "execution, workflow, revision, status, started, updated, parent, session, owner, wakes"
-PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+COLUMNS: Final = f"execution, workflow, revision, status, started, updated, parent, session, owner, wakes, {SPENT}"
+KNOWN: Final = "execution, workflow, revision, status, started, parent, session, owner, wakes"
+PUT: Final = (
+    f"INSERT OR REPLACE INTO summaries ({KNOWN}, updated, {SPENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+PAY: Final = (
+    f"UPDATE summaries SET (updated, {SPENT}) = (?, ?, ?, ?, ?) WHERE execution = ? AND workflow = ? AND revision = ?"
+    " AND status = ? AND started = ? AND parent IS ? AND session IS ? AND owner = ? AND wakes IS ?"
+)
+"""Where it only paid: replacing the row would write a page of every index into the log."""
 AWAITS: Final = "(SELECT json_group_array(name) FROM awaited AS a WHERE a.execution = summaries.execution)"
 
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, str]
+SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, str]
 
 
 def put_summary(transaction: Transaction, summary: Summary) -> None:
-    values = (
+    known = (
         summary.execution,
         summary.workflow,
         summary.revision,
         summary.status,
         summary.started,
-        summary.updated,
         summary.parent,
         summary.session,
         summary.owner,
         summary.wakes,
     )
-    transaction.execute(PUT, values)
+    spent = values_of(summary.spent)
+    is_more = summary.gates is not None
+    if is_more or transaction.execute(PAY, (summary.updated, *spent, *known)).rowcount == 0:
+        transaction.execute(PUT, (*known, summary.updated, *spent))
     transaction.execute("DELETE FROM awaited WHERE execution = ?", (summary.execution,))
     for name in summary.awaits:
         transaction.execute("INSERT INTO awaited (name, execution) VALUES (?, ?)", (name, summary.execution))
@@ -62,8 +74,21 @@ class SqliteExecutions:
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
         return await self._read(lambda connection: select(connection, query))
 
+    async def count(self, execution: ExecutionId, spent: Spent) -> None:
+        await self._submit(lambda transaction: put_spent(transaction, execution, spent))
+
+    async def spending(self, query: SpendingQuery) -> list[Spenders]:
+        return await self._read(lambda connection: select_spenders(connection, query))
+
     async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
         return await self._read(lambda connection: select_gates(connection, query))
+
+
+LAST_OF_SESSION: Final = (
+    "session IS NOT NULL AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM summaries AS later"
+    " WHERE later.session = summaries.session AND later.parent IS NULL"
+    " AND (later.started, later.execution) > (summaries.started, summaries.execution))"
+)
 
 
 def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summary]:
@@ -83,7 +108,7 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
         narrowing.append(f"status IN ({', '.join('?' * len(query.statuses))})")
         values.extend(sorted(query.statuses))
     if query.before is not None:
-        narrowing.append("(started, execution) < (?, ?)")
+        narrowing.append(f"(started, execution) {'>' if query.oldest_first else '<'} (?, ?)")
         values.extend(query.before)
     if query.awaits is not None:
         narrowing.append("execution IN (SELECT execution FROM awaited WHERE name = ?)")
@@ -91,7 +116,13 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
     if query.since is not None:
         narrowing.append("updated >= ?")
         values.append(query.since)
-    order = "started DESC, execution DESC"
+    if query.uncounted:
+        narrowing.append("tokens IS NULL")
+    if query.last_of_session:
+        narrowing.append(LAST_OF_SESSION)
+    if not query.trials:
+        narrowing.append(f"substr(execution, 1, {len(TRIAL)}) <> '{TRIAL}'")
+    order = "started, execution" if query.oldest_first else "started DESC, execution DESC"
     if query.due is not None:
         narrowing.append("wakes <= ?")
         values.append(query.due)
@@ -105,7 +136,8 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
 
 
 def summary_of(row: SummaryRow) -> Summary:
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, awaits = row
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, *_ = row
+    tokens, model_calls, tool_calls, cost_usd, awaits = row[10:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -118,4 +150,5 @@ def summary_of(row: SummaryRow) -> Summary:
         owner=owner,
         wakes=None if wakes is None else Instant(wakes),
         awaits=tuple(sorted(msgspec.json.decode(awaits, type=list[str]))),
+        spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

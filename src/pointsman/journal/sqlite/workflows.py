@@ -10,7 +10,7 @@ import msgspec
 
 from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import RevisionMoved
-from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, revision_named
+from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, revision_named, tags_in
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
@@ -18,7 +18,7 @@ from pointsman.values import Instant, Json, WorkflowId
 
 ENTRY: Final = "id, revision, name, version, dialect, created, author, digest"
 WHOLE: Final = f"{ENTRY}, text, native"
-LISTED: Final = f"{ENTRY}, coalesce(json_extract(CAST(native AS TEXT), '$.enabled'), 1)"
+LISTED: Final = f"{ENTRY}, json_extract(CAST(native AS TEXT), '$.enabled', '$.description', '$.tags', '$.name')"
 LATEST: Final = f"""
     SELECT {LISTED} FROM workflows AS w
     WHERE id NOT IN (SELECT id FROM deleted_workflows)
@@ -26,7 +26,7 @@ LATEST: Final = f"""
     ORDER BY id
 """
 
-EntryRow = tuple[str, int, str, str, str, float, str, str, int]
+EntryRow = tuple[str, int, str, str, str, float, str, str, str]
 WholeRow = tuple[str, int, str, str, str, float, str, str, str, bytes]
 
 
@@ -130,7 +130,8 @@ def saved_of(row: WholeRow) -> SavedWorkflow:
 
 
 def entry_of(row: EntryRow) -> WorkflowEntry:
-    identifier, revision, name, version, dialect, created, author, digest, enabled = row
+    identifier, revision, name, version, dialect, created, author, digest, said = row
+    enabled, description, tags, called = msgspec.json.decode(said, type=tuple[Json, Json, Json, Json])
     return WorkflowEntry(
         id=WorkflowId(identifier),
         revision=revision,
@@ -140,5 +141,8 @@ def entry_of(row: EntryRow) -> WorkflowEntry:
         created=Instant(created),
         author=author,
         digest=digest,
-        enabled=bool(enabled),
+        enabled=enabled is not False,
+        description=description,
+        tags=tags_in(tags),
+        names=names_in(called),
     )

@@ -1,16 +1,15 @@
-"""Who one is, logging in and out, and the keys that open the server."""
+"""Who one is, and the keys that open the server."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
-from pointsman.app.access.tokens import TOKEN_CHARS_MAX
-from pointsman.server.desk import COOKIE, Asking, AtDesk, Must, address_of
+from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.shapes import Answer, Body, sample
@@ -20,16 +19,8 @@ router = APIRouter(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "make or revoke keys"))]
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]
-LoginId = Annotated[str, Path(min_length=1, max_length=64, description="The login's id, as the list shows it.")]
 DAY_S: Final = 86_400.0
 DAYS_MAX: Final = 36_500
-
-
-class LoginBody(Body):
-    """What opens the server."""
-
-    model_config = sample(key="pm_…")
-    key: str = Field(min_length=1, max_length=TOKEN_CHARS_MAX, description="An API key, or a token.")
 
 
 class KeyBody(Body):
@@ -55,13 +46,6 @@ class Me(Answer):
     expires_at: float | None = Field(description="When that ends; null: nobody knows.")
 
 
-LOGIN: Final[JsonObject] = {
-    "id": "0badcafe0badcafe",
-    "name": "ada",
-    "beganAt": 1_763_700_000.0,
-    "expiresAt": 1_763_743_200.0,
-    "agent": "Mozilla/5.0",
-}
 KEY: Final[JsonObject] = {
     "name": "ada",
     "role": "editor",
@@ -70,24 +54,6 @@ KEY: Final[JsonObject] = {
     "expiresAt": None,
     "usedAt": None,
 }
-
-
-class LoginEntry(Answer):
-    """A browser that is logged in."""
-
-    model_config = sample(**LOGIN)
-    id: str
-    name: str
-    began_at: float
-    expires_at: float
-    agent: str
-
-
-class LoginPage(Answer):
-    """Logins, newest first."""
-
-    model_config = sample(logins=[LOGIN])
-    logins: list[LoginEntry]
 
 
 class KeyEntry(Answer):
@@ -122,53 +88,6 @@ class MadeKey(Answer):
 async def me(caller: Asking) -> Response:
     """The caller's name, role and groups, and how it was let in."""
     return JsonReply(caller_view(caller))
-
-
-@router.post("/api/login", responses=answers(Me, body=True), summary="Log in")
-async def log_in(
-    desk: AtDesk, request: Request, body: LoginBody, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
-) -> Response:
-    """Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
-
-    Takes no key in a header. Browsers keep the cookie over https, and on this machine.
-    """
-    caller = await desk.caller(body.key, address_of(request))
-    shown = "" if caller.entrance == "token" else body.key
-    await desk.audit.asked(caller, "POST /api/login", origin=address_of(request))
-    token, entered = await desk.logins.begin(caller, key=shown, agent=user_agent)
-    reply = JsonReply(caller_view(entered), headers={"cache-control": "no-store"})
-    age = int(desk.app.settings.access.login.seconds)
-    reply.set_cookie(COOKIE, token, max_age=age, path="/", secure=True, httponly=True, samesite="strict")
-    return reply
-
-
-@router.post("/api/logout", status_code=204, responses=refusals(), summary="Log out")
-async def log_out(desk: AtDesk, caller: Asking, request: Request) -> Response:
-    """Ends the login of this browser. Elsewhere it stays."""
-    await desk.logins.end_this(request.cookies.get(COOKIE, ""))
-    reply = Response(status_code=204)
-    reply.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="strict")
-    return reply
-
-
-@router.get("/api/logins", responses=answers(LoginPage), summary="List logins")
-async def logins(
-    *,
-    desk: AtDesk,
-    caller: Asking,
-    everyone: Annotated[bool, Query(description="Those of all, not only the caller's. For admins.")] = False,
-) -> Response:
-    """Where the caller is logged in, newest first."""
-    if everyone:
-        caller.must_have("admin", "see the logins of others")
-    return JsonReply({"logins": [*await desk.logins.all(None if everyone else caller.name)]})
-
-
-@router.delete("/api/logins/{id}", status_code=204, responses=refusals("no-such-login"), summary="End a login")
-async def end_login(desk: AtDesk, caller: Asking, id: LoginId) -> Response:
-    """Its cookie opens nothing any more. One's own; admins end those of all."""
-    await desk.logins.end(id, name=None if caller.role == "admin" else caller.name)
-    return Response(status_code=204)
 
 
 @router.get("/api/settings/keys", responses=answers(KeyPage), summary="List keys")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
+from pointsman.app.access.seeing import visible
+from pointsman.app.agent_uses import agent_uses
 from pointsman.app.agents import SavedAgent, agent_view
-from pointsman.app.paging import page_by
+from pointsman.app.paging import page_by, revision_place
 from pointsman.app.revisions import RevisionMoved
+from pointsman.authoring.agent_trials import try_agent
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit
+from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.shown import Started
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/agents", tags=["agents"])
@@ -63,9 +67,21 @@ class NewAgentBody(AgentBody):
 
 
 @router.get("", responses=answers(AgentPage), summary="List agents")
-async def list_(*, desk: AtDesk, caller: Asking, after: After = None, limit: Limit = 50) -> Response:
-    """The latest revision of each, by name."""
-    page = await page_by("name", map(agent_view, await desk.app.agents.list()), after=after, limit=limit)
+async def list_(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    search: Words = "",
+    name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
+    sort: Annotated[Literal["name", "savedAt"], Query(description="What orders them.")] = "name",
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """The latest revision of each. With `search` only those with all these words in name or description."""
+    place = "name" if sort == "name" else _saved_place
+    entries = map(agent_view, await desk.app.agents.found(search, names=name))
+    page = await page_by(place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"agents": [*page.entries], "next": page.next})
 
 
@@ -77,9 +93,10 @@ async def list_(*, desk: AtDesk, caller: Asking, after: After = None, limit: Lim
     status_code=201,
     summary="Save an agent",
 )
-async def create(desk: AtDesk, caller: Editor, body: NewAgentBody) -> Response:
+async def create(*, desk: AtDesk, caller: Editor, body: NewAgentBody, if_new: IfNew = None) -> Response:
     """A new one, or a new revision. The same description again is the same revision."""
-    saved = await desk.app.agents.save(body.name, body.agent, author=caller.name)
+    after = 0 if if_new else None
+    saved = await desk.app.agents.save(body.name, body.agent, author=caller.name, after=after)
     return _reply(saved, status=201, headers={"location": f"/api/agents/{saved.name}"})
 
 
@@ -111,9 +128,95 @@ async def delete(desk: AtDesk, caller: Editor, name: Name) -> Response:
 
 
 @router.get("/{name}/versions", responses=answers(AgentPage, "no-such-agent"), summary="List revisions of an agent")
-async def versions(desk: AtDesk, caller: Asking, name: Name) -> Response:
-    """All revisions, newest first."""
-    return JsonReply({"agents": [agent_view(one) for one in await desk.app.agents.versions(name)], "next": None})
+async def versions(
+    *, desk: AtDesk, caller: Asking, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
+) -> Response:
+    """Its revisions, newest first unless `order` says otherwise."""
+    entries = map(agent_view, await desk.app.agents.versions(name))
+    page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply({"agents": [*page.entries], "next": page.next})
+
+
+def _saved_place(entry: JsonObject) -> str:
+    return f"{entry['savedAt']:017.6f} {entry['name']}"
+
+
+class AgentUse(Answer):
+    """A workflow that names an agent."""
+
+    workflow_id: str
+    revision: int
+    names: list[str] = Field(description="As what its nodes name it: `writer`, or one revision: `writer@2`.")
+
+
+class AgentUses(Answer):
+    """The workflows that name an agent."""
+
+    model_config = sample(workflows=[{"workflowId": "letter", "revision": 2, "names": ["writer"]}])
+    workflows: list[AgentUse]
+
+
+@router.get("/{name}/uses", responses=answers(AgentUses, "no-such-agent"), summary="List who uses an agent")
+async def uses(desk: AtDesk, caller: Asking, name: Name) -> Response:
+    """The workflows that name it in their latest revision, as far as the caller may see them."""
+    saved = await desk.app.agents.get(name)
+
+    async def sees(workflow: str) -> bool:
+        return await visible(desk.app, caller, workflow)
+
+    return JsonReply({"workflows": [*await agent_uses(desk.app, saved.name, sees)]})
+
+
+class SayBody(Body):
+    """What is said to an agent."""
+
+    model_config = sample(message="Write to the harbour office.", agent={"system": "You write short letters."})
+    message: str = Field(min_length=1, max_length=100_000)
+    agent: dict[str, JsonValue] | None = Field(
+        default=None, description="Its description as it would be saved. Absent: as it is saved."
+    )
+    session_id: str | None = Field(
+        default=None, max_length=200, description="Of the answer before, to go on with that conversation."
+    )
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers instead of its own.")
+
+
+class SaidAnswer(Started):
+    """A turn that began."""
+
+    model_config = sample(executionId="try-01kexr2v9s7h", status="running", sessionId="try-4f1c09b7")
+    session_id: str = Field(description="Say the next thing in it; `DELETE /api/sessions/{id}` forgets it.")
+
+
+@router.post(
+    "/{name}/try",
+    responses=answers(
+        SaidAnswer,
+        "no-such-agent",
+        "agent-invalid",
+        "workflow-invalid",
+        "input-invalid",
+        "session-busy",
+        "model-fixed",
+        503,
+        status=202,
+        body=True,
+    ),
+    status_code=202,
+    summary="Say something to an agent",
+)
+async def try_(desk: AtDesk, caller: Editor, name: Name, body: SayBody) -> Response:
+    """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
+    it where they are asked for trials. Its tools do what they do."""
+    said = await try_agent(
+        desk.app, caller, name, body.message, agent=body.agent, session=body.session_id, model=body.model
+    )
+    began: JsonObject = {
+        "executionId": said.execution.id,
+        "status": said.execution.status,
+        "sessionId": said.session,
+    }
+    return JsonReply(began, status=202, headers={"location": f"/api/workflows/executions/{said.execution.id}"})
 
 
 def _reply(saved: SavedAgent, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:

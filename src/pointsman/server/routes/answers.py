@@ -3,7 +3,8 @@
     responses=answers(ExecutionAnswer, "unknown-execution", "wrong-status", body=True)
 
 An error is named by its code, which says its status; or by a status alone. What every operation may answer (no key, not
-the role, parameters that are none; with `body`: no JSON, too large, of another type) is there by itself.
+the role, parameters that are none, too often; with `body`: no JSON, too large, of another type) is there by itself.
+What an operation cannot answer, as it takes no parameters or reads no JSON, the document leaves out again.
 """
 
 from __future__ import annotations
@@ -20,26 +21,31 @@ from pointsman.server.shapes import ProblemDocument
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
 
-_EVERYWHERE: Final = (401, 403, 422)
-"""Without a key, without the role, with parameters that are none."""
+_ANYBODY: Final = (403, 422)
+"""By another name, with parameters that are none."""
+_EVERYWHERE: Final = (*_ANYBODY, 401, 429)
+"""And without a key, too often."""
 _BAD_BODY: Final = (400, 413, 415)
 
 
-def answers(shape: type[BaseModel], *errors: int | str, status: int = 200, body: bool = False) -> Described:
-    """The answers of an operation. `body`: it reads one."""
+def answers(
+    shape: type[BaseModel], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True
+) -> Described:
+    """The answers of an operation. `body`: it reads one. `asks`: for a key."""
     found: Described = {status: {"model": shape, "description": HTTPStatus(status).phrase}}
-    return found | refusals(*errors, body=body)
+    return found | refusals(*errors, body=body, asks=asks)
 
 
-def refusals(*errors: int | str, body: bool = False) -> Described:
+def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Described:
     """The errors of an operation."""
+    usual = _EVERYWHERE if asks else _ANYBODY
     codes: defaultdict[int, list[str]] = defaultdict(list)
     for one in errors:
         if isinstance(one, str):
             codes[SAMPLES[one][0]].append(one)
     numbers = {one for one in errors if isinstance(one, int)}
-    for status in {*_EVERYWHERE, *numbers, *(_BAD_BODY if body else ())}:
-        if USUAL[status] not in codes[status] and (status in _EVERYWHERE or not codes[status]):
+    for status in {*usual, *numbers, *(_BAD_BODY if body else ())}:
+        if USUAL[status] not in codes[status] and (status in usual or not codes[status]):
             codes[status].append(USUAL[status])
     return {status: _refusal(status, codes[status]) for status in sorted(codes)}
 

@@ -1,16 +1,17 @@
-"""The audit log, for admins."""
+"""The audit log, for admins: page by page, as a file, and whether its chain is whole."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
+from pointsman.server.routes.answers import answers, refusals, text_answer
 from pointsman.server.routes.parameters import Limit
 from pointsman.server.shapes import Answer, sample
 from pointsman.values import JsonObject
@@ -28,6 +29,9 @@ DEED: Final[JsonObject] = {
     "origin": "192.0.2.7",
     "refused": None,
 }
+
+LINES: Final = "application/jsonl"
+LINE: Final = '{"row":1,"hash":"9f86d081884c7d65","deeds":[{"who":"ada","what":"PUT /api/workflows/{id}"}]}\n'
 
 
 class DeedAnswer(Answer):
@@ -58,12 +62,41 @@ async def read_audit(
     desk: AtDesk,
     caller: Admin,
     who: Annotated[str | None, Query(max_length=200, description="Only what this caller asked for.")] = None,
-    what: Annotated[str | None, Query(max_length=200, description="Only operations with this in them.")] = None,
+    what: Annotated[str | None, Query(max_length=200, description="With this in the operation or target.")] = None,
+    since: Annotated[float | None, Query(ge=0, le=1e11, description="Not before this moment (Unix seconds).")] = None,
+    until: Annotated[float | None, Query(ge=0, le=1e11, description="Not after it.")] = None,
     before: Annotated[
         str | None, Query(max_length=20, pattern="^[0-9]+$", description="`next` of the page before.")
     ] = None,
     limit: Limit = 50,
 ) -> Response:
     """Every change that was asked for, newest first. A page may hold some more than `limit`, or fewer."""
-    deeds, following = await desk.audit.page(who=who, what=what, before=before, limit=limit)
+    deeds, following = await desk.audit.page(who=who, what=what, since=since, until=until, before=before, limit=limit)
     return JsonReply({"deeds": [*deeds], "next": following})
+
+
+class AuditState(Answer):
+    """The chain of the audit log."""
+
+    model_config = sample(rows=17, hash="9f86d081884c7d65", damage=[])
+    rows: int = Field(description="How many rows it has; a row holds the deeds of one moment.")
+    hash: str = Field(description="Of the last row. Kept elsewhere it shows whether the end was cut off.")
+    damage: list[str] = Field(description="Every contradiction, one sentence each.")
+
+
+@router.get("/api/audit/state", responses=answers(AuditState), summary="Check the audit log")
+async def audit_state(desk: AtDesk, caller: Admin) -> Response:
+    """Whether each row is what was written, behind the row it was written behind. Reads the whole log."""
+    return JsonReply(await desk.audit.state())
+
+
+@router.get(
+    "/api/audit/export",
+    responses=text_answer(LINES, LINE) | refusals(),
+    response_class=Response,
+    summary="Export the audit log",
+)
+async def export_audit(desk: AtDesk, caller: Admin) -> Response:
+    """All rows, oldest first, a JSON object in a line each, with the hashes that chain them."""
+    headers = {"content-disposition": 'attachment; filename="audit.jsonl"', "cache-control": "no-store"}
+    return StreamingResponse(desk.audit.lines(), media_type=LINES, headers=headers)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import partial
+from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Response
-from pydantic import Field
+from fastapi import APIRouter, Request, Response
+from pydantic import Field, model_validator
 
+from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
-from pointsman.app.bulk import Which, each, fitting, told_view
-from pointsman.server.desk import AtDesk
+from pointsman.app.bulk import Told, Which, each, fitting, named, told_view
+from pointsman.server.desk import AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.routes.parameters import Operator
+from pointsman.server.routes.once import once
+from pointsman.server.routes.parameters import Key, Operator
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.server.shown import Status
 
 router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
+
+EXECUTIONS_MAX: Final = 200
 
 
 class BulkBody(Body):
@@ -31,7 +36,19 @@ class BulkBody(Body):
     parent: str | None = Field(default=None, max_length=100, description="Only its sub-workflows.")
     since: float | None = Field(default=None, ge=0, le=1e11, description="Started at or after: unix seconds.")
     until: float | None = Field(default=None, ge=0, le=1e11, description="Started before: unix seconds.")
+    executions: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
+        default_factory=list[str],
+        max_length=EXECUTIONS_MAX,
+        description="These and no others: each is told about, also those that refuse. Nothing else may narrow then.",
+    )
     dry_run: bool = Field(default=False, description="Only tell which are meant.")
+
+    @model_validator(mode="after")
+    def _names_or_narrows(self) -> BulkBody:
+        narrows = (self.workflow, self.statuses, self.session_id, self.parent, self.since, self.until)
+        if self.executions and any(one not in (None, []) for one in narrows):
+            raise ValueError("name the executions, or narrow by what they have in common: not both")
+        return self
 
 
 class ToldAnswer(Answer):
@@ -49,17 +66,26 @@ class BulkAnswer(Answer):
     executions: list[ToldAnswer]
 
 
-@router.post("/bulk", responses=answers(BulkAnswer, body=True), summary="Act on many executions")
-async def bulk(desk: AtDesk, caller: Operator, body: BulkBody) -> Response:
+@router.post(
+    "/bulk", responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True), summary="Act on many executions"
+)
+async def bulk(desk: AtDesk, caller: Operator, request: Request, body: BulkBody, key: Key = None) -> Response:
     """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
     Deleting is for admins."""
     if body.verb == "delete":
         caller.must_have("admin", "delete data")
-    which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
-    found = [one for one in await fitting(desk.app, body.verb, which) if await sees(desk.app, caller, one)]
+    return await once(desk, caller, request, key, partial(_bulk, desk, caller, body))
+
+
+async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
+    others: list[Told] = []
+    if body.executions:
+        found, others = await named(desk.app, body.verb, body.executions, lambda one: sees(desk.app, caller, one))
+    else:
+        which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
+        found = [one for one in await fitting(desk.app, body.verb, which) if await sees(desk.app, caller, one)]
     if body.dry_run:
-        return JsonReply(
-            {"executions": [{"executionId": one.execution, "status": one.status, "error": None} for one in found]}
-        )
-    told = await each(desk.app, body.verb, found, by=caller.name)
+        meant = [*(Told(one.execution, one.status) for one in found), *others]
+        return JsonReply({"executions": [told_view(one) for one in meant]})
+    told = [*await each(desk.app, body.verb, found, by=caller.name), *others]
     return JsonReply({"executions": [told_view(one) for one in told]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
@@ -17,14 +17,18 @@ from pointsman.errors import CallerError
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers
-from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import Eid, Limit, Of, Operator
+from pointsman.server.routes.executions import seen, started
+from pointsman.server.routes.once import once
+from pointsman.server.routes.parameters import Eid, Key, Limit, Of, Operator
 from pointsman.server.shapes import (
+    Answer,
     CancelBody,
+    DelegateBody,
     ForkBody,
     LimitsBody,
     MessageBody,
     RespondBody,
+    ResumeBody,
     SignalBody,
     SteerBody,
 )
@@ -34,7 +38,7 @@ router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"]
 people = APIRouter(tags=["people"])
 
 
-def changed(*errors: str, shape: type[ExecutionAnswer] = ExecutionAnswer) -> Described:
+def changed(*errors: str, shape: type[Answer] = ExecutionAnswer) -> Described:
     """The answers of whatever changes an execution."""
     return answers(shape, "unknown-execution", "wrong-status", 503, *errors, body=True)
 
@@ -52,7 +56,7 @@ class NoConversation(CallerError):
     ),
     summary="Answer a gate",
 )
-async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody) -> Response:
+async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, key: Key = None) -> Response:
     """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
     execution = await _open(desk, caller, eid)
     await execution.answer(
@@ -62,9 +66,21 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody) -
         comment=body.comment,
         by=caller.name,
         groups=caller.groups,
-        key=body.key,
+        key=body.key or key or "",
     )
-    return JsonReply(await execution.view())
+    return seen(desk, await execution.view())
+
+
+@router.post(
+    "/delegate",
+    responses=changed("no-such-step", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
+    summary="Pass a gate on",
+)
+async def delegate(desk: AtDesk, caller: Operator, eid: Eid, body: DelegateBody) -> Response:
+    """The caller's right to answer an open gate becomes another person's."""
+    execution = await _open(desk, caller, eid)
+    await execution.delegate(body.gate_id, body.to, by=caller.name, groups=caller.groups, comment=body.comment)
+    return seen(desk, await execution.view())
 
 
 @router.post("/pause", responses=changed(), summary="Pause")
@@ -72,15 +88,16 @@ async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     """No further step starts, here and in its sub-workflows."""
     execution = await _open(desk, caller, eid)
     await execution.pause(by=caller.name)
-    return JsonReply(await execution.view())
+    return seen(desk, await execution.view())
 
 
 @router.post("/resume", responses=changed(), summary="Resume")
-async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
-    """Go on after a pause, or after a limit that is raised."""
+async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: ResumeBody | None = None) -> Response:
+    """Go on after a pause, or after a limit that is raised; or only as far as the next step."""
     execution = await _open(desk, caller, eid)
-    await execution.resume(limits=(body or LimitsBody()).limits, by=caller.name)
-    return JsonReply(await execution.view())
+    said = body or ResumeBody()
+    await execution.resume(limits=said.limits, by=caller.name, step=said.step)
+    return seen(desk, await execution.view())
 
 
 @router.post("/cancel", responses=changed(), summary="Cancel")
@@ -89,61 +106,90 @@ async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | No
     said = body or CancelBody()
     execution = await _open(desk, caller, eid)
     await execution.cancel(reason=said.reason, by=caller.name, now=said.now)
-    return JsonReply(await execution.view())
+    return seen(desk, await execution.view())
 
 
-@router.post("/retry", responses=changed(), summary="Retry")
-async def retry(desk: AtDesk, caller: Operator, eid: Eid, body: LimitsBody | None = None) -> Response:
+@router.post("/retry", responses=changed("key-reused", "key-in-use"), summary="Retry")
+async def retry(
+    desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: LimitsBody | None = None, key: Key = None
+) -> Response:
     """Try the step again that failed it."""
-    execution = await _open(desk, caller, eid)
-    await execution.retry(limits=(body or LimitsBody()).limits, by=caller.name)
-    return JsonReply(await execution.view())
+
+    async def work() -> Response:
+        execution = await _open(desk, caller, eid)
+        await execution.retry(limits=(body or LimitsBody()).limits, by=caller.name)
+        return seen(desk, await execution.view())
+
+    return await once(desk, caller, request, key, work)
 
 
 @router.post(
     "/fork",
-    responses=answers(Started, "unknown-execution", "no-such-row", "edit-refused", 503, 409, status=202, body=True),
+    responses=answers(
+        Started,
+        "unknown-execution",
+        "no-such-row",
+        "edit-refused",
+        "wrong-status",
+        "key-reused",
+        "key-in-use",
+        503,
+        status=202,
+        body=True,
+    ),
     status_code=202,
     summary="Fork",
 )
-async def fork(desk: AtDesk, caller: Operator, eid: Eid, body: ForkBody) -> Response:
+async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
     await must_see(desk.app, caller, eid)
     how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name)
-    return await started(await desk.app.fork(eid, **how), wait=False)
+
+    async def work() -> Response:
+        return await started(desk, await desk.app.fork(eid, **how), wait=False)
+
+    return await once(desk, caller, request, key, work)
 
 
-@router.post("/steer", responses=changed("not-steerable", "edit-refused"), summary="Steer")
-async def steer(desk: AtDesk, caller: Operator, eid: Eid, body: SteerBody) -> Response:
+@router.post("/steer", responses=changed("not-steerable", "edit-refused", "key-reused", "key-in-use"), summary="Steer")
+async def steer(
+    desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: SteerBody, key: Key = None
+) -> Response:
     """Between two steps: say something, change data, send control elsewhere."""
-    execution = await _open(desk, caller, eid)
-    await execution.steer(body.messages, set=body.set, goto=body.goto, reason=body.reason, by=caller.name)
-    return JsonReply(await execution.view())
+
+    async def work() -> Response:
+        execution = await _open(desk, caller, eid)
+        await execution.steer(body.messages, set=body.set, goto=body.goto, reason=body.reason, by=caller.name)
+        return seen(desk, await execution.view())
+
+    return await once(desk, caller, request, key, work)
 
 
 @router.post(
     "/messages",
     responses=answers(ExecutionAnswer)
-    | answers(Started, "unknown-execution", "no-conversation", "wrong-status", 503, status=202, body=True),
+    | answers(
+        Started, "unknown-execution", "no-conversation", "wrong-status", "key-reused", 503, status=202, body=True
+    ),
     status_code=202,
     summary="Say something",
 )
-async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody) -> Response:
+async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody, key: Key = None) -> Response:
     """The next turn of the conversation that this execution is a turn of: an execution of its own."""
     await must_see(desk.app, caller, eid)
     workflow, session = await conversation_of(desk.app, eid)
     if session is None:
         raise NoConversation(f"{eid!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
-    turn = await start_as(desk.app, caller, workflow, body.message, session=session)
-    return await started(turn, wait=body.wait)
+    turn = await start_as(desk.app, caller, workflow, body.message, session=session, key=key)
+    return await started(desk, turn, wait=body.wait)
 
 
 @router.post("/signals", responses=changed("input-invalid", shape=SignalledAnswer), summary="Signal")
-async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody) -> Response:
+async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody, key: Key = None) -> Response:
     """Send it an event: to the steps that wait for it, else to the first that will."""
     execution = await _open(desk, caller, eid)
-    became = await execution.signal(body.name, body.data, key=body.key, by=caller.name)
-    return JsonReply({"became": became, **await execution.view()})
+    became = await execution.signal(body.name, body.data, key=body.key or key or "", by=caller.name)
+    return seen(desk, await execution.view(), became=became)
 
 
 @people.get("/api/inbox", responses=answers(InboxPage, "cursor-invalid"), summary="What waits for the caller")

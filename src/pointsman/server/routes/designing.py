@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
+from pointsman.authoring.earlier import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.schema import native_schema
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
-from pointsman.server.rounds import streamed
 from pointsman.server.routes.answers import Described, answers
+from pointsman.server.routes.asked import Designing
 from pointsman.server.routes.parameters import Editor, IfMatch
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import SavedAnswer
@@ -27,15 +29,38 @@ router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
 REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 TEXT: Final[JsonObject] = {"type": "string"}
+WORDS_MAX: Final = 20_000
+EARLIER_MAX: Final = 20
+EARLIER_CHARS_MAX: Final = 200_000
 ROUNDS: Final = 'event: round\ndata: {"round": 1, "ok": true}\n\nevent: done\ndata: {"id": "letter", "ok": true}\n\n'
 CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/config/prompt": "Write about {goal}."}}
+
+
+class EarlierBody(Body):
+    """What was asked before in the same conversation."""
+
+    model_config = sample(words="Write a letter.", answer='{"nodes": []}', accepted=True)
+    words: str = Field(max_length=WORDS_MAX)
+    answer: str = Field(max_length=EARLIER_CHARS_MAX, description="Of the last round.")
+    accepted: bool | None = Field(default=None, description="Whether it was taken; absent: nobody has said.")
+
+
+Conversation = Annotated[
+    list[EarlierBody],
+    Field(
+        default_factory=list,
+        max_length=EARLIER_MAX,
+        description="What was said before, oldest first: the model knows what `it` is.",
+    ),
+]
 
 
 class GenerateBody(Body):
     """A workflow to be designed."""
 
     model_config = sample(words="Write a letter, and let a person see it before it is sent.", id="letter")
-    words: str = Field(min_length=1, max_length=20_000, description="What it shall do.")
+    words: str = Field(min_length=1, max_length=WORDS_MAX, description="What it shall do.")
+    earlier: Conversation
     id: str = Field(default="", max_length=200, description="The id it shall have.")
     save: bool = Field(default=False, description="Save it, if it has no errors.")
 
@@ -45,9 +70,17 @@ class EditBody(Body):
 
     model_config = sample(operations=[CHANGE], apply=True)
     operations: list[JsonValue] | None = Field(
-        default=None, max_length=2000, description="See `/api/workflows/operations`: all, or none."
+        default=None,
+        max_length=2000,
+        description="See `/api/workflows/operations`: all, or none. With `words`: what was changed before that, and is "
+        "not saved.",
     )
-    words: str = Field(default="", max_length=20_000, description="What shall be different.")
+    words: str = Field(default="", max_length=WORDS_MAX, description="What shall be different.")
+    earlier: Conversation
+    text: str | None = Field(
+        default=None, max_length=20_000_000, description="The document to change, instead of the saved one."
+    )
+    native: bool = Field(default=False, description="Answer also with what it reads as in the native dialect.")
     apply: bool = Field(default=False, description="Save it; else it is only shown what would be.")
     draft: bool = Field(default=False, description="Save it although it has errors; it cannot be run.")
 
@@ -108,6 +141,8 @@ class EditAnswer(Answer):
     new: list[dict[str, Any]] = Field(description="Those of the problems that it did not have.")
     gone: list[dict[str, Any]] = Field(description="Problems that it had.")
     losses: list[dict[str, Any]] = Field(description="What the new text does not keep.")
+    rounds: list[dict[str, Any]] | None = Field(default=None, description="Where a model made it: each of its answers.")
+    native: JsonValue = Field(default=None, description="In the native dialect, where that was asked for.")
 
 
 class ChangesAnswer(Answer):
@@ -144,49 +179,86 @@ async def schema(caller: Asking) -> Response:
     return JsonReply(native_schema())
 
 
+def _earlier(said: Sequence[EarlierBody]) -> list[Earlier]:
+    return [Earlier(one.words, one.answer, one.accepted) for one in said]
+
+
 def _also_streamed(described: Described) -> Described:
     return described | {200: {**described[200], "content": {MEDIA_TYPE: {"schema": TEXT, "example": ROUNDS}}}}
 
 
 @router.post(
     "/generate",
-    responses=_also_streamed(answers(GenerateAnswer, "no-designer", "model-failed", "too-many-requests", body=True)),
+    responses=_also_streamed(
+        answers(
+            GenerateAnswer,
+            "no-designer",
+            "model-failed",
+            "too-many-requests",
+            "key-reused",
+            "key-in-use",
+            body=True,
+        )
+    ),
     summary="Design a workflow from words",
 )
-async def generate(
-    desk: AtDesk,
-    caller: Editor,
-    body: GenerateBody,
-    accept: Annotated[
-        str | None, Header(max_length=1000, description="`text/event-stream`: each round as it happens.")
-    ] = None,
-) -> Response:
+async def generate(asked: Designing, body: GenerateBody) -> Response:
     """A model drafts it, the check answers, the model mends: a few rounds, all of which are shown.
 
     With `Accept: text/event-stream` they are told as they happen: the event `round` for each, then `done` with the
-    answer, or `problem` where it failed meanwhile.
+    answer, or `problem` where it failed meanwhile. Under an `Idempotency-Key` it goes on when the stream is lost; asked
+    for again, it is `key-in-use` until it is done, and then its answer, which costs nothing.
     """
-    design = partial(Workbench(desk.app, caller).design, body.words, name=body.id, save=body.save)
-    if MEDIA_TYPE in (accept or "").lower():
-        return await streamed(lambda hear: design(hear=hear), desk.take_stream(caller))
-    return JsonReply(await design())
+    bench = Workbench(asked.desk.app, asked.caller)
+    design = partial(bench.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier))
+    return await asked.told(design)
 
 
 @router.post(
     "/{id}/edit",
-    responses=answers(
-        EditAnswer, "unknown-workflow", "revision-moved", "operation-refused", "design-failed", body=True
+    responses=_also_streamed(
+        answers(
+            EditAnswer,
+            "unknown-workflow",
+            "revision-moved",
+            "operation-refused",
+            "design-failed",
+            "no-designer",
+            "model-failed",
+            "too-many-requests",
+            "key-reused",
+            "key-in-use",
+            body=True,
+        )
     ),
     summary="Change a workflow by operations or words",
 )
-async def edit(desk: AtDesk, caller: Editor, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
-    """Shows what would change and which problems that causes; with `apply` a new revision is saved."""
-    bench, revision = Workbench(desk.app, caller), revision_of(if_match)
+async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
+    """Shows what would change and which problems that causes; with `apply` a new revision is saved.
+
+    By words a model makes the operations, in rounds that are streamed as those of a design are. The answer tells them
+    alone, not those that were sent along.
+    """
+    bench, revision = Workbench(asked.desk.app, asked.caller), revision_of(if_match)
     if body.words:
-        return JsonReply(await bench.edit_by_words(id, body.words, apply=body.apply, revision=revision))
-    found = read_operations(body.operations)
-    said = await bench.edit(id, found, apply=body.apply, draft=body.draft, revision=revision)
-    return JsonReply(said)
+        on = read_operations(body.operations or [])
+        change = partial(
+            bench.edit_by_words, id, body.words, on=on, text=body.text, apply=body.apply, revision=revision
+        )
+        return await asked.told(partial(change, earlier=_earlier(body.earlier)))
+    found = read_operations([] if body.operations is None and body.text is not None else body.operations)
+    return await asked.whole(
+        partial(
+            bench.edit,
+            id,
+            found,
+            apply=body.apply,
+            draft=body.draft,
+            revision=revision,
+            text=body.text,
+            native=body.native,
+        )
+    )
 
 
 @router.get(

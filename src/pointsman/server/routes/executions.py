@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 
@@ -12,18 +12,19 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see, sees
 from pointsman.app.lists import found_executions
 from pointsman.app.looking import definition_of, events_page, executions_page, state_at
+from pointsman.app.observing.bounds import view_told
 from pointsman.app.observing.traces import origin_in
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
 from pointsman.server.shapes import Answer, ExecuteBody, JsonValue, sample
 from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["executions"])
 
-EVENTS_MAX: Final = 1000
+EVENTS_MAX: Final = 5000
 
 STARTED: Final = answers(ExecutionAnswer) | answers(
     Started,
@@ -75,7 +76,7 @@ async def execute(
         trigger=triggered(caller, traceparent),
         key=key,
     )
-    return await started(execution, wait=body.wait)
+    return await started(desk, execution, wait=body.wait)
 
 
 def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
@@ -84,17 +85,23 @@ def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
     return {"kind": "api", "by": caller.name, **trace}
 
 
-async def started(execution: Execution, *, wait: bool) -> Response:
+def seen(desk: Desk, view: JsonObject, **more: Json) -> JsonReply:
+    """An execution as it is shown: with its output and with what it asks people, and what else its level allows."""
+    return JsonReply({**more, **view_told(view, desk.redact, keeps=("output", "waiting"))})
+
+
+async def started(desk: Desk, execution: Execution, *, wait: bool) -> Response:
     """What a start is answered with."""
     if wait:
         await execution.settled()
-        return JsonReply(await execution.view())
+        return seen(desk, await execution.view())
     said: JsonObject = {"executionId": execution.id, "status": execution.status}
     return JsonReply(said, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
 
 
 @router.get("/executions", responses=answers(ExecutionPage, "place-invalid"), summary="List executions")
 async def list_(
+    *,
     desk: AtDesk,
     caller: Asking,
     status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
@@ -103,10 +110,15 @@ async def list_(
     q: Annotated[
         str | None, Query(max_length=1000, description="Only those with all these words in input, output or error.")
     ] = None,
+    since: Annotated[float | None, Query(ge=0, le=1e11, description="Started at or after: unix seconds.")] = None,
+    until: Annotated[float | None, Query(ge=0, le=1e11, description="Started before: unix seconds.")] = None,
+    order: Annotated[Literal["desc", "asc"], Query(description="`desc`: newest first, as they started.")] = "desc",
+    trials: Annotated[bool, Query(description="Also those in which somebody only tried a part of a workflow.")] = False,
     before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Newest first: those of workflows that the caller may see. A search finds what has ended, on one page."""
+    """Those of workflows that the caller may see, newest first unless `order` says otherwise. They are ordered by when
+    they started, which never changes. A search finds what has ended, the newest first, on one page."""
     if q is not None:
         found = await found_executions(
             desk.app,
@@ -115,6 +127,9 @@ async def list_(
             statuses=status or (),
             workflow=workflow,
             session=session,
+            since=since,
+            until=until,
+            trials=trials,
             limit=limit,
         )
         return JsonReply({"executions": [*found], "next": None})
@@ -124,6 +139,10 @@ async def list_(
         statuses=status or (),
         workflow=workflow,
         session=session,
+        since=since,
+        until=until,
+        oldest_first=order == "asc",
+        trials=trials,
         before=before,
         limit=limit,
     )
@@ -134,7 +153,7 @@ async def list_(
 async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """Its state, as its journal tells."""
     await must_see(desk.app, caller, eid)
-    return JsonReply(await desk.app.view(eid))
+    return seen(desk, await desk.app.view(eid))
 
 
 @router.delete(
@@ -164,7 +183,7 @@ async def events(
 ) -> Response:
     """For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended."""
     await must_see(desk.app, caller, eid)
-    return JsonReply(await events_page(desk.app, eid, after=after, limit=limit))
+    return JsonReply(await events_page(desk.app, eid, redact=desk.redact, after=after, limit=limit))
 
 
 @router.get(
@@ -178,7 +197,7 @@ async def state(
 ) -> Response:
     """The execution as it was after a row of its journal."""
     await must_see(desk.app, caller, eid)
-    return JsonReply(await state_at(desk.app, eid, at))
+    return JsonReply(view_told(await state_at(desk.app, eid, at), desk.redact))
 
 
 @router.get(

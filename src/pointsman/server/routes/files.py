@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -18,7 +18,8 @@ from pointsman.app.access.acting import start_as
 from pointsman.app.access.seeing import must_see
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.files import Given, artifact, input_with_files, media_type_of
-from pointsman.app.inputs import InputInvalid
+from pointsman.app.inputs import SESSION_NAME_MAX, InputInvalid
+from pointsman.app.observing.bounds import must_be_told
 from pointsman.server.depth import DEPTH_MAX, is_too_deep
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
@@ -44,6 +45,7 @@ FORM: Final[dict[str, Any]] = {
                     "type": "object",
                     "properties": {
                         "input": {"type": "string", "description": "The other fields of the input, as JSON."},
+                        "sessionId": {"type": "string", "description": "The conversation it is a turn of."},
                         "wait": {"type": "string", "enum": ["true", "false"]},
                     },
                     "additionalProperties": {"type": "string", "format": "binary"},
@@ -72,13 +74,24 @@ class ArtifactList(Answer):
 async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key: Key = None) -> Response:
     """A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
     input has is sent as `input`, in JSON. Answers as a start without files."""
-    given, files, wait = await _form(request)
-    execution = await start_as(desk.app, caller, id, input_with_files(given, files), key=key)
-    return await started(execution, wait=wait)
+    sent = await _form(request)
+    given = input_with_files(sent.input, sent.files)
+    execution = await start_as(desk.app, caller, id, given, session=sent.session, key=key)
+    return await started(desk, execution, wait=sent.wait)
 
 
-async def _form(request: Request) -> tuple[Json, dict[str, list[Given]], bool]:
+class Sent(NamedTuple):
+    """What a form had."""
+
+    input: Json
+    files: dict[str, list[Given]]
+    session: str | None
+    wait: bool
+
+
+async def _form(request: Request) -> Sent:
     given: Json = None
+    session: str | None = None
     wait = False
     files: dict[str, list[Given]] = {}
     async with request.form(max_files=FIELDS_MAX, max_fields=FIELDS_MAX) as form:
@@ -88,11 +101,13 @@ async def _form(request: Request) -> tuple[Json, dict[str, list[Given]], bool]:
                 files.setdefault(name, []).append(one)
             elif name == "wait":
                 wait = part == "true"
+            elif name == "sessionId":
+                session = part[: SESSION_NAME_MAX + 1]
             elif name == "input":
                 given = _decoded(part)
             else:
                 raise InputInvalid(f"{name[:60]!r} is no file", hint="Other fields go into `input`, as JSON.")
-    return given, files, wait
+    return Sent(given, files, session, wait)
 
 
 def _decoded(text: str) -> Json:
@@ -134,16 +149,18 @@ async def read(
 
 @router.get(
     "/executions/{eid}/export",
-    responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution"),
+    responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution", "not-told"),
     summary="Export an execution",
     response_class=Response,
 )
 async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     """Everything it needs to go on elsewhere, with its sub-workflows and files.
 
-    Of files that are too large only the names and digests go along.
+    Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
+    none.
     """
     await must_see(desk.app, caller, eid)
+    await must_be_told(desk.app, eid, "an export")
     lines = desk.app.storage.export(eid)
     first = await anext(lines)
 

@@ -1,4 +1,4 @@
-"""Memory: who remembers what; looked up, searched, corrected, forgotten."""
+"""Memory: who remembers what; looked up, searched, corrected, forgotten; what it was before, and who wrote it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_memory, sees_memory
+from pointsman.app.access.seeing import must_see_memory, sees_execution, sees_memory
 from pointsman.app.memories import OneMemory, memory_page, nothing_remembered, owner_view
 from pointsman.app.paging import page_by
+from pointsman.app.recalling import history_page, writer_for
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
@@ -37,6 +38,13 @@ VALUE: JsonObject = {
     "value": ["tides"],
     "changedAt": 1_763_700_000.0,
     "expiresAt": None,
+}
+CHANGE: JsonObject = {
+    "number": 2,
+    "value": ["tides"],
+    "changedAt": 1_763_700_000.0,
+    "expiresAt": None,
+    "by": {"execution": "exec-0196f3c2-7a41", "workflow": "desk", "node": "note"},
 }
 
 
@@ -84,6 +92,44 @@ class ValueBody(Body):
     model_config = sample(value=["tides"], ttl=3600)
     value: JsonValue
     ttl: float | None = Field(default=None, gt=0, le=1e10, description="Seconds until it is forgotten; absent: never.")
+
+
+class WriterAnswer(Answer):
+    """Who wrote a value: a step of an execution, or somebody."""
+
+    execution: str | None = Field(default=None, description="That of the step that wrote it.")
+    workflow: str | None = None
+    node: str | None = None
+    agent: str | None = Field(default=None, description="The agent that the node names.")
+    tool: str | None = Field(default=None, description="The memory tool that an agent called.")
+    person: str | None = Field(default=None, description="Whoever wrote it, where no execution did.")
+    entrance: str | None = Field(default=None, description="How they were let in: `key`, `login`, `shell` …")
+
+
+class ChangeAnswer(Answer):
+    """A value that a key has or had."""
+
+    model_config = sample(**CHANGE)
+    number: int = Field(description="Of the change, from 1 for each key; some may be missing.")
+    value: JsonValue
+    changed_at: float | None
+    expires_at: float | None
+    by: WriterAnswer | None = Field(description="null: nobody knows, or the caller may not see that execution.")
+
+
+class HistoryPage(Answer):
+    """What a key remembers, then what it remembered before, the latest first."""
+
+    model_config = sample(changes=[CHANGE], next=None)
+    changes: list[ChangeAnswer]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+
+
+class PutBackBody(Body):
+    """Which of the earlier values is to be remembered again."""
+
+    model_config = sample(number=1)
+    number: int = Field(ge=1, description="Of the change that wrote it.")
 
 
 class ForgottenAnswer(Answer):
@@ -136,7 +182,7 @@ async def values(
     "/{scope}", responses=answers(ForgottenAnswer, "unknown-memory", "memory-key-invalid"), summary="Forget everything"
 )
 async def clear(*, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, namespace: Namespace = "") -> Response:
-    """All of it, or all that is under a namespace."""
+    """All of it, or all that is under a namespace, and what it was before."""
     memory = await _memory(desk, caller, scope, owner, namespace)
     return JsonReply({"forgotten": await memory.clear()})
 
@@ -174,7 +220,7 @@ async def write(
 ) -> Response:
     """Under the same bounds as what workflows write."""
     memory = await _memory(desk, caller, scope, owner, namespace)
-    await memory.set(key, body.value, ttl=body.ttl)
+    await memory.set(key, body.value, ttl=body.ttl, by=writer_for(caller))
     return JsonReply({"namespace": namespace, "key": key, "value": body.value})
 
 
@@ -187,11 +233,59 @@ async def write(
 async def forget(
     *, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
-    """One remembered value."""
+    """One remembered value, and what it was before."""
     memory = await _memory(desk, caller, scope, owner, namespace)
     if not await memory.delete(key):
         raise nothing_remembered(key)
     return Response(status_code=204)
+
+
+@router.get(
+    "/{scope}/history",
+    responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "nothing-remembered", "place-invalid"),
+    summary="Tell what it was before",
+)
+async def history(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    scope: Scope,
+    owner: Owner,
+    key: KeyOf,
+    namespace: Namespace = "",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """What a key remembers, who wrote it and when; then what it remembered before, the latest first."""
+
+    async def sees(execution: str) -> bool:
+        return await sees_execution(desk.app, caller, execution)
+
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    return JsonReply(await history_page(memory, key, sees=sees, after=after, limit=limit))
+
+
+@router.post(
+    "/{scope}/history",
+    responses=answers(
+        ValueAnswer, "unknown-memory", "memory-key-invalid", "memory-full", "nothing-remembered", body=True
+    ),
+    summary="Put an earlier value back",
+)
+async def put_back(
+    *,
+    desk: AtDesk,
+    caller: Operator,
+    scope: Scope,
+    owner: Owner,
+    key: KeyOf,
+    body: PutBackBody,
+    namespace: Namespace = "",
+) -> Response:
+    """It is written anew, for as long as it was to last; what is there now becomes an earlier value."""
+    memory = await _memory(desk, caller, scope, owner, namespace)
+    value = await memory.put_back(key, body.number, by=writer_for(caller))
+    return JsonReply({"namespace": namespace, "key": key, "value": value})
 
 
 async def _memory(desk: Desk, caller: Caller, scope: str, owner: str, namespace: str) -> OneMemory:

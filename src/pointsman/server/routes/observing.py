@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from hmac import compare_digest
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response, Security
 from fastapi.security.http import HTTPAuthorizationCredentials
 from pydantic import Field
 
-from pointsman.app.access.seeing import visible
-from pointsman.app.library import UnknownWorkflow
+from pointsman.app.observing.budgets import budgets
 from pointsman.app.observing.history import Dimension, History
+from pointsman.app.observing.looking import narrowed, told_to
 from pointsman.app.observing.measures import OPEN, TEXT
 from pointsman.app.observing.tables import csv_of
 from pointsman.server.desk import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, refusals, text_answer
+from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, sample
 
 router = APIRouter(tags=["operations"])
@@ -39,6 +40,7 @@ class UsageRow(Answer):
     cache_read_tokens: int
     cost_usd: float | None = Field(description="As far as prices are known.")
     unpriced_calls: int = Field(description="Calls of models whose price nobody knows.")
+    scripted_calls: int = Field(description="Calls of the scripted model, which costs nothing.")
 
 
 class UsageAnswer(Answer):
@@ -60,14 +62,59 @@ class UsageAnswer(Answer):
                 "cacheReadTokens": 0,
                 "costUsd": 0.021,
                 "unpricedCalls": 0,
+                "scriptedCalls": 0,
+            }
+        ],
+        rows=1,
+    )
+    usage: list[UsageRow]
+    rows: int = Field(description="How many there are; `limit` of them are told.")
+
+
+class BudgetRow(Answer):
+    """What one execution of a workflow may spend, and how near those came that it had."""
+
+    workflow: str
+    measure: Literal["costUsd", "tokens", "modelCalls", "toolCalls"]
+    most: float
+    set_by: Literal["workflow", "operator"]
+    policy: Literal["warn", "pause", "stop"] = Field(description="What happens when it is spent.")
+    warn_at: float = Field(description="The share that is spent when a warning is due.")
+    executions: int = Field(description="Those that ended in this time, and those that have not ended.")
+    near: int = Field(description="How many of them came near it.")
+    over: int = Field(description="How many spent it, or more.")
+    highest: float = Field(description="The most that one of them spent, with its sub-workflows.")
+    left: float = Field(description="What the dearest had left.")
+    dearest: str | None = Field(description="Which one that is.")
+
+
+class BudgetsAnswer(Answer):
+    """The nearest to its end first."""
+
+    model_config = sample(
+        budgets=[
+            {
+                "workflow": "letter",
+                "measure": "costUsd",
+                "most": 2.0,
+                "setBy": "workflow",
+                "policy": "stop",
+                "warnAt": 0.8,
+                "executions": 12,
+                "near": 1,
+                "over": 0,
+                "highest": 1.7,
+                "left": 0.3,
+                "dearest": EXECUTION_ID,
             }
         ]
     )
-    usage: list[UsageRow]
+    budgets: list[BudgetRow]
 
 
+Narrow = Annotated[str, Field(max_length=400)]
 CSV: Final = "text/csv; charset=utf-8; header=present"
-USAGE: Final[Described] = answers(UsageAnswer, "period-invalid") | {
+USAGE: Final[Described] = answers(UsageAnswer, "period-invalid", "usage-unknown") | {
     200: {
         "model": UsageAnswer,
         "description": "As JSON, or with `csv` as a table.",
@@ -103,7 +150,12 @@ async def usage(
     *,
     desk: AtDesk,
     caller: Asking,
-    by: Annotated[list[Dimension] | None, Query(max_length=5, description="What to tell apart (workflow).")] = None,
+    by: Annotated[list[Dimension] | None, Query(max_length=7, description="What to tell apart (workflow).")] = None,
+    of: Annotated[
+        list[Narrow] | None,
+        Query(max_length=7, description="Only what has this name there: `model:gpt-5`. Of nothing: `key:`."),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many rows.")] = 1_000,
     since: Annotated[str, Query(max_length=40, description="From this day on (UTC).")] = "",
     until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
     as_csv: Annotated[bool, Query(alias="csv", description="As CSV.")] = False,
@@ -112,18 +164,27 @@ async def usage(
     see now; admins see everything. What was spent stays here when an execution is deleted.
     """
 
-    async def sees(workflow: str, revision: int) -> bool:
-        try:
-            return revision > 0 and await visible(desk.app, caller, f"{workflow}@{revision}")
-        except UnknownWorkflow:
-            return False
-
     found = await History(desk.app).usage(
-        by or ("workflow",), since=since, until=until, sees=None if caller.role == "admin" else sees
+        by or ("workflow",), since=since, until=until, of=narrowed(of or ()), sees=told_to(desk.app, caller)
     )
     if as_csv:
-        return Response(csv_of(found), media_type=CSV)
-    return JsonReply({"usage": [*found]})
+        return Response(csv_of(found[:limit]), media_type=CSV)
+    return JsonReply({"usage": [*found[:limit]], "rows": len(found)})
+
+
+@router.get("/api/budgets", responses=answers(BudgetsAnswer, "period-invalid"), summary="What executions may spend")
+async def spendable(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    since: Annotated[str, Query(max_length=40, description="Of what ended from this day on (UTC).")] = "",
+    until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
+) -> Response:
+    """The budgets of saved workflows that the caller may see, by themselves or by the operator's limits, and how near
+    their executions came. Each execution begins at nothing. What keys may pay for on a day: `GET /api/models/keys`.
+    """
+    found = await budgets(desk.app, since=since, until=until, sees=told_to(desk.app, caller))
+    return JsonReply({"budgets": [*found]})
 
 
 def _is_scraper(desk: Desk, shown: HTTPAuthorizationCredentials | None) -> bool:

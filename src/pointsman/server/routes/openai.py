@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Final, cast
 
 import msgspec
-from fastapi import APIRouter, Header, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.app.dialogue import Asked, Dialogue, begin, speakers
+from pointsman.app.dialogue import Asked, Dialogue, begin
 from pointsman.app.library import UnknownWorkflow
 from pointsman.app.phrasing import Calls
+from pointsman.app.speakers import speakers, speakers_page
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import Described, answers
+from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Id, Operator
+from pointsman.server.routes.their_words import DOOR, also_streamed, error_told, in_chat
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 
-TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 CHUNK: Final = "chat.completion.chunk"
 DONE: Final = b"data: [DONE]\n\n"
 CHAT: Final[JsonObject] = {"model": "talk", "messages": [{"role": "user", "content": "Hello"}]}
@@ -40,44 +38,12 @@ COMPLETION: Final[JsonObject] = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
 }
+CHUNKS: Final = (
+    f'data: {{"id": "chatcmpl-{EXECUTION_ID}", "object": "{CHUNK}", "created": 1763700000, "model": "talk",'
+    ' "choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": null}]}\n\ndata: [DONE]\n\n'
+)
 
-
-def _error(status: int, code: str, detail: str, hint: str) -> JsonObject:
-    kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    return {"error": {"message": f"{detail} {hint}".strip(), "type": kind, "param": None, "code": code}}
-
-
-def in_chat(described: Described) -> Described:
-    """Errors as these operations answer them."""
-    return {status: _in_chat(int(status), one) for status, one in described.items()}
-
-
-def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
-    if status < HTTPStatus.BAD_REQUEST:
-        return one
-    example = _error(status, "a-code", "What is wrong.", "What to do next.")
-    content = {"application/json": {"schema": {"type": "object", "required": ["error"]}, "example": example}}
-    return {"description": one["description"], "content": content}
-
-
-class InTheirWords(APIRoute):
-    """Errors as clients of OpenAI read them."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handled(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except PointsmanError as why:
-                return in_their_words(problems.refusal(why))
-            except RequestValidationError as why:
-                return in_their_words(problems.misread(why, request.headers.get("content-type", "")))
-
-        return handled
-
-
-router = APIRouter(prefix="/v1", tags=["openai"], route_class=InTheirWords)
+router = APIRouter(prefix=f"/{DOOR}", tags=["openai"])
 
 
 class ChatMessage(BaseModel):
@@ -141,15 +107,16 @@ async def models(desk: AtDesk, caller: Asking) -> Response:
 @router.get("/models/{id}", responses=in_chat(answers(ModelAnswer, "unknown-workflow")), summary="Read a model")
 async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """One of them."""
-    for one in await speakers(desk.app, caller):
-        if one["id"] == id:
-            return JsonReply(_model(one))
+    for one in (await speakers_page(desk.app, caller, ids=[id], limit=1)).entries:
+        return JsonReply(_model(one))
     raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists those you may see.")
 
 
 @router.post(
     "/chat/completions",
-    responses=in_chat(answers(Completion, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)),
+    responses=also_streamed(
+        in_chat(answers(Completion, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)), CHUNKS
+    ),
     summary="Talk to a workflow",
 )
 async def complete(
@@ -165,14 +132,14 @@ async def complete(
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
     asked = Asked(body.model, messages, None if kept is None else str(kept))
     if body.stream:
-        leave = desk.take_stream(caller)
+        seat = desk.take_stream(caller)
         try:
             written = _Written(await begin(desk.app, caller, asked), body.model, int(desk.app.clock.now()))
         except BaseException:
-            leave()
+            seat.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
-        return EventStream(written.chunks(with_usage=with_usage), leave)
+        return EventStream(written.chunks(with_usage=with_usage), seat)
     dialogue = await begin(desk.app, caller, asked)
     written = _Written(dialogue, body.model, int(desk.app.clock.now()))
     async for _ in dialogue.pieces():
@@ -208,7 +175,7 @@ class _Written:
                     case "silence":
                         yield BEAT
         except PointsmanError as why:
-            yield _event(_error(problems.status_of(why), why.code, str(why), why.hint))
+            yield _event(error_told(problems.status_of(why), why.code, str(why), why.hint))
             yield DONE
             return
         if self.dialogue.calls:
@@ -262,13 +229,3 @@ def _model(entry: JsonObject) -> JsonObject:
 
 def _event(said: JsonObject) -> bytes:
     return b"data: " + msgspec.json.encode(said) + b"\n\n"
-
-
-def in_their_words(reply: JsonReply) -> JsonReply:
-    """A problem document as clients of OpenAI read errors."""
-    said = msgspec.json.decode(reply.body)
-    headers = {name: value for name, value in reply.headers.items() if name in ("www-authenticate", "retry-after")}
-    if reply.status_code not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        headers["x-should-retry"] = "false"  # Else their clients run what failed again, twice.
-    status = HTTPStatus(reply.status_code)
-    return JsonReply(_error(status, said["code"], said["detail"], said.get("hint", "")), status=status, headers=headers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fastapi import APIRouter, Response
 
 from pointsman import __version__
@@ -9,9 +11,31 @@ from pointsman.app.readiness import readiness
 from pointsman.server.desk import AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described
-from pointsman.server.shown import Health, Ready
+from pointsman.server.shapes import Answer, sample
 
 router = APIRouter(tags=["operations"])
+
+
+class Health(Answer):
+    """Whether it serves."""
+
+    model_config = sample(status="ok", version="0.2.0")
+    status: str
+    version: str
+
+
+class Ready(Health):
+    """Whether it is ready for more."""
+
+    model_config = sample(status="ready", version="0.2.0", stopping=False, store=True, room=True, keeper="here")
+    stopping: bool
+    store: bool
+    """It answers."""
+    room: bool
+    """There is some left on its disk."""
+    keeper: Literal["here", "standby"]
+    """Whether this process goes on with executions by itself, or would if the one that does were gone."""
+
 
 READY: Described = {
     200: {"model": Ready, "description": "It takes requests."},

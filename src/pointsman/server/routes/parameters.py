@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from fastapi import Depends, Header, Path, Query
 
@@ -17,12 +17,19 @@ Eid = Annotated[str, Path(min_length=1, max_length=100, description="The executi
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
 Of = Annotated[str | None, Query(max_length=300, description="Only those of this workflow.")]
 After = Annotated[str | None, Query(max_length=1500, description="`next` of the page before.")]
+NAMES_MAX: Final = 50
+Words = Annotated[str, Query(max_length=200, description="Only those with all these words.")]
 Scope = Annotated[str, Path(max_length=20, description="`execution`, `session`, `user`, `workflow` or `shared`.")]
+Order = Annotated[Literal["asc", "desc"], Query(description="`desc`: the newest, or the last by name, first.")]
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
 Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", max_length=200, description="The same request with the same key is made once."),
 ]
 IfMatch = Annotated[str | None, Header(max_length=200, description="The ETag it was read with: else nothing is done.")]
+IfNew = Annotated[
+    Literal["*"] | None,
+    Header(alias="if-none-match", description="`*`: only where there is none yet, else nothing is done."),
+]
 Dialect = Annotated[str | None, Query(max_length=20, description="The dialect of the document; absent: found out.")]
 Draft = Annotated[bool, Query(description="Save it although it has errors; it cannot be run.")]

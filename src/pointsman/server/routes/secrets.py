@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
+from pointsman.app.access.uses import secrets_elsewhere, uses_of
 from pointsman.app.access.vault import secret_view
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.replies import JsonReply
@@ -38,17 +39,47 @@ class SecretEntry(Answer):
     changed_by: str
 
 
+class OtherSecret(Answer):
+    """A secret that is not the store's. It wins over one of the store that has the same name."""
+
+    model_config = sample(name="MAIL", source="environment")
+    name: str
+    source: Literal["settings", "environment"]
+
+
 class SecretPage(Answer):
     """Secrets by name."""
 
-    model_config = sample(secrets=[SECRET])
+    model_config = sample(secrets=[SECRET], elsewhere=[{"name": "MAIL", "source": "environment"}])
     secrets: list[SecretEntry]
+    elsewhere: list[OtherSecret]
+
+
+class SecretUses(Answer):
+    """Who names a secret."""
+
+    model_config = sample(workflows=["letter"], agents=[], settings=["mail"])
+    workflows: list[str]
+    agents: list[str]
+    settings: list[str]
 
 
 @router.get("/api/secrets", responses=answers(SecretPage), summary="List secrets")
 async def list_secrets(desk: AtDesk, caller: Admin) -> Response:
     """By name, and who changed each when. Not their values, which nobody can read again."""
-    return JsonReply({"secrets": [secret_view(one) for one in await desk.app.vault.all()]})
+    elsewhere = sorted(secrets_elsewhere(desk.app.settings).items())
+    return JsonReply(
+        {
+            "secrets": [secret_view(one) for one in await desk.app.vault.all()],
+            "elsewhere": [{"name": name, "source": source} for name, source in elsewhere],
+        }
+    )
+
+
+@router.get("/api/secrets/{name}/uses", responses=answers(SecretUses), summary="Who uses a secret")
+async def secret_uses(desk: AtDesk, caller: Admin, name: SecretName) -> Response:
+    """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
+    return JsonReply(await uses_of(desk.app, name))
 
 
 @router.put(

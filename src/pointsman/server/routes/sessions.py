@@ -1,25 +1,102 @@
-"""Conversations: what was said, and forgetting it."""
+"""Conversations: which there are, what was said, what they are called, and forgetting them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_own_session
+from pointsman.app.conversations import TITLE_CHARS_MAX, conversations_page, entitle, found_conversations
 from pointsman.app.conversing import conversation_view
+from pointsman.app.speakers import speakers_page
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.routes.parameters import Admin
+from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Of, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, JsonValue, sample
-from pointsman.server.shown import ENTRY, ExecutionEntry
+from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.shown import ENTRY, ExecutionEntry, Status
+from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+router = APIRouter(tags=["sessions"])
+
+CONVERSATION: Final[JsonObject] = {
+    "sessionId": "s1",
+    "workflowId": "talk",
+    "title": "How do I import contacts?",
+    "named": False,
+    "status": "completed",
+    "executionId": EXECUTION_ID,
+    "startedAt": 1_763_700_000.0,
+    "updatedAt": 1_763_700_004.0,
+    "owner": "ada",
+}
 
 Session = Annotated[str, Path(min_length=1, max_length=500, description="The session's id.")]
+
+
+class ConversationEntry(Answer):
+    """A conversation in a list."""
+
+    model_config = sample(**CONVERSATION)
+    session_id: str
+    workflow_id: str = Field(description="The one it was begun with.")
+    title: str = Field(description="The one it was given, else what was said first; may be empty.")
+    named: bool = Field(description="Somebody gave it its title.")
+    status: Status = Field(description="Of its last turn.")
+    execution_id: str = Field(description="Its last turn.")
+    started_at: float = Field(description="When its last turn began.")
+    updated_at: float
+    owner: str | None = Field(description="Who began it.")
+
+
+class ConversationList(Answer):
+    """Conversations; the one in which something was said last comes first."""
+
+    model_config = sample(sessions=[CONVERSATION], next=None)
+    sessions: list[ConversationEntry]
+    next: str | None = Field(description="The `before` of the next page; null: there is none.")
+
+
+class TitleBody(Body):
+    """A title."""
+
+    model_config = sample(title="Contacts")
+    title: str = Field(max_length=TITLE_CHARS_MAX * 2, description="Empty: it is called by what was said first again.")
+
+
+class SpeakerAnswer(Answer):
+    """A workflow that one can talk to."""
+
+    model_config = sample(
+        id="talk",
+        name="Talk",
+        description="Answers questions.",
+        conversational=True,
+        field="message",
+        files=["picture"],
+    )
+    id: str
+    name: str | dict[str, str]
+    description: str | dict[str, str] | None
+    conversational: bool = Field(description="It knows what was said before.")
+    field: str = Field(description="The field of its input that a message is.")
+    files: list[str] = Field(description="Fields of its input that take files.")
+
+
+class SpeakerList(Answer):
+    """Workflows that one can talk to."""
+
+    model_config = sample(
+        workflows=[
+            {"id": "talk", "name": "Talk", "description": None, "conversational": True, "field": "message", "files": []}
+        ],
+        next=None,
+    )
+    workflows: list[SpeakerAnswer]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
 class SessionAnswer(Answer):
@@ -46,18 +123,69 @@ class DeletedAnswer(Answer):
     deleted: list[str]
 
 
-@router.get("/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
+@router.get("/api/chat/workflows", responses=answers(SpeakerList), summary="List whom one can talk to")
+async def speaking(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    search: Words = "",
+    id: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """The workflows that the caller may see and that take a text, by name: conversational ones, and those with one
+    required field. With `search` only those with all these words in id, name, description or tags."""
+    page = await speakers_page(desk.app, caller, words=search, ids=id, after=after, limit=limit)
+    return JsonReply({"workflows": [*page.entries], "next": page.next})
+
+
+@router.get("/api/sessions", responses=answers(ConversationList, "place-invalid"), summary="List conversations")
+async def list_(
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    everyone: Annotated[bool, Query(description="Not only the caller's. For admins.")] = False,
+    workflow: Of = None,
+    q: Annotated[
+        str | None, Query(max_length=1000, description="Only those with all these words in a turn, or in the title.")
+    ] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
+    limit: Limit = 50,
+) -> Response:
+    """Those that the caller began, on whichever way. A search finds turns that have ended, on one page."""
+    if everyone:
+        caller.must_have("admin", "see the conversations of others")
+    if q is not None:
+        found = await found_conversations(desk.app, caller, q, everyone=everyone, limit=limit)
+        return JsonReply({"sessions": [*found], "next": None})
+    page = await conversations_page(desk.app, caller, everyone=everyone, workflow=workflow, before=before, limit=limit)
+    return JsonReply({"sessions": [*page.conversations], "next": page.next})
+
+
+@router.get("/api/sessions/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
 async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
     """For whoever began it, and for admins."""
     await must_own_session(desk.app, caller, id)
     return JsonReply(await conversation_view(desk.app, id))
 
 
+@router.patch(
+    "/api/sessions/{id}",
+    responses=answers(ConversationEntry, "unknown-session", "input-invalid", body=True),
+    summary="Give a conversation a title",
+)
+async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody) -> Response:
+    """For whoever began it, and for admins."""
+    return JsonReply(await entitle(desk.app, caller, id, body.title))
+
+
 @router.delete(
-    "/{id}",
+    "/api/sessions/{id}",
     responses=answers(DeletedAnswer, "unknown-session", "execution-unfinished"),
     summary="Delete a conversation",
 )
-async def delete(desk: AtDesk, caller: Admin, id: Session) -> Response:
-    """For good: what was said, its executions, and what it remembered. All its executions must have ended."""
+async def delete(desk: AtDesk, caller: Operator, id: Session) -> Response:
+    """For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
+    began it, and for admins."""
+    await must_own_session(desk.app, caller, id)
     return JsonReply({"deleted": [*await desk.app.storage.delete_session(id)]})

@@ -59,8 +59,8 @@ async def stream_all(
     """
     shown = wanted(desk.app, caller, workflow=workflow, session=session)
     after = moment_of(last_event_id)
-    leave = desk.take_stream(caller)
-    return EventStream(desk.channels.board.changes(shown, after=after), leave)
+    seat = desk.take_stream(caller)
+    return EventStream(desk.channels.board.changes(shown, after=after), seat)
 
 
 @router.get(
@@ -92,8 +92,8 @@ async def stream(
     joined = await join(desk.app, desk.channels, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    leave = desk.take_stream(caller)
-    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)), leave)
+    seat = desk.take_stream(caller)
+    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)), seat)
 
 
 def _first(joined: Joined, begin: Beginning) -> bytes:

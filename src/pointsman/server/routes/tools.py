@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.lists import list_tools, tool_view
+from pointsman.app.access.seeing import sees_tool
+from pointsman.app.lists import found_tools, place_by_origin, server_views, tool_view
 from pointsman.app.paging import page_by
-from pointsman.app.trying import UnknownTool, try_tool
+from pointsman.app.payers import payers
+from pointsman.app.trying import try_tool, unknown_tool
 from pointsman.app.voices import list_models, ping_models
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.routes.parameters import Admin, After, Editor, Limit
+from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, Limit, Operator, Words
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
-from pointsman.server.shown import Trouble
+from pointsman.server.stopped import Trouble
 from pointsman.values import JsonObject
 
 router = APIRouter(tags=["tools"])
@@ -50,11 +53,27 @@ class ToolAnswer(Answer):
     off: str | None = Field(description="Why it cannot be called, where it cannot.")
 
 
-class ToolPage(Answer):
-    """Tools by name."""
+class McpServerAnswer(Answer):
+    """An MCP server whose tools are offered here."""
 
-    model_config = sample(tools=[CALCULATOR], next=None)
+    name: str
+    prefix: str = Field(description="How the names of its tools begin.")
+    tools: int
+    failure: Trouble | None = Field(description="Why it told none when it was last asked.")
+
+
+class ToolPage(Answer):
+    """Tools in the order that was asked for."""
+
+    model_config = sample(
+        tools=[CALCULATOR],
+        origins={"builtin": 11},
+        servers=[{"name": "files", "prefix": "files__", "tools": 3, "failure": None}],
+        next=None,
+    )
     tools: list[ToolAnswer]
+    origins: dict[str, int] = Field(description="How many of those that are found come from where, on all pages.")
+    servers: list[McpServerAnswer] = Field(description="All MCP servers, whichever page this is.")
     next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
@@ -74,7 +93,7 @@ class TriedAnswer(Answer):
     failure: Trouble | None
 
 
-class ModelAnswer(Answer):
+class NamedModel(Answer):
     """A model that the settings name."""
 
     name: str
@@ -82,9 +101,18 @@ class ModelAnswer(Answer):
     scripted: bool
     input_usd_per_million: float | None
     output_usd_per_million: float | None
+    price_from: Literal["settings", "list"] | None = Field(description="Who says what it costs; null: nobody does.")
 
 
-class ProviderAnswer(Answer):
+class PriceList(Answer):
+    """Where prices come from that the settings do not tell."""
+
+    name: str
+    version: str
+    installed: str | None = Field(description="The day on which it was put here: no price in it is newer.")
+
+
+class ModelProvider(Answer):
     """Who answers for models. Of keys only the last letters."""
 
     name: str
@@ -92,6 +120,9 @@ class ProviderAnswer(Answer):
     base_url: str | None
     keys: int
     masked: list[str]
+    strategy: str = Field(description="In which order its keys are used.")
+    interval: float = Field(description="Least seconds between two calls.")
+    source: str = Field(description="Where its keys come from: the settings, or a variable of the environment.")
     missing: str | None
 
 
@@ -108,14 +139,113 @@ class ModelsAnswer(Answer):
                 "scripted": True,
                 "inputUsdPerMillion": None,
                 "outputUsdPerMillion": None,
+                "priceFrom": None,
             }
         ],
         providers=[],
+        prices={"name": "genai-prices", "version": "0.2.3", "installed": "2026-11-21"},
     )
     default: str | None
     for_every_agent: bool
-    models: list[ModelAnswer]
-    providers: list[ProviderAnswer]
+    models: list[NamedModel]
+    providers: list[ModelProvider]
+    prices: PriceList
+
+
+class PaidToday(Answer):
+    """What a key paid for since midnight (UTC)."""
+
+    calls: int
+    tokens: int
+    cost_usd: float
+
+
+class MostToday(Answer):
+    """What a key may pay for on one day (UTC). Null is unlimited."""
+
+    calls: int | None
+    tokens: int | None
+    cost_usd: float | None
+
+
+class PayingKey(Answer):
+    """A key, as it stands in the process that answers. Nothing of its value."""
+
+    id: str = Field(description="As usage names it.")
+    name: str | None = Field(
+        description="The variable or the handle it is read from, or `settings`; null: the provider takes none."
+    )
+    condition: Literal["free", "pausing", "busy", "cooling", "refused", "spent"] = Field(
+        description="Pausing: paced. Busy: as many calls are open as may be. Cooling: it was rate-limited. "
+        "Refused: the provider does not take it, or its quota is used up. Spent: it paid for all that it may."
+    )
+    until: float | None = Field(description="When that ends, where it is known.")
+    why: str | None = Field(description="The code of the failure that made it rest.")
+    open: int = Field(description="Calls under way, in this process.")
+    calls: int = Field(description="Calls since this process began.")
+    used_at: float | None
+    failed: str | None = Field(description="The code of the last failure of a call with it.")
+    failed_at: float | None
+    today: PaidToday = Field(description="Of a key with a limit of the day in all processes, else in this one.")
+    most_today: MostToday | None
+
+
+class PayingProvider(Answer):
+    """A provider and whose turn it is."""
+
+    name: str
+    missing: str | None = Field(description="Why it cannot be asked at all.")
+    strategy: Literal["fixed", "rotation"]
+    interval: float = Field(description="Least seconds between two calls.")
+    key_interval: float = Field(description="Least seconds between two calls with one key.")
+    concurrency: int | None = Field(description="Calls that one key may have open at once.")
+    calls_max: int | None = Field(description="Calls that one key may pay for in one process.")
+    shared: bool = Field(description="Its pace and rests are agreed with other processes.")
+    waiting: int = Field(description="Calls that wait for a turn, in this process.")
+    keys: list[PayingKey]
+
+
+class KeysAnswer(Answer):
+    """Who pays for models, now."""
+
+    model_config = sample(
+        providers=[
+            {
+                "name": "groq",
+                "missing": None,
+                "strategy": "rotation",
+                "interval": 0.4,
+                "keyInterval": 0.0,
+                "concurrency": 4,
+                "callsMax": None,
+                "shared": False,
+                "waiting": 0,
+                "keys": [
+                    {
+                        "id": "groq/0",
+                        "name": "env:GROQ_KEY_1",
+                        "condition": "cooling",
+                        "until": 1_763_700_130.0,
+                        "why": "model-rate-limited",
+                        "open": 0,
+                        "calls": 12,
+                        "usedAt": 1_763_700_098.0,
+                        "failed": "model-rate-limited",
+                        "failedAt": 1_763_700_100.0,
+                        "today": {"calls": 120, "tokens": 81_000, "costUsd": 0.4},
+                        "mostToday": {"calls": None, "tokens": None, "costUsd": 5.0},
+                    }
+                ],
+            }
+        ],
+        at=1_763_700_100.0,
+        beginsAnew=1_763_769_600.0,
+        shared=True,
+    )
+    providers: list[PayingProvider]
+    at: float = Field(description="By the clock of the server.")
+    begins_anew: float = Field(description="When the next day (UTC) begins.")
+    shared: bool = Field(description="Other processes may use the store, and count what is under way by themselves.")
 
 
 class Pinged(Answer):
@@ -139,23 +269,37 @@ async def list_(
     *,
     desk: AtDesk,
     caller: Asking,
+    search: Words = "",
+    name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     origin: Annotated[str | None, Query(max_length=20, description="Only those that come from there.")] = None,
+    sort: Annotated[Literal["name", "origin"], Query(description="What orders them.")] = "name",
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Whatever workflows can use here, by name."""
-    found = await list_tools(desk.app, let_go=False)
-    page = await page_by("name", (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
-    return JsonReply({"tools": [*page.entries], "next": page.next})
+    """Whatever workflows can use here. With `search` only those with all these words in name or description. Workflows
+    that are tools are listed for who may see them."""
+    every = await found_tools(desk.app, words=search, names=name)
+    found = [one for one in every if await sees_tool(desk.app, caller, str(one["name"]))]
+    origins = Counter(str(one["origin"]) for one in found)
+    place = place_by_origin if sort == "origin" else "name"
+    page = await page_by(place, (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
+    return JsonReply(
+        {
+            "tools": [*page.entries],
+            "origins": {**origins},
+            "servers": [*server_views(desk.app)],
+            "next": page.next,
+        }
+    )
 
 
 @router.get("/api/tools/{name}", responses=answers(ToolAnswer, "no-such-tool"), summary="Read a tool")
 async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """What it does and takes."""
     await desk.app.tools.prepare([name])
-    view = tool_view(desk.app, name)
+    view = tool_view(desk.app, name) if await sees_tool(desk.app, caller, name) else None
     if view is None:
-        raise UnknownTool(f"there is no tool {name!r}", hint="GET /api/tools lists them.")
+        raise unknown_tool(name)
     return JsonReply(view)
 
 
@@ -166,6 +310,9 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
 )
 async def try_(desk: AtDesk, caller: Editor, name: Name, body: TryBody) -> Response:
     """One call, for real. What the tool does wrong is told in the answer."""
+    await desk.app.tools.prepare([name])
+    if not await sees_tool(desk.app, caller, name):
+        raise unknown_tool(name)
     return JsonReply(await try_tool(desk.app, name, body.arguments))
 
 
@@ -173,6 +320,14 @@ async def try_(desk: AtDesk, caller: Editor, name: Name, body: TryBody) -> Respo
 async def models(desk: AtDesk, caller: Asking) -> Response:
     """Which models are named where, what they cost, and who answers for them."""
     return JsonReply(list_models(desk.app))
+
+
+@router.get("/api/models/keys", responses=answers(KeysAnswer), summary="How keys of models stand")
+async def keys(desk: AtDesk, caller: Operator) -> Response:
+    """Which keys are free, rest, or have paid for enough today; by their names. What is under way is that of the
+    process that answers.
+    """
+    return JsonReply(await payers(desk.app))
 
 
 @router.post("/api/models/ping", responses=answers(PingAnswer), summary="Ask the models")

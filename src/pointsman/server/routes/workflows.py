@@ -10,25 +10,28 @@ from fastapi import APIRouter, Query, Request, Response
 from pointsman.app import Workflow
 from pointsman.app.access.acting import clone_as, delete_as, save_as
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow, visible
+from pointsman.app.access.seeing import must_see_workflow, sees_entry, visible
+from pointsman.app.catalogue import PLACES, Sort, fitting, with_last
 from pointsman.app.conversion import converted
-from pointsman.app.paging import page_by
-from pointsman.app.patching import patched
-from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, place_of_workflow, saved_view
+from pointsman.app.paging import page_by, revision_place
+from pointsman.app.patching import lost_by_patching, patched
+from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
+from pointsman.server.catalogued import CataloguePage
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
-from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, Limit
+from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
-from pointsman.server.shown import CheckAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
+from pointsman.server.shown import CheckAnswer, PatchedAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
 
+IDS_MAX: Final = 200
 EXAMPLE: Final = "pointsman: 1\nid: hello\nnodes: [{id: say, type: agent, config: {prompt: Say hello}}]\n"
 DIFFERENCE: Final = "--- letter@1\n+++ letter@2\n@@ -4 +4 @@\n-    prompt: one\n+    prompt: two\n"
 DOCUMENT: Final = bytes_body(EXAMPLE, "application/yaml", "application/json")
@@ -46,29 +49,44 @@ READ: Final[Described] = {
 }
 
 
-@router.get("", responses=answers(WorkflowPage), summary="List workflows")
+@router.get("", responses=answers(CataloguePage), summary="List workflows")
 async def list_(
     *,
     desk: AtDesk,
     caller: Asking,
     disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
     built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
+    search: Annotated[
+        str, Query(max_length=200, description="Only those with all these words in id, name, description or tags.")
+    ] = "",
+    tag: Annotated[list[str] | None, Query(max_length=20, description="Only those with all these tags.")] = None,
+    id: Annotated[list[str] | None, Query(max_length=IDS_MAX, description="Only these.")] = None,
+    sort: Annotated[
+        Sort, Query(description="By `id` (the built-in ones last), by `name`, or by when they were `saved`.")
+    ] = "id",
+    order: Order = "asc",
+    last: Annotated[bool, Query(description="Each with its last execution.")] = False,
     after: After = None,
     limit: Limit = 200,
 ) -> Response:
-    """The latest revision of each that the caller may see: the saved ones by id, then the built-in ones."""
+    """The latest revision of each that the caller may see, without its document. A page begins where the one before
+    ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`."""
 
     async def seen(entry: JsonObject) -> bool:
-        return await visible(desk.app, caller, str(entry["id"]))
+        return await sees_entry(desk.app, caller, entry)
 
     entries = await list_workflows(desk.app, include_disabled=disabled, built_in=built_in)
-    page = await page_by(place_of_workflow, entries, after=after, limit=limit, sees=seen)
-    return JsonReply({"workflows": [*page.entries], "next": page.next})
+    found = fitting(entries, words=search, tags=tag or (), ids=id)
+    page = await page_by(PLACES[sort], found, after=after, limit=limit, sees=seen, backwards=order == "desc")
+    told = await with_last(desk.app, caller, page.entries) if last else page.entries
+    return JsonReply({"workflows": [*told], "next": page.next})
 
 
 @router.post(
     "",
-    responses=answers(SavedAnswer, "workflow-invalid", "webhook-taken", "built-in-workflow", status=201, body=True),
+    responses=answers(
+        SavedAnswer, "workflow-invalid", "revision-moved", "webhook-taken", "built-in-workflow", status=201, body=True
+    ),
     status_code=201,
     summary="Save a workflow",
     openapi_extra=DOCUMENT,
@@ -80,19 +98,22 @@ async def create(
     request: Request,
     draft: Draft = False,
     dialect: Dialect = None,
+    if_new: IfNew = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
     source = Workflow.parse(await request.body(), dialect=dialect)
-    return await _save(desk, caller, source, draft=draft, status=201)
+    return await _save(desk, caller, source, draft=draft, status=201, after=0 if if_new else None)
 
 
 @router.post("/check", responses=answers(CheckAnswer, body=True), summary="Check a document")
 async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
-    """All its problems, with their places. Nothing is saved."""
+    """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
     checked = await desk.app.check(Workflow.parse(text, dialect=body.dialect))
-    return JsonReply({"ok": checked.ok, **problems_to_json(checked.problems, dialect=checked.dialect)})
+    id = None if checked.workflow is None else checked.workflow.id
+    said: JsonObject = {"ok": checked.ok, "id": id, "revision": await _known(desk, caller, id)}
+    return JsonReply({**said, **problems_to_json(checked.problems, dialect=checked.dialect)})
 
 
 @router.get("/{id}", responses=READ | refusals("unknown-workflow"), summary="Read a workflow")
@@ -147,18 +168,20 @@ async def replace(
 @router.patch(
     "/{id}",
     responses=answers(
-        SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
+        PatchedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
     ),
     summary="Change what is said about a workflow",
 )
 async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
     """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
-    member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT."""
+    member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
+    keep of the author's text is named in `losses`."""
     await must_see_workflow(desk.app, caller, id)
     after = await _matched(desk, id, if_match)
     said = body.model_dump(by_alias=True, exclude_unset=True)
-    source = patched(await desk.app.source(id), said)
-    return await _save(desk, caller, source, draft=True, status=200, after=after)
+    before = await desk.app.source(id)
+    saved = saved_view(await save_as(desk.app, caller, patched(before, said), draft=True, after=after))
+    return _saved({**saved, "losses": [*lost_by_patching(before)]}, status=200)
 
 
 @router.post(
@@ -193,10 +216,14 @@ async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
 
 
 @router.get("/{id}/versions", responses=answers(WorkflowPage, "unknown-workflow"), summary="List revisions")
-async def versions(desk: AtDesk, caller: Asking, id: Id) -> Response:
-    """All revisions of a workflow, newest first."""
+async def versions(
+    *, desk: AtDesk, caller: Asking, id: Id, order: Order = "desc", after: After = None, limit: Limit = 200
+) -> Response:
+    """The revisions of a workflow, newest first unless `order` says otherwise."""
     await must_see_workflow(desk.app, caller, id)
-    return JsonReply({"workflows": [*await list_workflows(desk.app, id)]})
+    entries = await list_workflows(desk.app, id)
+    page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply({"workflows": [*page.entries], "next": page.next})
 
 
 @router.get(
@@ -231,6 +258,12 @@ async def _entry(desk: Desk, id: str) -> JsonObject:
     name, _, _ = id.partition("@")
     _, revision = await desk.app.library.saved(id)
     return next(entry for entry in await list_workflows(desk.app, name) if entry["revision"] == revision)
+
+
+async def _known(desk: Desk, caller: Caller, id: str | None) -> int | None:
+    """The revision that saving a document of this id goes on top of, where the caller sees one."""
+    found = await desk.app.library.workflows.find(id) if id is not None and id.isprintable() else None
+    return found.revision if found is not None and await visible(desk.app, caller, found.draft.id) else None
 
 
 async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:

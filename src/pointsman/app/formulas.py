@@ -1,0 +1,177 @@
+"""One formula by itself, for whoever is writing it: what is wrong with it, what it reads, what it gives.
+
+Whether the data are there when it is asked is for the check of the whole workflow; here a caller may say what it knows
+of them: `schemas` by root, and the `names` that a parallel or loop around the place gives its items.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pointsman.definition.wording import FIELDS_FIRST, SINGLE_BRACES
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.failures import ExpressionError, ExpressionFailed
+from pointsman.expressions.formula import Expression, compile_expression
+from pointsman.expressions.functions import ALIASES
+from pointsman.expressions.jsonpath import compile_jsonpath
+from pointsman.expressions.manual import MANUAL
+from pointsman.expressions.names import ROOTS, Names
+from pointsman.expressions.paths import compile_path
+from pointsman.expressions.reading import Read
+from pointsman.expressions.shapes import ALL_TYPES, Schemas
+from pointsman.expressions.templates import Template, compile_template
+from pointsman.expressions.types import TypeChecker, check_types
+from pointsman.values import Json, JsonObject
+
+Kind: TypeAlias = Literal["expression", "condition", "template", "path", "jsonpath"]
+"""A condition is an expression of which only the truth counts."""
+
+_NOTES: Final = frozenset({"order-may-miss"})
+_WHOLE: Final = frozenset({"state", "nodes", "config"})
+"""Roots that an environment holds apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A text, what it is written in, and what is known of the place where it stands."""
+
+    text: str
+    kind: Kind
+    dialect: str = "native"
+    names: frozenset[str] = frozenset()
+    """`as` names around it."""
+    schemas: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """JSON Schemas by root: `state`, `input`, `result` …"""
+
+    def read_as(self) -> Names:
+        fields = frozenset(_properties(self.schemas)) if self.dialect in FIELDS_FIRST else frozenset[str]()
+        return Names(self.names, fields)
+
+    def expression(self) -> Expression:
+        return compile_expression(self.text, names=self.read_as())
+
+    def template(self) -> Template:
+        spelling = "single" if self.dialect in SINGLE_BRACES else "double"
+        return compile_template(self.text, names=self.read_as(), spelling=spelling)
+
+
+def check_formula(formula: Formula) -> JsonObject:
+    """`{ok, problems, types, reads}`. Places are characters of the text, counted from 0. `types`: null = any."""
+    types: list[Json] | None = None
+    reads: Sequence[Read] = ()
+    problems: list[Json] = []
+    try:
+        match formula.kind:
+            case "expression" | "condition":
+                expression = formula.expression()
+                reads = expression.reads
+                types, problems = _typed(expression, formula)
+            case "template":
+                reads = formula.template().reads
+                problems = [*_unknown(reads, formula)]
+            case "path":
+                compile_path(formula.text, names=formula.read_as())
+            case "jsonpath":
+                compile_jsonpath(formula.text)
+    except ExpressionError as why:
+        problems = [_problem("error", why.code, str(why), why.hint, why.offset, why.length)]
+    wrong = any(isinstance(one, dict) and one["severity"] == "error" for one in problems)
+    return {"ok": not wrong, "problems": problems, "types": types, "reads": [_read(one) for one in reads]}
+
+
+def evaluate_formula(formula: Formula, values: JsonObject) -> JsonObject:
+    """What it gives over `values`, which are what bare names mean: `{ok, value, missing, failure}`.
+
+    `missing` are the paths that a template left empty. What is wrong with the text or the data is told, not raised.
+    """
+    try:
+        value, missing = _given(formula, environment_of(formula, values))
+    except (ExpressionError, ExpressionFailed) as why:
+        failure = _problem("error", why.code, str(why), why.hint, why.offset, why.length)
+        return {"ok": False, "value": None, "missing": [], "failure": failure}
+    return {"ok": True, "value": value, "missing": [*missing], "failure": None}
+
+
+def environment_of(formula: Formula, values: JsonObject) -> Environment:
+    """`values` put where names lead: to roots, to `as` names, and all else into the state."""
+    names = formula.read_as()
+    state, roots = dict[str, Json](), dict[str, Json]()
+    apart: dict[str, dict[str, Json]] = {one: {} for one in _WHOLE}
+    for name, value in values.items():
+        root = names.root(name)
+        if root in _WHOLE and root:
+            apart[root].update(value if isinstance(value, dict) else {})
+        elif root:
+            roots[root] = value
+        else:
+            state[name] = value
+    return Environment({**state, **apart["state"]}, nodes=apart["nodes"], names=roots, config=apart["config"])
+
+
+def functions_of_language() -> list[Json]:
+    """Every function: its name, other spellings, how it is called, what it gives."""
+    others: dict[str, list[Json]] = {}
+    for alias, name in ALIASES.items():
+        others.setdefault(name, []).append(alias)
+    return [
+        {"name": name, "aliases": others.get(name, []), "signature": entry.signature, "about": entry.about}
+        for name, entry in MANUAL.items()
+    ]
+
+
+def _given(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
+    match formula.kind:
+        case "expression":
+            return formula.expression().evaluate(env), ()
+        case "condition":
+            return formula.expression().holds(env), ()
+        case "template":
+            rendered = formula.template().render(env)
+            return rendered.text, rendered.missing
+        case "path":
+            return [*compile_path(formula.text, names=formula.read_as()).resolve(env)], ()
+        case "jsonpath":
+            return compile_jsonpath(formula.text).find(env.state), ()
+
+
+def _typed(expression: Expression, formula: Formula) -> tuple[list[Json] | None, list[Json]]:
+    schemas = dict(formula.schemas)
+    shape = TypeChecker(expression, Schemas(schemas), frozenset()).shape(expression.tree)
+    found = check_types(expression, schemas, condition=formula.kind == "condition")
+    problems: list[Json] = [
+        _problem("note" if one.code in _NOTES else "warning", one.code, one.message, one.hint, one.offset, one.length)
+        for one in found
+    ]
+    return (None if shape.types == ALL_TYPES else [*sorted(shape.types)]), problems
+
+
+def _unknown(reads: Iterable[Read], formula: Formula) -> Iterable[Json]:
+    """Fields that a closed state has not."""
+    state = formula.schemas.get("state", {})
+    known = _properties(formula.schemas)
+    if state.get("additionalProperties") is not False:
+        return
+    for read in reads:
+        name = read.path[0] if read.root == "state" and read.path else None
+        if not isinstance(name, str) or name in known or name in ROOTS:
+            continue
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
+        yield _problem("warning", "unknown-path", f"nothing is called {name!r} here", hint, read.offset, read.length)
+
+
+def _properties(schemas: Mapping[str, JsonObject]) -> JsonObject:
+    declared = schemas.get("state", {}).get("properties")
+    return declared if isinstance(declared, dict) else {}
+
+
+def _problem(severity: str, code: str, message: str, hint: str, offset: int, length: int) -> JsonObject:
+    said: JsonObject = {"severity": severity, "code": code, "message": message, "hint": hint}
+    return {**said, "offset": offset, "length": length}
+
+
+def _read(read: Read) -> JsonObject:
+    return {"root": read.root, "path": [*read.path], "offset": read.offset, "length": read.length}

@@ -1,0 +1,99 @@
+"""Trying an agent: somebody talks to it, as it is saved or as it is being written, without a workflow around it.
+
+    what is said ─▶ a turn of a conversation of its own (`try-…`) ─▶ a workflow of one node, which is saved nowhere
+
+A turn is a trial: journalled, streamed, paid for, in no list. Its tools do what they do.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.access.beginning import own_session, take_start
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import must_see_workflow
+from pointsman.app.agents import NAME, AgentInvalid
+from pointsman.app.identity import new_trial_session
+from pointsman.app.inputs import InputInvalid
+from pointsman.app.library import UnknownWorkflow
+from pointsman.app.sources import invalid
+from pointsman.app.trials import KIND
+from pointsman.journal.records import TRIAL
+
+if TYPE_CHECKING:
+    from pointsman.values import JsonObject
+
+NODE: Final = "agent"
+"""The one node."""
+
+
+class Said(NamedTuple):
+    """A turn that began."""
+
+    session: str
+    """To say the next thing in."""
+    execution: Execution
+
+
+async def try_agent(
+    app: Pointsman,
+    caller: Caller,
+    name: str,
+    message: str,
+    *,
+    agent: JsonObject | None = None,
+    session: str | None = None,
+    model: str | None = None,
+) -> Said:
+    """Say something to an agent. `agent`: its description as it would be saved; absent: the saved one (`name@revision`
+    is one of its revisions). `session`: of the turn before; absent: a new one.
+
+    Raises `NoSuchAgent`, `WorkflowInvalid` with the problems of the description, `InputInvalid` for a session that is
+    no trial, `SessionBusy`, `NotAllowed`, `TooManyRequests`.
+    """
+    caller.must_have("editor", "try agents")
+    if session is not None and not session.startswith(TRIAL):
+        raise InputInvalid(
+            f"{session[:60]!r} is no conversation of trials",
+            hint="Leave it out, and say the next thing in the one that is answered.",
+        )
+    source = await _around(app, name, agent)
+    for called in await app.library.called(source.definition):
+        with suppress(UnknownWorkflow):
+            await must_see_workflow(app, caller, called)
+    take_start(app, caller)
+    within = new_trial_session() if session is None else session
+    async with own_session(app, caller, within):
+        execution = await app.start(
+            source,
+            {"message": message},
+            session=within,
+            trial={},
+            trigger={"kind": KIND, "by": caller.name},
+            by=caller.name,
+            model=model,
+        )
+    return Said(within, execution)
+
+
+async def _around(app: Pointsman, name: str, agent: JsonObject | None) -> Workflow:
+    """The workflow that is the agent alone. Raises `AgentInvalid`, `NoSuchAgent`, `WorkflowInvalid`."""
+    if agent is None:
+        saved = await app.agents.get(name)
+        name, agent = saved.name, saved.agent
+    elif not NAME.fullmatch(name):
+        raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
+    problems = await app.agents.check(name, agent)
+    if any(problem.severity == "error" for problem in problems):
+        raise invalid(problems)
+    document: JsonObject = {
+        "pointsman": 1,
+        "id": f"{TRIAL}{name}",
+        "name": name,
+        "config": {"conversational": True},
+        "agents": {name: agent},
+        "nodes": [{"id": NODE, "name": name, "type": "agent", "config": {"agent": name}}],
+    }
+    return Workflow.of(document)

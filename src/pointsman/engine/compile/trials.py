@@ -1,0 +1,111 @@
+"""The plan of a trial: that of its workflow, and what is different in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from pointsman.engine.kinds import Begin, Finish, Fork, Gather, Repeat
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.trial import Trial
+from pointsman.errors import CallerError
+from pointsman.values import JsonObject
+
+
+class TrialUnfit(CallerError):
+    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started."""
+
+    code = "trial-unfit"
+
+
+def tried(plan: Plan, said: JsonObject) -> Plan:
+    """The plan of a trial. `said`: the option of its execution. Raises `TrialUnfit`."""
+    alone = said.get("node")
+    pinned = said.get("pinned")
+    values = pinned if isinstance(pinned, dict) else {}
+    until = {_end_of(_known(plan, name, "run until"), plan) for name in _names(said, "until")}
+    for name in values:
+        _must_be_pinned(_known(plan, name, "pinned"))
+    if alone is not None:
+        _must_stand_alone(_known(plan, str(alone), "tried alone"))
+        until = {str(alone)}
+    leading: set[str] = set() if alone is not None else {before for node in until for before in _leading(plan, node)}
+    if alone is None and until and plan.entry not in until | leading:
+        raise TrialUnfit(
+            f"control never comes to {', '.join(map(repr, sorted(until)))}", hint="Name a node that the entry leads to."
+        )
+    return replace(
+        plan,
+        trial=Trial(
+            pinned=values,
+            until=frozenset(until),
+            performed=frozenset(until | leading),
+            breakpoints=frozenset(_known(plan, name, "stopped at").id for name in _names(said, "breakpoints")),
+            alone=None if alone is None else str(alone),
+            given=said.get("given"),
+        ),
+    )
+
+
+def _names(said: JsonObject, key: str) -> Iterator[str]:
+    found = said.get(key)
+    return (str(one) for one in found) if isinstance(found, list) else iter(())
+
+
+def _known(plan: Plan, name: str, what: str) -> PlanNode:
+    node = plan.nodes.get(name)
+    if node is None or node.hidden:
+        known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
+        raise TrialUnfit(f"there is no node {name!r} to be {what}", hint=f"Nodes that run: {known[:300]}.")
+    return node
+
+
+def _must_be_pinned(node: PlanNode) -> None:
+    if isinstance(node.does, Fork | Gather | Repeat | Begin | Finish):
+        raise TrialUnfit(
+            f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
+            hint="Pin the nodes before it, or inside of it.",
+        )
+
+
+def _must_stand_alone(node: PlanNode) -> None:
+    if isinstance(node.does, Fork | Gather | Repeat):
+        raise TrialUnfit(
+            f"{node.id!r} is a {node.type}: alone it has nothing to lead",
+            hint="Run until it instead, with the nodes before it pinned.",
+        )
+
+
+def _end_of(node: PlanNode, plan: Plan) -> str:
+    """Where a node is over: a parallel with its join."""
+    if not isinstance(node.does, Fork):
+        return node.id
+    if node.does.join is None or node.does.join not in plan.nodes:
+        raise TrialUnfit(
+            f"{node.id!r} has no join: nobody knows when it is over", hint="Run until the nodes behind it."
+        )
+    return node.does.join
+
+
+def _leading(plan: Plan, node: str) -> set[str]:
+    """The nodes from which it can be reached, through bodies, joins, handlers of errors and executors of tools."""
+    into: dict[str, set[str]] = {}
+    for one in plan.nodes.values():
+        ways = [*one.out, *one.catches]
+        if one.tool_executor is not None:  # it goes back to whoever called
+            ways.append(one.tool_executor)
+            into.setdefault(one.id, set()).add(one.tool_executor.target)
+        if isinstance(one.does, Fork):
+            ways += [*one.does.starts, *one.does.after]
+            if one.does.join is not None:
+                into.setdefault(one.does.join, set()).add(one.id)
+        for edge in ways:
+            into.setdefault(edge.target, set()).add(one.id)
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        fresh = into.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return found

@@ -1,0 +1,52 @@
+"""A trial: an execution in which a person looks at a part of a workflow, and says what the rest of it brings.
+
+    pinned       these nodes are not performed: their steps pass with the value that was given for them
+    until        only what leads to these nodes is performed; control that has left them ends
+    breakpoints  the execution pauses before a step of these nodes, once before each
+    alone        control begins at this node, with the value given, and ends behind it
+
+It is a part of the plan, made of the options in the start row: whoever opens the journal decides as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from pointsman.engine.steps import Step
+from pointsman.values import Json
+
+OPTION: Final = "trial"
+"""Of an execution: what its plan is made of (`engine.compile.trials`)."""
+
+
+class Trial(Struct, frozen=True, kw_only=True, gc=False):
+    """What is different in a trial. Empty: nothing but that it is one."""
+
+    pinned: Mapping[str, Json] = {}
+    until: frozenset[str] = frozenset()
+    performed: frozenset[str] = frozenset()
+    """With `until`: they, and what leads to them."""
+    breakpoints: frozenset[str] = frozenset()
+    alone: str | None = None
+    given: Json = None
+    """What reaches the node that is tried alone."""
+
+
+class Stops(Struct, eq=False):
+    """Where an execution was paused short of a step."""
+
+    passed: dict[Step, None] = {}
+    """The steps it was paused before: it is not again."""
+    at: Step | None = None
+    """The one it is, or was last, paused before; None: somebody paused it, before no step of all."""
+    stepping: bool = False
+    """It goes on only until the next step would begin."""
+
+    def stop(self, before: Step | None) -> None:
+        """Fold: it is paused, before this step where it is one that it stopped at."""
+        self.stepping, self.at = False, before
+        if before is not None:
+            self.passed[before] = None

@@ -1,0 +1,114 @@
+"""What executions spent, as lists keep it: added up by the store, so that budgets open no journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+Measure: TypeAlias = Literal["tokens", "modelCalls", "toolCalls", "costUsd"]
+
+AMOUNT_MAX: Final = 1 << 53
+"""Of calls and tokens: stores count no further."""
+
+
+class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an execution has spent so far, with its sub-workflows, as its budgets count it."""
+
+    tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost_usd: float = 0.0
+    """As far as prices are known."""
+
+
+class SpendingQuery(Struct, frozen=True, kw_only=True):
+    """What one budget is compared with: what executions of the saved revisions of a workflow spent."""
+
+    workflow: WorkflowId
+    measure: Measure
+    near: float
+    """From here on one came near `most`."""
+    most: float
+    since: Instant | None = None
+    """Of those that ended only what did so from this time on, and before `until`."""
+    until: Instant | None = None
+    apart: bool = False
+    """Tell them apart by what decides who sees them: revision, owner, session and parent."""
+
+
+class Spenders(Struct, frozen=True, kw_only=True):
+    """Some executions of one workflow: at least one."""
+
+    executions: int
+    near: int
+    over: int
+    """So many spent all of it, or more."""
+    highest: float
+    dearest: ExecutionId
+    """One that spent that much."""
+    revision: int = 0
+    owner: str = ""
+    session: str | None = None
+    parent: ExecutionId | None = None
+
+
+def amount_of(spent: Spent, measure: Measure) -> float:
+    """How much of a budget that is."""
+    match measure:
+        case "tokens":
+            return spent.tokens
+        case "modelCalls":
+            return spent.model_calls
+        case "toolCalls":
+            return spent.tool_calls
+        case "costUsd":
+            return spent.cost_usd
+
+
+COLUMN: Final[Mapping[Measure, Literal["tokens", "model_calls", "tool_calls", "cost_usd"]]] = {
+    "tokens": "tokens",
+    "modelCalls": "model_calls",
+    "toolCalls": "tool_calls",
+    "costUsd": "cost_usd",
+}
+"""Where stores with tables keep each."""
+APART: Final = "revision, owner, session, parent"
+TOGETHER: Final = "0, '', NULL, NULL"
+"""In place of these, where they are not told apart."""
+
+SpentRow: TypeAlias = tuple[int | None, int | None, int | None, float | None]
+SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
+
+
+def values_of(spent: Spent | None) -> SpentRow:
+    """As the columns of a table have it."""
+    if spent is None:
+        return None, None, None, None
+    return spent.tokens, spent.model_calls, spent.tool_calls, spent.cost_usd
+
+
+def spent_in(row: SpentRow) -> Spent | None:
+    """What those say."""
+    tokens, model_calls, tool_calls, cost_usd = row
+    if tokens is None:
+        return None
+    return Spent(tokens=tokens, model_calls=model_calls or 0, tool_calls=tool_calls or 0, cost_usd=cost_usd or 0.0)
+
+
+def spenders_in(row: SpendersRow) -> Spenders:
+    executions, near, over, highest, dearest, revision, owner, session, parent = row
+    return Spenders(
+        executions=executions,
+        near=near,
+        over=over,
+        highest=highest,
+        dearest=ExecutionId(dearest),
+        revision=revision,
+        owner=owner,
+        session=session,
+        parent=None if parent is None else ExecutionId(parent),
+    )

@@ -1,0 +1,42 @@
+"""A backup of the store, as a download."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import FileResponse
+from starlette.background import BackgroundTask
+
+from pointsman.app.access.callers import Caller
+from pointsman.server.desk import AtDesk, Must
+from pointsman.server.routes.answers import bytes_answer, refusals
+
+router = APIRouter(tags=["operations"])
+
+Admin = Annotated[Caller, Depends(Must("admin", "back the store up"))]
+MEDIA: Final = "application/vnd.sqlite3"
+NAME: Final = "pointsman.backup"
+
+
+@router.post(
+    "/api/backup",
+    responses=bytes_answer(MEDIA) | refusals("store-uncopyable"),
+    summary="Back up the store",
+    response_class=Response,
+)
+async def back_up(desk: AtDesk, caller: Admin) -> Response:
+    """Everything in the store as it is at this moment, verified, as the file that `pointsman restore` takes. It holds
+    hashes of keys, and what executions were given: keep it as safe as the store."""
+    folder = tempfile.mkdtemp(prefix="pointsman-")
+    try:
+        path = Path(folder) / NAME
+        await desk.app.storage.back_up(path)
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    done = BackgroundTask(rmtree, folder, ignore_errors=True)
+    return FileResponse(path, media_type=MEDIA, filename=NAME, background=done)

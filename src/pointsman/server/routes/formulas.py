@@ -1,0 +1,144 @@
+"""Expressions and templates while they are written: what is wrong with one, and what it gives."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from pointsman.app.formulas import Formula, check_formula, evaluate_formula, functions_of_language
+from pointsman.expressions.bounds import TEMPLATE_CHARS_MAX
+from pointsman.server.desk import Asking
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.values import JsonObject
+
+router = APIRouter(prefix="/api/expressions", tags=["workflows"])
+
+UNKNOWN: Final[JsonObject] = {
+    "severity": "warning",
+    "code": "unknown-path",
+    "message": "nothing is called 'scor' here: the value is always null",
+    "hint": "Did you mean 'score'?",
+    "offset": 0,
+    "length": 4,
+}
+LEN: Final[JsonObject] = {
+    "name": "len",
+    "aliases": ["length"],
+    "signature": "len(x)",
+    "about": "How many characters, elements or keys; 0 of null.",
+}
+
+
+class FormulaBody(Body):
+    """A formula, and what is known of the place where it stands."""
+
+    model_config = sample(text="scor >= 80", kind="condition", schemas={"state": {"properties": {"score": {}}}})
+    text: str = Field(max_length=TEMPLATE_CHARS_MAX, description="The formula.")
+    kind: Literal["expression", "condition", "template", "path", "jsonpath"] = Field(
+        default="expression", description="What it is written in; of a condition only the truth counts."
+    )
+    dialect: Literal["native", "rows", "graph", "steps", "plan"] = Field(
+        default="native", description="That of the workflow: how names and braces are read."
+    )
+    names: list[str] = Field(default_factory=list, max_length=100, description="`as` names around its place.")
+    schemas: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict[str, dict[str, JsonValue]],
+        max_length=50,
+        description="JSON Schemas of the data by root: `state`, `input`, `result` …",
+    )
+
+    def formula(self) -> Formula:
+        return Formula(self.text, self.kind, self.dialect, frozenset(self.names), self.schemas)
+
+
+class EvaluateBody(FormulaBody):
+    """A formula, and data to try it with."""
+
+    model_config = sample(text="score >= 80", values={"score": 81})
+    values: dict[str, JsonValue] = Field(
+        default_factory=dict, description="What bare names mean: fields of the state, `result`, `nodes`, `item` …"
+    )
+
+
+class FormulaProblem(Answer):
+    """Something about a formula."""
+
+    severity: Literal["error", "warning", "note"]
+    code: str
+    message: str
+    hint: str
+    offset: int = Field(description="Its first character, counted from 0.")
+    length: int
+
+
+class ReadPath(Answer):
+    """A path that a formula reads."""
+
+    root: str = Field(description="`state`, `nodes`, `input`, `result` … or an `as` name.")
+    path: list[JsonValue] = Field(description="Keys below the root; null is any key.")
+    offset: int
+    length: int
+
+
+class CheckedFormula(Answer):
+    """What is to be said of a formula."""
+
+    model_config = sample(
+        ok=True,
+        problems=[UNKNOWN],
+        types=["boolean"],
+        reads=[{"root": "state", "path": ["scor"], "offset": 0, "length": 4}],
+    )
+    ok: bool = Field(description="It has no errors.")
+    problems: list[FormulaProblem]
+    types: list[str] | None = Field(description="Types of JSON that it may give; null: any.")
+    reads: list[ReadPath]
+
+
+class EvaluatedFormula(Answer):
+    """What a formula gives."""
+
+    model_config = sample(ok=True, value=True, missing=[], failure=None)
+    ok: bool
+    value: JsonValue
+    missing: list[str] = Field(description="Paths that a template left empty.")
+    failure: FormulaProblem | None
+
+
+class FunctionAnswer(Answer):
+    """A function of the language."""
+
+    model_config = sample(**LEN)
+    name: str
+    aliases: list[str]
+    signature: str
+    about: str
+
+
+class FunctionsAnswer(Answer):
+    """The functions of the language."""
+
+    model_config = sample(functions=[LEN])
+    functions: list[FunctionAnswer]
+
+
+@router.get("/functions", responses=answers(FunctionsAnswer), summary="List functions")
+async def list_functions(caller: Asking) -> Response:
+    """How each is called, and what it gives."""
+    return JsonReply({"functions": functions_of_language()})
+
+
+@router.post("/check", responses=answers(CheckedFormula, body=True), summary="Check an expression")
+async def check_expression(caller: Asking, body: FormulaBody) -> Response:
+    """What is wrong with one formula, where, and what it reads: for whoever is writing it."""
+    return JsonReply(check_formula(body.formula()))
+
+
+@router.post("/evaluate", responses=answers(EvaluatedFormula, body=True), summary="Evaluate an expression")
+async def evaluate_expression(caller: Asking, body: EvaluateBody) -> Response:
+    """What one formula gives over the values that come with it, within the bounds of the language."""
+    return JsonReply(evaluate_formula(body.formula(), body.values))

@@ -1,0 +1,23 @@
+"""The API as a page to read."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.responses import HTMLResponse
+
+from pointsman.server.handbook import POLICY, page_of
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/api/docs")
+async def manual(request: Request) -> Response:
+    """What each operation takes, answers and refuses. Needs no key, as the document it is made of."""
+    return HTMLResponse(_page(request.app), headers={"content-security-policy": POLICY, "cache-control": "no-cache"})
+
+
+@cache
+def _page(api: FastAPI) -> str:
+    return page_of(api.openapi())

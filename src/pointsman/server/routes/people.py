@@ -1,0 +1,97 @@
+"""Who is known here, and what each role may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, cast
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import Field
+
+from pointsman.app.access.callers import Caller, Role
+from pointsman.app.access.people import people
+from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.replies import JsonReply
+from pointsman.server.rights import described, least_of
+from pointsman.server.routes.answers import answers
+from pointsman.server.shapes import Answer, sample
+from pointsman.values import Json, JsonObject
+
+router = APIRouter(tags=["access"])
+
+Admin = Annotated[Caller, Depends(Must("admin", "see who is known here"))]
+PERSON: Final[JsonObject] = {
+    "name": "ada",
+    "role": "editor",
+    "groups": ["desk"],
+    "ways": ["key"],
+    "logins": 1,
+    "seenAt": 1_763_700_000.0,
+}
+RIGHT: Final[JsonObject] = {
+    "method": "PUT",
+    "path": "/api/workflows/{id}",
+    "says": "Save a workflow",
+    "tag": "workflows",
+    "role": "editor",
+}
+
+
+class PersonEntry(Answer):
+    """Somebody who has a way in, or had one with the identity provider."""
+
+    model_config = sample(**PERSON)
+    name: str
+    role: Role = Field(description="Of their ways in the one that lets them do most.")
+    groups: list[str]
+    ways: list[Literal["key", "token"]]
+    logins: int = Field(description="Browsers in which they are logged in now.")
+    seen_at: float | None = Field(description="When they were last seen, as far as that is kept.")
+
+
+class PeoplePage(Answer):
+    """People by name."""
+
+    model_config = sample(people=[PERSON])
+    people: list[PersonEntry]
+
+
+class Right(Answer):
+    """An operation, and the least role that it takes."""
+
+    model_config = sample(**RIGHT)
+    method: str
+    path: str
+    says: str
+    tag: str
+    role: Role | None = Field(description="null: no key is needed, or something else is checked.")
+
+
+class RightsPage(Answer):
+    """What each role may do."""
+
+    model_config = sample(rights=[RIGHT])
+    rights: list[Right]
+
+
+@router.get("/api/people", responses=answers(PeoplePage), summary="List people")
+async def list_people(desk: AtDesk, caller: Admin) -> Response:
+    """Whoever has a key, and whomever the identity provider named, by name; and where they are logged in."""
+    found = people(await desk.keys.all(), await desk.logins.all(), await desk.seen.all(), desk.app.clock.now())
+    return JsonReply({"people": [*found]})
+
+
+@router.get("/api/rights", responses=answers(RightsPage), summary="What each role may do")
+async def list_rights(request: Request, caller: Asking) -> Response:
+    """Each operation with the least role that it takes. A role may do all that the roles before it may."""
+    found: list[Json] = [
+        {
+            "method": method,
+            "path": route.path.replace(":path", ""),
+            "says": route.summary or "",
+            "tag": str(route.tags[0]) if route.tags else "",
+            "role": least_of(route),
+        }
+        for route in described(cast("tuple[APIRouter, ...]", request.app.state.routers))
+        for method in sorted(route.methods or ())
+    ]
+    return JsonReply({"rights": found})

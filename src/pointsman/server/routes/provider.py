@@ -1,0 +1,143 @@
+"""Logging in with the identity provider: a browser is sent there, comes back, and has a cookie from then on."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated, Final
+from urllib.parse import quote, unquote, urlencode
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.provider import (
+    CODE_CHARS_MAX,
+    VISIT_S,
+    LoginDenied,
+    LoginNotOffered,
+    Provider,
+    Visit,
+    begin_visit,
+    visit_of,
+)
+from pointsman.app.observing.logs import say
+from pointsman.errors import PointsmanError
+from pointsman.server.desk import AtDesk, Desk, address_of
+from pointsman.server.pages import is_page
+from pointsman.server.routes.answers import Described, refusals
+from pointsman.server.routes.logins import BY_PROVIDER, give_cookie
+
+router = APIRouter(tags=["access"])
+
+BACK: Final = "/api/login/oidc/callback"
+VISIT: Final = "__Host-pointsman-visit"
+HOME: Final = "/workflows"
+SEE: Final[Described] = {303: {"description": "To a page: of the provider, or of the app. `location` names it."}}
+
+
+@router.get(
+    BY_PROVIDER,
+    status_code=303,
+    response_class=Response,
+    responses=SEE | refusals("login-not-offered", asks=False),
+    summary="Log in with the identity provider",
+)
+async def visit_provider(
+    *,
+    desk: AtDesk,
+    request: Request,
+    to: Annotated[str, Query(max_length=1000, description="The page of the app to come back to.")] = HOME,
+) -> Response:
+    """Sends a browser to the provider, where it says who it is. It comes back to `/api/login/oidc/callback`."""
+    provider = _provider(desk)
+    visit = begin_visit()
+    try:
+        reply = _to(await provider.address(visit, _back(request)))
+    except PointsmanError as why:
+        return _to_login(why, to)
+    # Lax: the way back begins at the provider.
+    reply.set_cookie(
+        VISIT,
+        f"{visit.secret}.{quote(_page(to), safe='')}",
+        max_age=VISIT_S,
+        path="/",
+        secure=True,
+        httponly=True,
+        samesite="lax",
+    )
+    return reply
+
+
+@router.get(
+    BACK,
+    status_code=303,
+    response_class=Response,
+    responses=SEE | refusals("login-not-offered", asks=False),
+    summary="Come back from the identity provider",
+)
+async def come_back(
+    *,
+    desk: AtDesk,
+    request: Request,
+    code: Annotated[str, Query(max_length=CODE_CHARS_MAX, description="What the provider gave.")] = "",
+    state: Annotated[str, Query(max_length=200, description="What it was sent.")] = "",
+    error: Annotated[str, Query(max_length=200, description="Why it gave nothing.")] = "",
+    iss: Annotated[str | None, Query(max_length=2000, description="Which provider it is.")] = None,
+    user_agent: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
+    """Lets a browser in, once, if it is the one that was sent, and takes it to its page. Else its page says why not."""
+    provider = _provider(desk)
+    secret, _, to = request.cookies.get(VISIT, "").partition(".")
+    try:
+        visit = visit_of(secret, state)
+        provider.must_be(iss)
+        if error or not code:
+            raise LoginDenied("the provider let nobody in", hint="Log in again, or show a key.")
+        caller = await _entrant(desk, request, provider, visit, code)
+    except PointsmanError as why:
+        say(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
+        reply = _to_login(why, unquote(to))
+    else:
+        await desk.seen.note(caller)
+        await desk.audit.asked(caller, f"GET {BACK}", origin=address_of(request))
+        token, _ = await desk.logins.begin(caller, agent=user_agent)
+        reply = _to(_page(unquote(to)))
+        give_cookie(desk, reply, token)
+    reply.delete_cookie(VISIT, path="/", secure=True, httponly=True, samesite="lax")
+    return reply
+
+
+async def _entrant(desk: Desk, request: Request, provider: Provider, visit: Visit, code: str) -> Caller:
+    """Whom a code lets in. What lets nobody in counts as a wrong key: each makes us ask the provider."""
+    address = address_of(request)
+    desk.strangers.may_try(address, code)
+    try:
+        return await provider.caller(visit, code, _back(request))
+    except PointsmanError:
+        desk.strangers.failed(address, code)
+        raise
+
+
+def _provider(desk: Desk) -> Provider:
+    if desk.provider is None:
+        hint = "`access.oidc` with a `client_id` offers it; a key opens the server too."
+        raise LoginNotOffered("no identity provider is configured here", hint=hint)
+    return desk.provider
+
+
+def _back(request: Request) -> str:
+    """Where the provider sends a browser: to the name by which it called."""
+    return str(request.base_url.replace(path=BACK, query="", fragment=""))
+
+
+def _page(to: str) -> str:
+    """Where somebody wanted to go, if it is here."""
+    return to if is_page(to) else HOME
+
+
+def _to(address: str) -> Response:
+    return Response(status_code=303, headers={"location": address, "cache-control": "no-store"})
+
+
+def _to_login(why: PointsmanError, to: str) -> Response:
+    """The page that asks who one is, and says what was wrong."""
+    return _to(f"/login?{urlencode({'why': why.code, 'to': _page(to)})}")

@@ -1,0 +1,167 @@
+"""Responses of OpenAI: workflows as models, for clients that speak the newer of its two protocols."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, cast
+
+from fastapi import APIRouter, Header, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from pointsman.app.dialogue import Asked, Dialogue, begin
+from pointsman.app.phrasing import EXECUTION, MessagesInvalid
+from pointsman.server.desk import AtDesk, Desk
+from pointsman.server.replies import JsonReply
+from pointsman.server.routes.answers import answers
+from pointsman.server.routes.items import messages_in
+from pointsman.server.routes.parameters import Operator
+from pointsman.server.routes.response_events import Telling
+from pointsman.server.routes.their_words import DOOR, also_streamed, in_chat
+from pointsman.server.samples import EXECUTION_ID
+from pointsman.server.shapes import JsonValue
+from pointsman.server.sse import EventStream
+from pointsman.values import ExecutionId, JsonObject
+
+router = APIRouter(prefix=f"/{DOOR}", tags=["openai"])
+
+Name = Annotated[str, Field(max_length=64)]
+Value = Annotated[str, Field(max_length=512)]
+RESPONSE_ID: Final = re.compile(f"resp_({EXECUTION})")
+EVENTS: Final = (
+    'event: response.output_text.delta\ndata: {"type": "response.output_text.delta", "sequence_number": 4,'
+    f' "item_id": "msg_{EXECUTION_ID}_0", "output_index": 0, "content_index": 0, "delta": "Hello.", "logprobs": []}}'
+    "\n\n"
+)
+SAID: Final[JsonObject] = {"model": "talk", "input": "Hello"}
+MADE: Final[JsonObject] = {
+    "id": f"resp_{EXECUTION_ID}",
+    "object": "response",
+    "created_at": 1_763_700_000,
+    "status": "completed",
+    "model": "talk",
+    "output": [
+        {
+            "id": f"msg_{EXECUTION_ID}_0",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Hello.", "annotations": [], "logprobs": []}],
+        }
+    ],
+    "usage": {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15},
+}
+
+
+class ConversationName(BaseModel):
+    """A conversation by its name."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: str = Field(min_length=1, max_length=200)
+
+
+class ResponsesBody(BaseModel):
+    """A request as OpenAI describes it; what is not here is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [SAID]})
+    model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
+    input: str | Annotated[list[dict[str, JsonValue]], Field(max_length=10_000)] = Field(
+        description="What the user says; or all that was said, as items."
+    )
+    instructions: str | None = Field(
+        default=None, max_length=1_000_000, description="Told back: a workflow has its own prompts."
+    )
+    previous_response_id: str | None = Field(
+        default=None, max_length=200, description="The response that `input` goes on from, or answers."
+    )
+    conversation: str | ConversationName | None = Field(
+        default=None, description="The conversation is kept under this name; so with `session_id` in `metadata`."
+    )
+    stream: bool | None = Field(default=None, description="Its events as they come.")
+    metadata: dict[Name, Value] | None = Field(default=None, max_length=16, description="Told back.")
+
+
+class ResponseAnswer(BaseModel):
+    """A response. With `stream` it comes in events."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [MADE]})
+    id: str
+    object: str
+    created_at: int
+    status: str
+    model: str
+    output: list[dict[str, JsonValue]]
+    usage: dict[str, JsonValue]
+
+
+@router.post(
+    "/responses",
+    responses=also_streamed(
+        in_chat(answers(ResponseAnswer, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)), EVENTS
+    ),
+    summary="Talk to a workflow, in responses",
+)
+async def respond(
+    desk: AtDesk,
+    caller: Operator,
+    body: ResponsesBody,
+    x_session_id: Annotated[
+        str | None, Header(max_length=200, description="The conversation is kept under this name.")
+    ] = None,
+) -> Response:
+    """The last of `input` is what the workflow is told; where it asked something, its answer.
+
+    With `stream` it is told in OpenAI's events, numbered by `sequence_number`.
+    """
+    session = _session_of(body) or x_session_id
+    asked = Asked(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
+    if not body.stream:
+        telling = _telling(desk, body, session, await begin(desk.app, caller, asked))
+        return JsonReply(await telling.whole())
+    seat = desk.take_stream(caller)
+    try:
+        telling = _telling(desk, body, session, await begin(desk.app, caller, asked))
+    except BaseException:
+        seat.leave()
+        raise
+    return EventStream(telling.events(), seat)
+
+
+def _session_of(body: ResponsesBody) -> str | None:
+    match body.conversation:
+        case ConversationName(id=name) | str(name):
+            return name
+        case None:
+            return (body.metadata or {}).get("session_id")
+
+
+def _previous(body: ResponsesBody) -> ExecutionId | None:
+    if body.previous_response_id is None:
+        return None
+    found = RESPONSE_ID.fullmatch(body.previous_response_id)
+    if found is None:
+        why = f"{body.previous_response_id!r} is the id of no response that was made here"
+        raise MessagesInvalid(why, hint="Send it as it came.")
+    return ExecutionId(found[1])
+
+
+def _telling(desk: Desk, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> Telling:
+    envelope: JsonObject = {
+        "id": f"resp_{dialogue.execution.id}",
+        "object": "response",
+        "created_at": int(desk.app.clock.now()),
+        "model": body.model,
+        "instructions": body.instructions,
+        "previous_response_id": body.previous_response_id,
+        "conversation": None if session is None else {"id": session},
+        "metadata": {**(body.metadata or {})},
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "parallel_tool_calls": True,
+        "store": True,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "truncation": "disabled",
+    }
+    return Telling(dialogue, envelope, desk.app.clock.now)
