@@ -1,17 +1,27 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/http";
 import "./app.css";
+import { tellCutText } from "./components/cutText";
 import { startLanguages } from "./i18n";
 import { makeRouter } from "./router";
 import { paint, theme } from "./theme";
 
-startLanguages();
 paint(theme());
+tellCutText(document);
+await startLanguages();
 
-const client = new QueryClient({
+/** What let somebody in opens nothing any more: they are asked who they are, whatever page they are on. */
+function onError(why: unknown): void {
+  if (why instanceof ApiError && why.status === 401 && !(client.getQueryState(["me"])?.error instanceof ApiError))
+    void client.invalidateQueries({ queryKey: ["me"] });
+}
+
+const client: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (why, query) => (query.queryKey[0] === "me" ? undefined : onError(why)) }),
+  mutationCache: new MutationCache({ onError: (why) => onError(why) }),
   defaultOptions: {
     queries: {
       staleTime: 2_000,

@@ -1,9 +1,19 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { daysOf, listOf, oneOf, textsOf, understood, wordsOf } from "./address";
 import { NotFound } from "./components/NotFound";
+import { PageFailed } from "./components/PageFailed";
 import { Shell } from "./components/Shell";
-import { PageFailed } from "./components/Told";
+import type { AuditSearch } from "./features/audit/AuditPage";
+import type { ExecutionSearch } from "./features/execution/filters";
+import type { UsageSearch } from "./features/usage/UsagePage";
+import { DIMENSIONS, MEASURES, RANGES } from "./features/usage/usage";
+import { type CatalogueSearch, SORTS } from "./features/workflows/catalogue";
+import { patiently } from "./patient";
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: PageFailed });
+const page = <T extends Record<string, unknown>, K extends keyof T>(read: () => Promise<T>, name: K) =>
+  lazyRouteComponent<T, K>(() => patiently(read), name);
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Broken });
 
 const start = createRoute({
   getParentRoute: () => root,
@@ -12,40 +22,211 @@ const start = createRoute({
     throw redirect({ to: "/workflows" });
   },
 });
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  component: page(() => import("./components/LoginPage"), "LoginPage"),
+});
 const workflows = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
-  component: lazyRouteComponent(() => import("./features/workflows/WorkflowsPage"), "WorkflowsPage"),
+  validateSearch: understood(
+    (search): CatalogueSearch => ({
+      ...wordsOf(search),
+      ...listOf("tag", search.tag),
+      ...oneOf("sort", search.sort, SORTS),
+    }),
+  ),
+  component: page(() => import("./features/workflows/WorkflowsPage"), "WorkflowsPage"),
 });
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$id",
-  component: lazyRouteComponent(() => import("./features/editor/EditorPage"), "EditorPage"),
+  component: page(() => import("./features/editor/EditorPage"), "EditorPage"),
 });
 const executions = createRoute({
   getParentRoute: () => root,
   path: "/executions",
-  validateSearch: (search: Record<string, unknown>): { workflow?: string; status?: string } => ({
-    ...(typeof search.workflow === "string" ? { workflow: search.workflow } : {}),
-    ...(typeof search.status === "string" ? { status: search.status } : {}),
-  }),
-  component: lazyRouteComponent(() => import("./features/execution/ExecutionsPage"), "ExecutionsPage"),
+  validateSearch: understood(
+    (search): ExecutionSearch => ({
+      ...wordsOf(search),
+      ...textsOf(search, "workflow"),
+      ...daysOf(search, "since", "until"),
+      ...listOf("status", search.status),
+      ...oneOf("order", search.order, ["asc"] as const),
+      ...(search.trials === true ? { trials: true as const } : {}),
+    }),
+  ),
+  component: page(() => import("./features/execution/ExecutionsPage"), "ExecutionsPage"),
 });
 const execution = createRoute({
   getParentRoute: () => root,
   path: "/executions/$id",
-  component: lazyRouteComponent(() => import("./features/execution/ExecutionPage"), "ExecutionPage"),
+  component: page(() => import("./features/execution/ExecutionPage"), "ExecutionPage"),
+});
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/executions/compare",
+  validateSearch: understood((search): { a?: string; b?: string } => ({
+    ...textsOf(search, "a", "b"),
+  })),
+  component: page(() => import("./features/execution/ComparePage"), "ComparePage"),
 });
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
-  component: lazyRouteComponent(() => import("./features/inbox/InboxPage"), "InboxPage"),
+  component: page(() => import("./features/inbox/InboxPage"), "InboxPage"),
+});
+const agents = createRoute({
+  getParentRoute: () => root,
+  path: "/agents",
+  component: page(() => import("./features/agents/AgentsPage"), "AgentsPage"),
+});
+const agent = createRoute({
+  getParentRoute: () => root,
+  path: "/agents/$name",
+  component: page(() => import("./features/agents/AgentPage"), "AgentPage"),
+});
+const tools = createRoute({
+  getParentRoute: () => root,
+  path: "/tools",
+  component: page(() => import("./features/tools/ToolsPage"), "ToolsPage"),
+});
+const tool = createRoute({
+  getParentRoute: () => root,
+  path: "/tools/$name",
+  component: page(() => import("./features/tools/ToolPage"), "ToolPage"),
+});
+const models = createRoute({
+  getParentRoute: () => root,
+  path: "/models",
+  component: page(() => import("./features/models/ModelsPage"), "ModelsPage"),
+});
+const memory = createRoute({
+  getParentRoute: () => root,
+  path: "/memory",
+  component: page(() => import("./features/memory/MemoryPage"), "MemoryPage"),
+});
+const memoryOf = createRoute({
+  getParentRoute: () => root,
+  path: "/memory/$scope/$owner",
+  component: page(() => import("./features/memory/OwnerPage"), "OwnerPage"),
+});
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules",
+  component: page(() => import("./features/schedules/SchedulesPage"), "SchedulesPage"),
+});
+const schedule = createRoute({
+  getParentRoute: () => root,
+  path: "/schedules/$id",
+  component: page(() => import("./features/schedules/SchedulePage"), "SchedulePage"),
+});
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: "/webhooks",
+  component: page(() => import("./features/webhooks/WebhooksPage"), "WebhooksPage"),
+});
+const notifications = createRoute({
+  getParentRoute: () => root,
+  path: "/notifications",
+  component: page(() => import("./features/notifications/NotificationsPage"), "NotificationsPage"),
 });
 
-const tree = root.addChildren([start, workflows, workflow, executions, execution, inbox]);
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: "/keys",
+  component: page(() => import("./features/access/KeysPage"), "KeysPage"),
+});
+const people = createRoute({
+  getParentRoute: () => root,
+  path: "/people",
+  component: page(() => import("./features/access/PeoplePage"), "PeoplePage"),
+});
+const secrets = createRoute({
+  getParentRoute: () => root,
+  path: "/secrets",
+  component: page(() => import("./features/access/SecretsPage"), "SecretsPage"),
+});
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: "/settings",
+  component: page(() => import("./features/settings/SettingsPage"), "SettingsPage"),
+});
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: "/audit",
+  validateSearch: understood(
+    (search): AuditSearch => ({
+      ...textsOf(search, "who", "what"),
+      ...daysOf(search, "since", "until"),
+    }),
+  ),
+  component: page(() => import("./features/audit/AuditPage"), "AuditPage"),
+});
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: "/usage",
+  validateSearch: understood(
+    (search): UsageSearch => ({
+      ...oneOf("by", search.by, DIMENSIONS),
+      ...oneOf("show", search.show, MEASURES),
+      ...oneOf("range", String(search.range), RANGES),
+      ...daysOf(search, "since", "until"),
+      ...listOf("of", search.of),
+    }),
+  ),
+  component: page(() => import("./features/usage/UsagePage"), "UsagePage"),
+});
 
+const chatPage = page(() => import("./features/chat/ChatPage"), "ChatPage");
+const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: chatPage });
+const chatWith = createRoute({ getParentRoute: () => root, path: "/chat/$workflow", component: chatPage });
+const chatIn = createRoute({ getParentRoute: () => root, path: "/chat/$workflow/$session", component: chatPage });
+
+const tree = root.addChildren([
+  keys,
+  people,
+  secrets,
+  settings,
+  audit,
+  usage,
+  chat,
+  chatWith,
+  chatIn,
+  start,
+  login,
+  workflows,
+  workflow,
+  executions,
+  execution,
+  compare,
+  inbox,
+  tools,
+  tool,
+  models,
+  memory,
+  memoryOf,
+  schedules,
+  schedule,
+  webhooks,
+  notifications,
+  agents,
+  agent,
+]);
+
+function Broken({ error, reset }: { error: unknown; reset: () => void }) {
+  return <PageFailed error={error} again={reset} />;
+}
+
+/** What breaks on one page leaves the menu around it: the others are still there. */
 export function makeRouter() {
-  return createRouter({ routeTree: tree, defaultPreload: "intent", scrollRestoration: true });
+  return createRouter({
+    routeTree: tree,
+    defaultPreload: "intent",
+    defaultErrorComponent: Broken,
+    scrollRestoration: true,
+  });
 }
 
 declare module "@tanstack/react-router" {

@@ -1,14 +1,16 @@
 /** Light, dark, or as the system says. */
+import { shelf } from "./shelf";
+
 export type Theme = "system" | "light" | "dark";
 const KEPT_AS = "pointsman.theme";
 
 export function theme(): Theme {
-  const kept = localStorage.getItem(KEPT_AS);
+  const kept = shelf.read(KEPT_AS);
   return kept === "light" || kept === "dark" ? kept : "system";
 }
 
 export function paint(wish: Theme): void {
-  localStorage.setItem(KEPT_AS, wish);
+  shelf.write(KEPT_AS, wish);
   if (wish === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = wish;
 }

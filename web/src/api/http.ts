@@ -1,5 +1,7 @@
 /** One way to ask the server: JSON there and back, and problem documents (RFC 9457) as errors. */
 
+import { hearTime } from "@/clock";
+
 export interface Problem {
   code: string;
   severity: "error" | "warning" | "info";
@@ -31,6 +33,16 @@ export class ApiError extends Error {
   }
 }
 
+/** What was asked for by its name is not there. */
+export function isGone(why: unknown): boolean {
+  return why instanceof ApiError && (why.status === 404 || isNoName(why));
+}
+
+/** Nothing is called so, and nothing can be: the server does not look for it. */
+export function isNoName(why: ApiError | null): boolean {
+  return why?.code === "no-such-page" || (why?.status === 422 && why.message.startsWith("path/"));
+}
+
 export interface Question {
   method?: string;
   body?: unknown;
@@ -53,6 +65,7 @@ export async function answerOf<T>(path: string, question: Question = {}): Promis
     body = JSON.stringify(question.body);
   }
   let response: Response;
+  const asked = Date.now() / 1000;
   try {
     response = await fetch(path, {
       method: question.method ?? (body === undefined ? "GET" : "POST"),
@@ -65,6 +78,7 @@ export async function answerOf<T>(path: string, question: Question = {}): Promis
     if (question.signal?.aborted) throw why;
     throw new ApiError(0, { detail: "The server does not answer.", code: "unreachable" });
   }
+  hearTime(response.headers.get("date"), asked, Date.now() / 1000);
   if (!response.ok) throw await errorOf(response);
   const etag = response.headers.get("etag");
   if (response.status === 204) return { value: undefined as T, etag };

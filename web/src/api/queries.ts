@@ -10,6 +10,8 @@ import type {
   Json,
   JsonObject,
   Me,
+  Schemas,
+  Usage,
   WorkflowDetail,
   WorkflowEntry,
 } from "./views";
@@ -25,15 +27,15 @@ export const me = () =>
     staleTime: 60_000,
   });
 
+export const ways = () =>
+  queryOptions({
+    queryKey: ["ways"],
+    queryFn: ({ signal }) => ask<Schemas["Ways"]>("/api/login", { signal }),
+    staleTime: 60_000,
+  });
+
 export const login = (key: string) => ask<Me>("/api/login", { body: { key } });
 export const logout = () => ask<void>("/api/logout", { method: "POST" });
-
-export const workflows = () =>
-  queryOptions({
-    queryKey: ["workflows"],
-    queryFn: ({ signal }) => ask<{ workflows: WorkflowEntry[] }>("/api/workflows?disabled=true", { signal }),
-    select: (page) => page.workflows,
-  });
 
 export const workflow = (id: string) =>
   queryOptions({
@@ -41,11 +43,28 @@ export const workflow = (id: string) =>
     queryFn: ({ signal }) => answerOf<WorkflowDetail>(workflowPath(id), { signal }),
   });
 
+/** A document leaves out lists that are empty. */
+const whole = (document: Definition): Definition => ({
+  ...document,
+  nodes: document.nodes ?? [],
+  edges: document.edges ?? [],
+});
+
 export const definition = (id: string) =>
   queryOptions({
     queryKey: ["definition", id],
     queryFn: ({ signal }) =>
-      ask<{ document: Definition }>(`${workflowPath(id)}?dialect=native`, { signal }).then((told) => told.document),
+      ask<{ document: Definition }>(`${workflowPath(id)}?dialect=native`, { signal }).then((told) =>
+        whole(told.document),
+      ),
+  });
+
+/** All of them, newest first: who saved what when, without documents. */
+export const revisions = (id: string) =>
+  queryOptions({
+    queryKey: ["revisions", id],
+    queryFn: ({ signal }) =>
+      ask<{ workflows: WorkflowEntry[] }>(`${workflowPath(id)}/versions`, { signal }).then((told) => told.workflows),
   });
 
 export const languageSchema = () =>
@@ -58,6 +77,13 @@ export const languageSchema = () =>
 export interface ExecutionFilter {
   workflow?: string;
   status?: readonly ExecutionStatus[];
+  /** All these words in input, output or error; finds what has ended. */
+  q?: string;
+  /** Unix seconds. */
+  since?: number;
+  until?: number;
+  order?: "asc" | "desc";
+  trials?: "true";
 }
 
 export const executions = (filter: ExecutionFilter = {}) =>
@@ -70,7 +96,8 @@ export const executions = (filter: ExecutionFilter = {}) =>
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
-    refetchInterval: 5_000,
+    // The board tells of changes; this is for who cannot hear it.
+    refetchInterval: 30_000,
   });
 
 export const execution = (id: string) =>
@@ -90,29 +117,77 @@ export const executionDefinition = (id: string) =>
   queryOptions({
     queryKey: ["execution", id, "workflow"],
     queryFn: ({ signal }) => ask<{ document: Definition }>(`${executionPath(id)}/workflow`, { signal }),
-    select: (told) => told.document,
+    select: (told) => whole(told.document),
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const inbox = (enabled = true) =>
+/** What it comes from and what came of it. */
+export const family = (id: string) =>
+  queryOptions({
+    queryKey: ["execution", id, "family"],
+    queryFn: ({ signal }) => ask<Schemas["KinAnswer"]>(`${executionPath(id)}/family`, { signal }),
+  });
+
+export interface ToolCall {
+  tool: string;
+  arguments: Json;
+  done: boolean;
+  result?: Json;
+  error?: { code: string; message: string };
+}
+
+export interface Call extends Partial<ToolCall> {
+  attempt: number;
+  number: number;
+  kind: "model" | "tool";
+  model?: string;
+  text?: string;
+  usage?: Usage;
+  calls?: ToolCall[];
+}
+
+/** What a step asked of models and tools; `version` moves on while it works. */
+export const callsOf = (id: string, step: string, version: number) =>
+  queryOptions({
+    queryKey: ["execution", id, "calls", step, version],
+    queryFn: ({ signal }) =>
+      ask<{ calls: Call[] }>(`${executionPath(id)}/calls${query({ step })}`, { signal }).then((told) => told.calls),
+    placeholderData: (before) => before,
+  });
+
+export const removeExecution = (id: string) => ask<void>(executionPath(id), { method: "DELETE" });
+
+/** The most that an inbox shows at once. */
+export const INBOX_MAX = 200;
+
+/** `everyone`: what waits for anybody, for admins. */
+export const inbox = (enabled = true, everyone = false) =>
   queryOptions({
     enabled,
-    queryKey: ["inbox"],
-    queryFn: ({ signal }) => ask<{ gates: InboxGate[] }>("/api/inbox", { signal }).then((told) => told.gates),
-    refetchInterval: 10_000,
+    queryKey: everyone ? ["inbox", "everyone"] : ["inbox"],
+    queryFn: ({ signal }) =>
+      ask<{ gates: InboxGate[] }>(`/api/inbox${query({ limit: INBOX_MAX, everyone: everyone ? "true" : null })}`, {
+        signal,
+      }).then((told) => told.gates),
+    refetchInterval: 30_000,
   });
+
+export const delegate = (execution: string, body: { gateId: string; to: string; comment: string }) =>
+  ask<Execution>(`${executionPath(execution)}/delegate`, { body });
 
 export interface GateAnswer {
   gateId: string;
   action: string;
   data?: Json;
   comment?: string;
+  /** The same answer with the same key counts once. */
+  key?: string;
 }
 
 export const respond = (execution: string, answer: GateAnswer) =>
   ask<Execution>(`${executionPath(execution)}/respond`, { body: answer });
 
-export type Verb = "pause" | "resume" | "cancel" | "retry";
+export type Verb = "pause" | "resume" | "cancel" | "retry" | "steer";
 
 export const control = (execution: string, verb: Verb, body: JsonObject = {}) =>
   ask<Execution>(`${executionPath(execution)}/${verb}`, { body });
@@ -123,8 +198,8 @@ export const fork = (execution: string, body: { at?: number; step?: string; set?
 export const start = (id: string, input: Json, key: string) =>
   ask<{ executionId: string }>(`${workflowPath(id)}/execute`, { body: { input }, headers: { "idempotency-key": key } });
 
-export const saveNew = (text: string, draft = false) =>
-  ask<{ id: string; revision: number }>(`/api/workflows${draft ? "?draft=true" : ""}`, { text });
+export const saveNew = (text: string, draft = false, headers: Record<string, string> = {}) =>
+  ask<{ id: string; revision: number }>(`/api/workflows${draft ? "?draft=true" : ""}`, { text, headers });
 
 export const clone = (id: string, as: string) => ask<{ id: string }>(`${workflowPath(id)}/clone`, { body: { id: as } });
 

@@ -1,5 +1,9 @@
 /** What the server answers, as far as the pages use it. */
 import type { Problem } from "./http";
+import type { components } from "./schema";
+
+/** By their names in the server's OpenAPI document. */
+export type Schemas = components["schemas"];
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -18,7 +22,9 @@ export type ExecutionStatus =
 export interface WorkflowEntry {
   id: string;
   revision: number;
-  name: Text;
+  name: string;
+  /** By language, where the document has more than one. */
+  names: Record<string, string> | null;
   version: string | null;
   dialect: string;
   /** Null where it ships with the product. */
@@ -28,6 +34,13 @@ export interface WorkflowEntry {
   enabled: boolean;
   /** Ships with the product: to be run and cloned, not changed. */
   builtIn: boolean;
+  description: Text | null;
+  tags: string[];
+}
+
+/** In the list of all: with the execution that began last. */
+export interface CatalogueEntry extends WorkflowEntry {
+  lastExecution?: ExecutionEntry | null;
 }
 
 export interface WorkflowDetail extends WorkflowEntry {
@@ -100,6 +113,8 @@ export interface GateOption {
 }
 
 export interface Gate {
+  /** The sub-workflow that asks, where it is another one. */
+  executionId?: string;
   gateId: string;
   nodeId: string;
   message: Text;
@@ -116,7 +131,7 @@ export interface Gate {
   openedAt: number;
   deadline: number | null;
   level: number;
-  votes: { by: string; action: string; comment: string }[];
+  votes: { by: string; action: string; comment: string; data?: Json }[];
   delegated: Record<string, string>;
 }
 
@@ -154,7 +169,11 @@ export interface Execution {
   steps: number;
   waiting: Gate[];
   awaiting: { nodeId: string; event: Json }[];
+  /** How its gates were closed, oldest first; `cause`: an answer, or that their time was up. */
+  answers: { nodeId: string; step: string; action: string; by: string; cause: string; at: number }[];
   errors: Failure[];
+  /** What stopped it, and what would be enough to go on. */
+  limit?: Schemas["StoppingLimit"] | null;
   warnings: Failure[];
   usage: Usage;
   sessionId: string | null;

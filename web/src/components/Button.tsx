@@ -1,10 +1,12 @@
 import type { ButtonHTMLAttributes } from "react";
 
 const KINDS = {
-  primary: "bg-accent text-on-accent hover:opacity-90",
+  primary: "bg-accent text-on-accent hover:brightness-90",
   plain: "border border-line-strong bg-surface hover:bg-sunken",
   quiet: "text-ink-soft hover:bg-sunken hover:text-ink",
   danger: "border border-failed/50 text-failed hover:bg-failed-soft",
+  /** The same of one of many, in the row of a list: not so loud. */
+  mild: "text-failed hover:bg-failed-soft",
 } as const;
 
 export function Button({

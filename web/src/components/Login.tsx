@@ -1,52 +1,93 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { KeyRound } from "lucide-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { KeyRound, LogIn } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
-import { login } from "@/api/queries";
+import { login, ways } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Button } from "./Button";
 import { Failed } from "./Told";
 
-/** Asks for a key; the server answers with a cookie that no script can read. The key is kept nowhere. */
+const PAGE = "/login";
+
+/**
+ * Asks who it is: by a key, or by the identity provider where there is one. The server answers with a cookie that no
+ * script can read; a key is kept nowhere.
+ */
 export function Login() {
   const { t } = useTranslation();
   const client = useQueryClient();
+  const navigate = useNavigate();
+  const known = useQuery(ways());
   const [key, setKey] = useState("");
+  const asked = new URLSearchParams(location.search);
+  const here = location.pathname === PAGE;
+  const to = here ? (asked.get("to") ?? "/workflows") : location.pathname + location.search;
+  const why = here ? asked.get("why") : null;
+  const provider = known.data?.provider;
   const enter = useMutation<Me, ApiError, string>({
     mutationFn: login,
-    onSuccess: () => client.resetQueries(),
+    onSuccess: async () => {
+      if (here) await navigate({ href: /^\/(?![/\\])/.test(to) ? to : "/", replace: true });
+      await client.resetQueries();
+    },
   });
   return (
-    <form
-      className="mx-auto mt-[12vh] max-w-sm rounded-lg border border-line bg-surface p-6"
-      onSubmit={(event) => {
-        event.preventDefault();
-        enter.mutate(key.trim());
-      }}
-    >
-      <h1 className="flex items-center gap-2 text-lg font-semibold">
-        <KeyRound className="size-5 text-ink-faint" aria-hidden /> {t("login.title")}
-      </h1>
-      <p className="mt-1 text-ink-soft">{t("login.about")}</p>
-      <label className="mt-4 block font-medium">
-        {t("login.key")}
-        <input
-          type="password"
-          autoComplete="current-password"
-          value={key}
-          onChange={(event) => setKey(event.target.value)}
-          className="mt-1 h-9 w-full rounded-md border border-line-strong bg-surface px-2 font-mono"
-        />
-      </label>
-      {enter.isError ? (
-        <div className="mt-3">
-          <Failed why={enter.error} />
-        </div>
-      ) : null}
-      <Button kind="primary" type="submit" className="mt-4 w-full justify-center" disabled={!key || enter.isPending}>
-        {t("login.enter")}
-      </Button>
-    </form>
+    <div className="mx-auto mt-[12vh] max-w-sm px-4">
+      <form
+        className="rounded-lg border border-line bg-surface p-6"
+        onSubmit={(event) => {
+          event.preventDefault();
+          enter.mutate(key.trim());
+        }}
+      >
+        <h1 className="flex items-center gap-2 text-lg font-semibold">
+          <KeyRound className="size-5 text-ink-faint" aria-hidden /> {t("login.title")}
+        </h1>
+        <p className="mt-1 text-ink-soft">{t(provider ? "login.aboutBoth" : "login.about")}</p>
+        {why ? (
+          <p role="alert" className="mt-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
+            {t([`login.why.${why}`, "login.why.other"])}
+          </p>
+        ) : null}
+        {provider ? (
+          <>
+            <a
+              href={`${provider.address}?to=${encodeURIComponent(to)}`}
+              className="mt-4 flex h-9 w-full items-center justify-center gap-2 rounded-md bg-accent px-3 font-medium text-on-accent hover:brightness-90"
+            >
+              <LogIn className="size-4" aria-hidden /> {t("login.with", { provider: provider.name })}
+            </a>
+            <p className="mt-5 flex items-center gap-3 text-xs text-ink-faint before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+              {t("login.or")}
+            </p>
+          </>
+        ) : null}
+        <label className="mt-4 block font-medium">
+          {t("login.key")}
+          <input
+            type="password"
+            autoComplete="current-password"
+            value={key}
+            onChange={(event) => setKey(event.target.value)}
+            className="mt-1 h-9 w-full rounded-md border border-line-strong bg-surface px-2 font-mono"
+          />
+        </label>
+        {enter.isError ? (
+          <div className="mt-3">
+            <Failed why={enter.error} />
+          </div>
+        ) : null}
+        <Button
+          kind={provider ? "plain" : "primary"}
+          type="submit"
+          className="mt-4 h-9 w-full justify-center"
+          disabled={!key || enter.isPending}
+        >
+          {t("login.enter")}
+        </Button>
+      </form>
+    </div>
   );
 }

@@ -1,14 +1,19 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
-import { Inbox, Languages, ListChecks, LogOut, Moon, Sun, SunMoon, Workflow } from "lucide-react";
+import { Inbox, Languages, ListChecks, LogOut, MessageCircle, Moon, Sun, SunMoon, Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
-import { inbox, logout, me } from "@/api/queries";
+import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
 import type { Me } from "@/api/views";
-import { LANGUAGES, speak } from "@/i18n";
+import { LANGUAGE_NAMES, LANGUAGES, type Language, speak } from "@/i18n";
+import { useAway } from "@/patient";
+import { useBoard } from "@/stream/useBoard";
 import { paint, type Theme, theme } from "@/theme";
+import { useEntering } from "./entering";
+import { IconButton } from "./IconButton";
 import { Login } from "./Login";
+import { MorePlaces } from "./MorePlaces";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
@@ -17,7 +22,9 @@ export function Shell() {
   const { t } = useTranslation();
   const known = useQuery(me());
   const isOut = known.error instanceof ApiError && known.error.status === 401;
+  const isEntering = useEntering((now) => now.isEntering);
   const open = useQuery(inbox(known.isSuccess));
+  useBoard(known.isSuccess ? known.data.name : isOut ? "" : undefined);
   return (
     <div className="flex h-full flex-col">
       <a
@@ -26,10 +33,10 @@ export function Shell() {
       >
         {t("shell.skip")}
       </a>
-      <header className="flex h-12 shrink-0 items-center gap-1 border-b border-line bg-surface px-3">
-        <Link to="/workflows" className="mr-3 flex items-center gap-2 font-semibold">
+      <header className="flex h-12 shrink-0 items-center gap-1 border-b border-line bg-surface px-3 max-sm:px-2">
+        <Link to="/workflows" className="mr-1 flex h-8 shrink-0 items-center gap-2 font-semibold sm:mr-3">
           <img src="/favicon.svg" alt="" className="size-6" />
-          <span className="hidden sm:inline">Pointsman</span>
+          <span className="max-sm:sr-only">Pointsman</span>
         </Link>
         <nav aria-label={t("shell.pages")} className="flex items-center gap-1">
           <Place to="/workflows" icon={<Workflow className="size-4" />} name={t("shell.workflows")} />
@@ -38,27 +45,49 @@ export function Shell() {
             to="/inbox"
             icon={<Inbox className="size-4" />}
             name={t("shell.inbox")}
-            count={open.data?.length ?? 0}
+            count={counted(open.data?.length ?? 0)}
           />
+          <Place to="/chat" icon={<MessageCircle className="size-4" />} name={t("shell.chat")} />
+          <MorePlaces />
         </nav>
         <div className="ml-auto flex items-center gap-1">
-          {known.data ? <Who me={known.data} /> : null}
+          {known.data && !isOut ? <Who me={known.data} /> : null}
           <LanguageSwitch />
           <ThemeSwitch />
         </div>
       </header>
+      <Away />
       <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
-        {isOut ? <Login /> : <Outlet />}
+        {isOut && !isEntering ? <Login /> : <Outlet />}
       </main>
     </div>
   );
 }
 
-function Place(props: { to: "/workflows" | "/executions" | "/inbox"; icon: ReactNode; name: string; count?: number }) {
+/** The page that was gone to cannot be read yet: the one before stays meanwhile. */
+function Away() {
+  const { t } = useTranslation();
+  const { isAway } = useAway();
+  return (
+    <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
+      {isAway ? t("execution.away") : null}
+    </p>
+  );
+}
+
+/** Of more than an inbox shows at once nobody needs to know how many there are. */
+const counted = (found: number) => (found === INBOX_MAX ? `${found}+` : found === 0 ? "" : String(found));
+
+function Place(props: {
+  to: "/workflows" | "/executions" | "/inbox" | "/chat";
+  icon: ReactNode;
+  name: string;
+  count?: string;
+}) {
   return (
     <Link
       to={props.to}
-      className="flex h-8 items-center gap-2 rounded-md px-2.5 text-ink-soft hover:bg-sunken hover:text-ink data-[status=active]:bg-accent-soft data-[status=active]:text-accent"
+      className="flex h-8 items-center gap-2 rounded-md px-2.5 text-ink-soft hover:bg-sunken hover:text-ink max-sm:gap-1 max-sm:px-1.5 data-[status=active]:bg-accent-soft data-[status=active]:text-accent"
     >
       {props.icon}
       <span className="max-sm:sr-only">{props.name}</span>
@@ -80,15 +109,7 @@ function Who({ me: one }: { me: Me }) {
         {one.name}
       </span>
       {one.entrance === "login" ? (
-        <button
-          type="button"
-          onClick={() => leave.mutate()}
-          className="flex size-8 items-center justify-center rounded-md hover:bg-sunken"
-          aria-label={t("login.leave")}
-          title={t("login.leave")}
-        >
-          <LogOut className="size-4" />
-        </button>
+        <IconButton icon={LogOut} name={t("login.leave")} onClick={() => leave.mutate()} />
       ) : null}
     </span>
   );
@@ -97,14 +118,17 @@ function Who({ me: one }: { me: Me }) {
 function LanguageSwitch() {
   const { t, i18n } = useTranslation();
   const next = LANGUAGES[(LANGUAGES.findIndex((one) => one === i18n.language) + 1) % LANGUAGES.length] ?? "en";
+  // What is read out begins with what stands there: who speaks to a computer says what they see.
+  const name = t("shell.language", { language: LANGUAGE_NAMES[i18n.language as Language], code: i18n.language });
   return (
     <button
       type="button"
-      onClick={() => speak(next)}
+      onClick={() => speak(next).catch(() => undefined)}
       className="flex h-8 items-center gap-1.5 rounded-md px-2 text-ink-soft hover:bg-sunken"
-      aria-label={t("shell.language", { language: i18n.language.toUpperCase() })}
+      aria-label={name}
+      title={name}
     >
-      <Languages className="size-4" />
+      <Languages className="size-4 max-sm:hidden" aria-hidden />
       <span className="text-xs uppercase">{i18n.language}</span>
     </button>
   );
@@ -116,17 +140,13 @@ function ThemeSwitch() {
   const next = THEMES[(THEMES.indexOf(shown) + 1) % THEMES.length] ?? "system";
   const Icon = { system: SunMoon, light: Sun, dark: Moon }[shown];
   return (
-    <button
-      type="button"
+    <IconButton
+      icon={Icon}
+      name={t("shell.theme", { theme: t(`theme.${shown}`) })}
       onClick={() => {
         paint(next);
         setShown(next);
       }}
-      className="flex size-8 items-center justify-center rounded-md text-ink-soft hover:bg-sunken"
-      aria-label={t("shell.theme", { theme: t(`theme.${shown}`) })}
-      title={t("shell.theme", { theme: t(`theme.${shown}`) })}
-    >
-      <Icon className="size-4" />
-    </button>
+    />
   );
 }

@@ -2,19 +2,35 @@
 import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError, type Problem } from "@/api/http";
+import { ApiError, isNoName, type Problem } from "@/api/http";
+import { InEnglish, Why } from "./Why";
 
-export function Failed(props: { why: unknown; again?: () => void }) {
+export function Failed(props: {
+  why: unknown;
+  again?: () => void;
+  /** It is not there: how others would ask for a list of those that are helps nobody who looks at a page. */
+  isGone?: boolean;
+}) {
   const { t } = useTranslation();
   const why = props.why;
   const told = why instanceof ApiError ? why : null;
-  const message = told?.isAway ? t("told.away") : why instanceof Error ? why.message : String(why);
+  const hint = props.isGone ? "" : (told?.hint ?? "");
   return (
     <div role="alert" className="flex gap-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
       <CircleAlert className="mt-0.5 size-4 shrink-0" />
       <div className="min-w-0">
-        <p className="font-medium break-words">{message}</p>
-        {told?.hint ? <p className="mt-0.5 break-words text-ink-soft">{told.hint}</p> : null}
+        {told?.isAway ? (
+          <p className="font-medium break-words">{t("told.away")}</p>
+        ) : props.isGone && isNoName(told) ? (
+          <p className="font-medium">{t("told.noSuch")}</p>
+        ) : (
+          <Why
+            code={told?.code ?? ""}
+            message={why instanceof Error ? why.message : String(why)}
+            hint={hint}
+            look="font-medium"
+          />
+        )}
         {told && told.problems.length > 1 ? <Problems problems={told.problems} /> : null}
         {props.again ? (
           <button type="button" onClick={props.again} className="mt-1 underline">
@@ -39,28 +55,20 @@ export function Problems(props: { problems: readonly Problem[]; onPick?: (proble
           >
             <span className={one.severity === "error" ? "font-medium text-failed" : "font-medium text-waiting"}>
               {one.code}
-            </span>{" "}
-            <span className="text-ink">{one.message}</span>
+            </span>
             {one.line === null ? null : <span className="text-ink-faint"> :{one.line}</span>}
+            <Why code={one.code} message={one.message} look="text-ink" />
           </button>
-          {one.hint ? <p className="text-ink-soft">{one.hint}</p> : null}
+          <InEnglish text={one.hint} look="text-ink-soft" />
         </li>
       ))}
     </ul>
   );
 }
 
-export function PageFailed({ error, reset }: { error: unknown; reset: () => void }) {
-  return (
-    <div className="mx-auto max-w-2xl p-6">
-      <Failed why={error} again={reset} />
-    </div>
-  );
-}
-
 export function Empty(props: { title: string; children?: ReactNode }) {
   return (
-    <div className="rounded-lg border border-dashed border-line-strong p-10 text-center">
+    <div className="rounded-lg border border-dashed border-line-strong p-10 text-center wrap-anywhere">
       <p className="font-medium">{props.title}</p>
       {props.children ? <div className="mt-2 text-ink-soft">{props.children}</div> : null}
     </div>
@@ -70,7 +78,7 @@ export function Empty(props: { title: string; children?: ReactNode }) {
 export function Loading() {
   const { t } = useTranslation();
   return (
-    <div role="status" className="flex items-center gap-2 p-4 text-ink-faint">
+    <div role="status" data-loading className="flex items-center gap-2 p-4 text-ink-faint">
       <LoaderCircle className="size-4 animate-spin" /> {t("told.loading")}
     </div>
   );

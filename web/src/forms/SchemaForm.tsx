@@ -1,12 +1,35 @@
 import Form from "@rjsf/core";
-import type { RJSFSchema, RJSFValidationError, UiSchema } from "@rjsf/utils";
-import { useMemo } from "react";
+import { englishStringTranslator, type RJSFSchema, type RJSFValidationError, TranslatableString } from "@rjsf/utils";
+import type { TFunction } from "i18next";
+import { type Ref, useImperativeHandle, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json, JsonObject, Text } from "@/api/views";
 import { Button } from "@/components/Button";
 import { textIn } from "@/i18n";
+import { AnythingField } from "./AnythingField";
+import { dress } from "./dress";
 import "./form.css";
-import { validator } from "./validator";
+import { layoutOf } from "./layout";
+import { problemsOf, validator } from "./validator";
+
+const FIELDS = { anything: AnythingField };
+/** What the library says by itself, in our words. */
+const WORDS: Partial<Record<TranslatableString, string>> = {
+  [TranslatableString.YesLabel]: "form.yes",
+  [TranslatableString.NoLabel]: "form.no",
+  [TranslatableString.ArrayItemTitle]: "form.entry",
+  [TranslatableString.OptionPrefix]: "form.option",
+  [TranslatableString.TitleOptionPrefix]: "form.optionOf",
+  [TranslatableString.PreviewLabel]: "form.preview",
+  [TranslatableString.RemoveButton]: "form.remove",
+};
+
+/** Whether what is filled in fits the schema. */
+export interface Fits {
+  are: () => boolean;
+  /** The same; what is wrong is said at its field, and the first of those gets the focus. */
+  tell: () => boolean;
+}
 
 /** A form made of a JSON Schema: for inputs, answers of people, and the properties of nodes. */
 export function SchemaForm(props: {
@@ -15,14 +38,32 @@ export function SchemaForm(props: {
   onChange: (value: Json) => void;
   onSubmit?: (value: Json) => void;
   submit?: string;
+  /** By which a button elsewhere hands it in. */
+  id?: string;
   busy?: boolean;
   disabled?: boolean;
+  /** For who hands it in without a submission. */
+  fits?: Ref<Fits>;
 }) {
   const { t, i18n } = useTranslation();
   const schema = useMemo(() => localized(props.schema, i18n.language) as RJSFSchema, [props.schema, i18n.language]);
-  const layout = useMemo(() => layoutOf(schema), [schema]);
+  const layout = useMemo(
+    () => ({ ...layoutOf(schema, t("form.entry")), "ui:submitButtonOptions": { norender: true } }),
+    [schema, t],
+  );
+  const form = useRef<Form>(null);
+  useImperativeHandle(
+    props.fits,
+    () => ({
+      are: () => problemsOf(schema, props.value).length === 0,
+      tell: () => form.current?.validateForm() ?? true,
+    }),
+    [schema, props.value],
+  );
   return (
     <Form
+      ref={form}
+      {...(props.id ? { id: props.id } : {})}
       className="schema-form"
       schema={schema}
       uiSchema={layout}
@@ -30,6 +71,18 @@ export function SchemaForm(props: {
       formData={props.value}
       disabled={props.disabled === true || props.busy === true}
       onChange={({ formData }) => props.onChange(formData as Json)}
+      fields={FIELDS}
+      templates={dress}
+      translateString={(text, values) =>
+        text === TranslatableString.NewStringDefault
+          ? ""
+          : WORDS[text]
+            ? t(WORDS[text], { name: values?.[0], nth: values?.[1] ?? values?.[0] })
+            : englishStringTranslator(text, values)
+      }
+      // What is wrong stands at its field: the library would tell the console too.
+      onError={() => undefined}
+      focusOnFirstError
       onSubmit={({ formData }) => props.onSubmit?.(formData as Json)}
       transformErrors={(errors) => errors.map((one) => said(one, t))}
       showErrorList={false}
@@ -38,7 +91,7 @@ export function SchemaForm(props: {
       experimental_defaultFormStateBehavior={{ emptyObjectFields: "skipEmptyDefaults" }}
     >
       {props.submit ? (
-        <div className="flex justify-end">
+        <div className="mt-3 flex justify-end">
           <Button kind="primary" type="submit" disabled={props.busy}>
             {props.submit}
           </Button>
@@ -51,20 +104,9 @@ export function SchemaForm(props: {
   );
 }
 
-function said(error: RJSFValidationError, t: (key: string, otherwise: string) => string): RJSFValidationError {
-  return { ...error, message: t(`form.${error.name}`, error.message ?? "") };
-}
-
-/** Long texts get room; what has no type yet is written as text. */
-function layoutOf(schema: RJSFSchema): UiSchema {
-  const found: UiSchema = { "ui:submitButtonOptions": { norender: true } };
-  for (const [name, part] of Object.entries(schema.properties ?? {})) {
-    if (typeof part !== "object") continue;
-    if (part.type === "string" && !part.enum && !part.format && (part.maxLength ?? 1000) > 200)
-      found[name] = { "ui:widget": "textarea", "ui:options": { rows: 3 } };
-    else if (part.type === "object" && part.properties) found[name] = layoutOf(part);
-  }
-  return found;
+function said(error: RJSFValidationError, t: TFunction): RJSFValidationError {
+  const { name = "", message = "", params } = error;
+  return { ...error, message: t(`form.${name}`, { defaultValue: message, limit: params?.limit }) };
 }
 
 /** `x-title` and `x-description` hold texts by language. */

@@ -40,9 +40,11 @@ export function problemsOf(schema: RJSFSchema, value: unknown): RJSFValidationEr
     const property = unit.keyword === "required" ? (/"([^"]+)"/.exec(unit.error)?.[1] ?? "") : "";
     const place = unit.instanceLocation.slice(1).split("/").filter(Boolean).map(unescaped);
     const path = [...place, ...(property ? [property] : [])];
+    const isMissing = unit.keyword === "type" && valueAt(given, place) === null;
     return {
-      name: unit.keyword,
+      name: isMissing ? "required" : unit.keyword,
       message: unit.error,
+      params: { limit: valueAt(schema, unit.keywordLocation.slice(1).split("/").filter(Boolean).map(unescaped)) },
       property: path.map((part) => `.${part}`).join(""),
       schemaPath: unit.keywordLocation,
       stack: `${path.join(".")} ${unit.error}`.trim(),
@@ -53,6 +55,10 @@ export function problemsOf(schema: RJSFSchema, value: unknown): RJSFValidationEr
 /** Not "a subschema failed": what in it did is told too. */
 function tellsSomething(unit: OutputUnit): boolean {
   return !["properties", "items", "prefixItems", "$ref", "allOf"].includes(unit.keyword);
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((found, part) => (found as Record<string, unknown> | undefined | null)?.[part], value);
 }
 
 function unescaped(part: string): string {

@@ -2,97 +2,124 @@
 import {
   Background,
   type ColorMode,
-  Controls,
-  MarkerType,
   MiniMap,
   type NodeMouseHandler,
   ReactFlow,
   ReactFlowProvider,
+  useReactFlow,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
 import "./canvas.css";
-import { useMemo, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { theme } from "@/theme";
+import { CanvasControls } from "./CanvasControls";
+import { FarCanvas, useComingNear, useIsFar } from "./FarCanvas";
+import { FoldingContext, useFoldingOf } from "./folding";
+import { framesOf } from "./frames";
+import { type Marks, MarksContext } from "./marks";
+import { arrowsOf, boxesOf, type CanvasNode, EDGE_TYPES, framesAsNodes, groupIn, isFolded, NODE_TYPES } from "./nodes";
 import { type Overlay, OverlayContext } from "./overlay";
-import type { Arrow, Picture } from "./picture";
-import { type Layout, layoutOf } from "./quickLayout";
-import { viewOf } from "./viewport";
-import { type ArrowEdge, WorkflowEdge } from "./WorkflowEdge";
-import { type BoxNode, WorkflowNode } from "./WorkflowNode";
+import { BOX, MANY, type Picture } from "./picture";
+import { useShown } from "./shown";
+import { useSpoken } from "./spoken";
+import { SMALLEST, viewOf, wholeViewOf } from "./viewport";
+import type { ArrowEdge } from "./WorkflowEdge";
 
-export const NODE_TYPES = { box: WorkflowNode };
-export const EDGE_TYPES = { arrow: WorkflowEdge };
-export const MARKER = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: "var(--line-strong)" } as const;
-/** From so many boxes on only those in sight are drawn. */
-export const MANY = 150;
+/** Where two are compared, everything is seen at first. */
+const COMPARED = "\ncompared";
 
-export function Canvas(props: {
+const NONE: CanvasNode[] = [];
+const NO_ARROWS: ArrowEdge[] = [];
+
+interface Props {
   picture: Picture;
   overlay?: Overlay;
+  /** What came, went and changed, where two are compared. */
+  marks?: Marks;
   picked?: string | null;
   onPick?: (node: string | null) => void;
-}) {
-  const { t } = useTranslation();
-  const { picture, picked = null, onPick } = props;
-  const layout = useMemo(() => layoutOf(picture), [picture]);
-  const nodes = useMemo<BoxNode[]>(
-    () =>
-      picture.boxes.map((box) => ({
-        id: box.id,
-        type: "box",
-        position: layout.places.get(box.id) ?? { x: 0, y: 0 },
-        data: { box },
-        selected: box.id === picked,
-        ariaLabel: box.name,
-      })),
-    [picture, layout, picked],
-  );
-  const edges = useMemo<ArrowEdge[]>(
-    () =>
-      picture.arrows.map((arrow) => ({
-        id: arrow.id,
-        type: "arrow",
-        source: arrow.source,
-        target: arrow.target,
-        data: routed(arrow, layout),
-        markerEnd: MARKER,
-      })),
-    [picture, layout],
-  );
-  const box = useRef<HTMLDivElement>(null);
-  const pick: NodeMouseHandler<BoxNode> = (_, node) => onPick?.(node.id);
+}
+
+export function Canvas(props: Props) {
   return (
     <OverlayContext.Provider value={props.overlay ?? null}>
-      <div ref={box} className="h-full">
+      <MarksContext.Provider value={props.marks ?? null}>
         <ReactFlowProvider>
-          <ReactFlow<BoxNode, ArrowEdge>
-            nodes={nodes}
-            edges={edges}
-            nodeTypes={NODE_TYPES}
-            edgeTypes={EDGE_TYPES}
-            colorMode={theme() as ColorMode}
-            onInit={(flow) => void flow.setViewport(viewOf(layout, box.current))}
-            minZoom={0.05}
-            nodesDraggable={false}
-            nodesConnectable={false}
-            edgesFocusable={false}
-            onlyRenderVisibleElements={picture.boxes.length > MANY}
-            onNodeClick={pick}
-            onPaneClick={() => onPick?.(null)}
-            aria-label={t("graph.label")}
-          >
-            <Background gap={20} />
-            <Controls showInteractive={false} />
-            {picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
-          </ReactFlow>
+          <Inner {...props} />
         </ReactFlowProvider>
-      </div>
+      </MarksContext.Provider>
     </OverlayContext.Provider>
   );
 }
 
-export function routed(arrow: Arrow, layout: Layout): NonNullable<ArrowEdge["data"]> {
-  const route = layout.routes.get(arrow.id);
-  return route ? { arrow, route } : { arrow };
+function Inner({ picture, marks, picked = null, onPick }: Props) {
+  const { t } = useTranslation();
+  const flow = useReactFlow<CanvasNode, ArrowEdge>();
+  const folding = useFoldingOf(marks ? COMPARED : (picture.workflow ?? ""));
+  const shown = useShown(picture, folding.closed);
+  const { layout } = shown;
+  const nodes = useMemo<CanvasNode[]>(() => {
+    const names = new Map(picture.boxes.map((one) => [one.id, one.name]));
+    const frames = framesOf(shown.picture.groups ?? [], layout.places);
+    const boxes = boxesOf(shown.picture, layout, { selected: (id) => id === picked }, new Map());
+    return [...framesAsNodes(frames, names), ...boxes];
+  }, [picture, shown, layout, picked]);
+  const edges = useMemo(() => arrowsOf(shown.picture, shown, () => false, new Map()), [shown]);
+  const spoken = useSpoken(false);
+  const box = useRef<HTMLDivElement>(null);
+  const last = useRef(picked);
+  useEffect(() => {
+    if (picked === last.current) return;
+    last.current = picked;
+    // Picked elsewhere, in a list or a timeline, it may be out of sight.
+    const at = picked === null ? undefined : layout.places.get(picked);
+    const view = box.current;
+    if (!at || !view) return;
+    const { x, y, zoom } = flow.getViewport();
+    const [left, top] = [at.x * zoom + x, at.y * zoom + y];
+    const isSeen =
+      left >= 0 &&
+      top >= 0 &&
+      left + BOX.width * zoom <= view.clientWidth &&
+      top + BOX.height * zoom <= view.clientHeight;
+    if (!isSeen) void flow.setCenter(at.x + BOX.width / 2, at.y + BOX.height / 2, { zoom, duration: 200 });
+  }, [picked, layout, flow]);
+  const isFar = useIsFar(shown.picture.boxes.length);
+  const comeNear = useComingNear();
+  const pick: NodeMouseHandler<CanvasNode> = (_, node) => onPick?.(node.type === "box" ? node.id : null);
+  return (
+    <FoldingContext.Provider value={folding}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: coming nearer; the wheel, the buttons and the outline do it too */}
+      <div ref={box} className="h-full" onDoubleClick={isFar ? comeNear : undefined}>
+        <ReactFlow<CanvasNode, ArrowEdge>
+          nodes={isFar ? NONE : nodes}
+          edges={isFar ? NO_ARROWS : edges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          colorMode={theme() as ColorMode}
+          onInit={(ready) => void ready.setViewport(viewOf(shown, box.current))}
+          minZoom={SMALLEST}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          edgesFocusable={false}
+          onlyRenderVisibleElements={shown.picture.boxes.length > MANY}
+          onNodeClick={pick}
+          onNodeDoubleClick={(_, node) => {
+            const group = isFolded(node.id) ? groupIn(node.id) : node.id;
+            if (picture.groups?.some((one) => one.id === group)) folding.toggle(group);
+          }}
+          onPaneClick={() => onPick?.(null)}
+          zoomOnDoubleClick={false}
+          aria-label={t("graph.label")}
+          ariaLabelConfig={spoken}
+        >
+          <Background gap={20} />
+          <CanvasControls onWhole={() => void flow.setViewport(wholeViewOf(shown, box.current))} />
+          {isFar ? <FarCanvas shown={shown} /> : null}
+          {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
+        </ReactFlow>
+      </div>
+    </FoldingContext.Provider>
+  );
 }

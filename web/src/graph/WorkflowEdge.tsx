@@ -1,79 +1,105 @@
 import { BaseEdge, type Edge, EdgeLabelRenderer, type EdgeProps } from "@xyflow/react";
-import { memo } from "react";
-import { useTaken } from "./overlay";
+import { Plus } from "lucide-react";
+import { memo, useContext } from "react";
+import { useTranslation } from "react-i18next";
+import { DrawnContext, useHovered } from "./drawn";
+import { anchorOf, LABEL } from "./labels";
+import { type Line, plain } from "./lines";
+import { MARKS, useMark } from "./marks";
+import { useActive, useTaken } from "./overlay";
+import { pathOf } from "./paths";
 import type { Arrow } from "./picture";
 import type { Point } from "./quickLayout";
 
-export type ArrowEdge = Edge<{ arrow: Arrow; route?: Point[] }, "arrow">;
+export type ArrowEdge = Edge<{ arrow: Arrow; line?: Line }, "arrow">;
 
-const BELOW = 62;
-const BEND = 56;
+/** What one takes hold of an arrow by stands out of its box so far. */
+const HOLD = 8;
+
+/** As it was laid; plain while a hand is moving one of its ends. */
+function lineBetween(from: Point, to: Point, line: Line | undefined): Line {
+  const isThere = (point: Point | undefined, at: Point) =>
+    point && Math.abs(point.x - at.x) <= HOLD && Math.abs(point.y - at.y) <= 1;
+  if (line && isThere(line.points[0], from) && isThere(line.points.at(-1), to)) return line;
+  const points = plain(from, to);
+  return { points, label: { ...anchorOf(points), width: LABEL.widest } };
+}
 
 export const WorkflowEdge = memo(function WorkflowEdge(props: EdgeProps<ArrowEdge>) {
   const { id, sourceX, sourceY, targetX, targetY, data, selected, markerEnd } = props;
   const taken = useTaken(id);
-  const from = { x: sourceX, y: sourceY };
-  const to = { x: targetX, y: targetY };
-  const [path, label] = targetX <= sourceX ? wayBack(from, to) : through([from, ...(data?.route ?? []), to]);
-  const colour = selected
-    ? "var(--accent)"
-    : taken > 0
-      ? "var(--done)"
-      : data?.arrow.isError
-        ? "var(--failed)"
-        : "var(--line-strong)";
+  const isActive = useActive(id);
+  const mark = useMark("edge", id);
+  const { points, label } = lineBetween({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, data?.line);
+  const words = label.width > 0 || selected ? data?.arrow.label : "";
+  const colour = mark
+    ? MARKS[mark].stroke
+    : selected
+      ? "var(--accent)"
+      : isActive
+        ? "var(--running)"
+        : taken > 0
+          ? "var(--done)"
+          : data?.arrow.isError
+            ? "var(--failed)"
+            : "var(--line-strong)";
+  const dashes = data?.arrow.isImplied ? "2 4" : data?.arrow.isError || mark === "removed" ? "5 4" : undefined;
   return (
     <>
       <BaseEdge
         id={id}
-        path={path}
+        path={pathOf(points)}
+        interactionWidth={24}
+        {...(isActive ? { className: "edge-active" } : {})}
         {...(markerEnd ? { markerEnd } : {})}
         style={{
           stroke: colour,
-          strokeWidth: taken > 0 || selected ? 2 : 1.5,
-          ...(data?.arrow.isError ? { strokeDasharray: "5 4" } : {}),
+          strokeWidth: taken > 0 || selected || mark ? 2 : 1.5,
+          ...(dashes ? { strokeDasharray: dashes } : {}),
         }}
       />
-      {data?.arrow.label || taken > 1 ? (
+      {words || taken > 1 || mark ? (
         <EdgeLabelRenderer>
           <div
             style={{ transform: `translate(-50%, -50%) translate(${label.x}px, ${label.y}px)` }}
-            className="pointer-events-none absolute max-w-40 truncate rounded bg-sunken px-1 py-0.5 text-[11px] text-ink-soft"
+            className={`pointer-events-none absolute flex rounded bg-sunken px-1 py-0.5 text-[11px] whitespace-nowrap text-ink-soft ${selected ? "z-10" : ""}`}
           >
-            {data?.arrow.label}
+            {mark ? <span className={`mr-1 font-bold ${MARKS[mark].ink}`}>{MARKS[mark].sign}</span> : null}
+            {words ? (
+              <bdi className="truncate" style={selected ? {} : { maxWidth: label.width - 8 }}>
+                {words}
+              </bdi>
+            ) : null}
             {taken > 1 ? <span className="ml-1 text-done">×{taken}</span> : null}
           </div>
         </EdgeLabelRenderer>
       ) : null}
+      <Insert id={id} at={label} isBelow={Boolean(data?.arrow.label)} isPicked={selected ?? false} />
     </>
   );
 });
 
-/** A curve by way of points, flat at each of them; the label stands on its longest part. */
-function through(points: readonly Point[]): [string, Point] {
-  const first = points[0] as Point;
-  let path = `M ${first.x} ${first.y}`;
-  let label = first;
-  let longest = -1;
-  for (let at = 1; at < points.length; at++) {
-    const from = points[at - 1] as Point;
-    const to = points[at] as Point;
-    const bend = Math.max((to.x - from.x) / 2, 12);
-    path +=
-      from.y === to.y ? ` L ${to.x} ${to.y}` : ` C ${from.x + bend} ${from.y}, ${to.x - bend} ${to.y}, ${to.x} ${to.y}`;
-    if (to.x - from.x > longest) {
-      longest = to.x - from.x;
-      label = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
-    }
-  }
-  return [path, label];
-}
-
-/** An arrow that leads back goes below what it passes. */
-function wayBack(from: Point, to: Point): [string, Point] {
-  const low = Math.max(from.y, to.y) + BELOW;
-  const path =
-    `M ${from.x} ${from.y} C ${from.x + BEND} ${from.y}, ${from.x + BEND} ${low}, ${from.x} ${low} ` +
-    `L ${to.x} ${low} C ${to.x - BEND} ${low}, ${to.x - BEND} ${to.y}, ${to.x} ${to.y}`;
-  return [path, { x: (from.x + to.x) / 2, y: low }];
+/** Puts a node on the arrow; there while the arrow is looked at. */
+function Insert(props: { id: string; at: Point; isBelow: boolean; isPicked: boolean }) {
+  const { t } = useTranslation();
+  const drawn = useContext(DrawnContext);
+  const isHovered = useHovered(props.id);
+  if (!drawn || !(isHovered || props.isPicked)) return null;
+  const y = props.at.y + (props.isBelow ? 22 : 0);
+  return (
+    <EdgeLabelRenderer>
+      <button
+        type="button"
+        style={{ transform: `translate(-50%, -50%) translate(${props.at.x}px, ${y}px)` }}
+        className="nopan nodrag pointer-events-auto absolute z-10 flex size-6 items-center justify-center rounded-full border border-accent bg-surface text-accent hover:bg-accent-soft"
+        aria-label={t("graph.insert")}
+        title={t("graph.insert")}
+        onMouseEnter={() => drawn.hover(props.id)}
+        onMouseLeave={() => drawn.hover(null)}
+        onClick={() => drawn.insert(props.id)}
+      >
+        <Plus className="size-4" aria-hidden />
+      </button>
+    </EdgeLabelRenderer>
+  );
 }

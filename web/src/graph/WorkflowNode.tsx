@@ -2,9 +2,12 @@ import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { StatusIcon } from "@/components/Status";
+import { useRefusal } from "./drawn";
 import { iconOf } from "./looks";
+import { MARKS, useMark } from "./marks";
 import { useBoxOverlay } from "./overlay";
 import { BOX, type Box } from "./picture";
+import { TriedSigns } from "./TriedSigns";
 
 export type BoxNode = Node<{ box: Box; problem?: "error" | "warning" }, "box">;
 
@@ -21,19 +24,23 @@ const EDGE_OF = {
 export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: NodeProps<BoxNode>) {
   const { t } = useTranslation();
   const overlay = useBoxOverlay(id);
+  const refusal = useRefusal(id);
+  const mark = useMark("node", id);
   const { box } = data;
   const Icon = iconOf(box.type);
-  const edge =
-    data.problem === "error"
+  const edge = mark
+    ? MARKS[mark].edge
+    : data.problem === "error"
       ? "border-failed"
       : overlay
         ? EDGE_OF[overlay.look as keyof typeof EDGE_OF]
         : "border-line-strong";
   return (
     <div
-      style={{ width: BOX.width, minHeight: BOX.height }}
-      className={`flex items-center gap-2.5 rounded-lg border-[1.5px] bg-raised px-3 py-2 ${edge} ${selected ? "outline-2 outline-offset-2 outline-accent" : ""}`}
+      style={{ width: BOX.width, height: BOX.height }}
+      className={`relative flex items-center gap-2.5 rounded-lg border-[1.5px] px-3 py-2 ${edge} ${mark ? "" : "bg-raised"} ${selected ? "outline-2 outline-offset-2 outline-accent" : ""} ${refusal ? "opacity-55" : ""}`}
     >
+      <TriedSigns id={id} />
       <Handle
         type="target"
         position={Position.Left}
@@ -46,11 +53,21 @@ export const WorkflowNode = memo(function WorkflowNode({ id, data, selected }: N
         <p className="truncate font-medium" title={box.name}>
           <bdi>{box.name}</bdi>
         </p>
-        <p className="truncate text-xs text-ink-faint" title={box.detail}>
-          {t(`node.${box.type}`, box.type)}
-          {box.detail ? <span> · {box.detail}</span> : null}
-        </p>
+        {refusal ? (
+          <p className="truncate text-xs text-failed">{refusal}</p>
+        ) : (
+          <p className="truncate text-xs text-ink-faint" title={box.detail}>
+            {t(`node.${box.type}`, box.type)}
+            {box.detail ? <span> · {box.detail}</span> : null}
+          </p>
+        )}
       </div>
+      {mark ? (
+        <span className={`text-lg font-bold ${MARKS[mark].ink}`} title={t(`diff.${mark}`)}>
+          <span aria-hidden>{MARKS[mark].sign}</span>
+          <span className="sr-only">{t(`diff.${mark}`)}</span>
+        </span>
+      ) : null}
       {overlay ? (
         <span className="flex flex-col items-end text-xs text-ink-soft">
           <StatusIcon status={overlay.look} />

@@ -12,6 +12,7 @@ export interface BoxOverlay {
 export class Overlay {
   private boxes = new Map<string, BoxOverlay>();
   private arrows = new Map<string, number>();
+  private open = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -27,7 +28,12 @@ export class Overlay {
     return this.arrows.get(arrow) ?? 0;
   }
 
-  show(boxes: Map<string, BoxOverlay>, arrows: Map<string, number>): void {
+  /** Whether what it led to is still under way. */
+  active(arrow: string): boolean {
+    return (this.open.get(arrow) ?? 0) > 0;
+  }
+
+  show(boxes: Map<string, BoxOverlay>, arrows: Map<string, number>, open: Map<string, number> = new Map()): void {
     // What looks the same stays the same object, so that only what changed is drawn again.
     for (const [id, next] of boxes) {
       const was = this.boxes.get(id);
@@ -35,6 +41,7 @@ export class Overlay {
     }
     this.boxes = boxes;
     this.arrows = new Map(arrows);
+    this.open = new Map(open);
     for (const listener of this.listeners) listener();
   }
 }
@@ -50,4 +57,20 @@ export function useBoxOverlay(id: string): BoxOverlay | undefined {
 export function useTaken(arrow: string): number {
   const overlay = useContext(OverlayContext);
   return useSyncExternalStore(overlay?.subscribe ?? nothing, () => overlay?.taken(arrow) ?? 0);
+}
+
+/** What outweighs what, where several boxes are told of as one. */
+const WEIGHT: readonly Look[] = ["waiting", "running", "failed", "pending", "cancelled", "done", "passed"];
+
+export function useLooks(ids: readonly string[]): Look | null {
+  const overlay = useContext(OverlayContext);
+  return useSyncExternalStore(overlay?.subscribe ?? nothing, () => {
+    const looks = new Set(ids.map((id) => overlay?.box(id)?.look));
+    return WEIGHT.find((look) => looks.has(look)) ?? null;
+  });
+}
+
+export function useActive(arrow: string): boolean {
+  const overlay = useContext(OverlayContext);
+  return useSyncExternalStore(overlay?.subscribe ?? nothing, () => overlay?.active(arrow) ?? false);
 }

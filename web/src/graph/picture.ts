@@ -1,6 +1,10 @@
 /** A definition as a picture: boxes, arrows, and what stands on them. */
 import type { Definition, DefinitionEdge, DefinitionNode, JsonObject, Text } from "@/api/views";
 import { textIn } from "@/i18n";
+import { type Group, groupsOf, impliedEdges } from "./groups";
+import { edgeNames } from "./names";
+
+export { BOX } from "./box";
 
 export interface Box {
   id: string;
@@ -8,6 +12,8 @@ export interface Box {
   name: string;
   detail: string;
   position: { x: number; y: number } | null;
+  /** What stands folded behind this box. */
+  inside?: string[];
 }
 
 export interface Arrow {
@@ -16,37 +22,62 @@ export interface Arrow {
   target: string;
   label: string;
   isError: boolean;
+  /** Not written down in the document, and yet taken. */
+  isImplied?: boolean;
 }
 
 export interface Picture {
   boxes: Box[];
   arrows: Arrow[];
+  groups?: Group[];
+  /** Of which workflow, where it is known: how it is folded is kept by that name. */
+  workflow?: string;
 }
 
-export const BOX = { width: 208, height: 60 } as const;
+/** From so many boxes on only those in sight are drawn, and those that nobody could read are one drawing. */
+export const MANY = 150;
 const LABEL_MAX = 42;
 
-export function pictureOf(definition: Definition, language: string): Picture {
-  const ids = new Set(definition.nodes.map((node) => node.id));
-  const boxes = definition.nodes.map((node) => ({
+/** A node that did not change has the same box as before, so that it is not drawn again. */
+const BOXES = new WeakMap<DefinitionNode, { language: string; box: Box }>();
+
+function boxOf(node: DefinitionNode, language: string): Box {
+  const known = BOXES.get(node);
+  if (known?.language === language) return known.box;
+  const box: Box = {
     id: node.id,
     type: node.type,
     name: textIn(node.name, language, node.id),
     detail: detailOf(node, language),
     position: node.position ?? null,
-  }));
-  const arrows: Arrow[] = [];
-  const seen = new Map<string, number>();
-  const add = (edge: DefinitionEdge, label: string, isError: boolean) => {
-    const name = edge.id ?? `${edge.source}->${edge.target}`;
-    const nth = seen.get(name) ?? 0;
-    seen.set(name, nth + 1);
-    const target = edge.target;
-    if (ids.has(edge.source) && ids.has(target))
-      arrows.push({ id: nth ? `${name}#${nth}` : name, source: edge.source, target, label, isError });
   };
-  for (const edge of definition.edges) add(edge, labelOf(edge.condition), edge.condition?.type === "error");
-  return { boxes, arrows };
+  BOXES.set(node, { language, box });
+  return box;
+}
+
+export function pictureOf(definition: Definition, language: string): Picture {
+  const ids = new Set(definition.nodes.map((node) => node.id));
+  const boxes = definition.nodes.map((node) => boxOf(node, language));
+  const arrows: Arrow[] = [];
+  const add = (edge: DefinitionEdge, id: string, isImplied: boolean) => {
+    const { source, target, condition } = edge;
+    if (!ids.has(source) || !ids.has(target)) return;
+    const label = isImplied ? "" : labelOf(condition) || textIn(edge.label as Text | undefined, language);
+    arrows.push({
+      id,
+      source,
+      target,
+      label,
+      isError: condition?.type === "error",
+      ...(isImplied ? { isImplied } : {}),
+    });
+  };
+  const names = edgeNames(definition.edges);
+  definition.edges.forEach((edge, at) => {
+    add(edge, names[at] as string, false);
+  });
+  for (const edge of impliedEdges(definition)) add(edge, `${edge.source}->${edge.target}`, true);
+  return { boxes, arrows, groups: groupsOf(definition), workflow: definition.id };
 }
 
 export function labelOf(condition: JsonObject | undefined): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BOX, type Picture } from "./picture";
-import { layoutOf, quickLayout } from "./quickLayout";
+import { layoutOf, type Point, quickLayout } from "./quickLayout";
 
 function picture(edges: string[], names = new Set(edges.flatMap((edge) => edge.split(">")))): Picture {
   return {
@@ -23,6 +23,13 @@ function covers(shown: Picture): string[] {
   );
 }
 
+function rowsOf(places: ReadonlyMap<string, Point>): string[] {
+  const rows = new Map<number, string[]>();
+  for (const [id, { y }] of [...places].sort(([, a], [, b]) => a.y - b.y || a.x - b.x))
+    rows.set(y, [...(rows.get(y) ?? []), id]);
+  return [...rows.values()].map((row) => row.join(" "));
+}
+
 describe("the quick layout", () => {
   it("puts what comes later further to the right", () => {
     const { places } = quickLayout(picture(["a>b", "b>c", "a>c"]));
@@ -37,6 +44,47 @@ describe("the quick layout", () => {
     const passed = places.get("b") as { x: number; y: number };
     expect(route.length).toBe(2);
     for (const point of route) expect(point.y < passed.y || point.y > passed.y + BOX.height).toBe(true);
+  });
+
+  it("breaks a long line into rows, also where it comes back", () => {
+    const line = Array.from({ length: 11 }, (_, at) => `n${at}>n${at + 1}`);
+    for (const more of ["n3>n2", "n11>n0"]) {
+      const { places } = quickLayout(picture([...line, more]));
+      expect(rowsOf(places)).toEqual(["n0 n1 n2 n3", "n4 n5 n6 n7", "n8 n9 n10 n11"]);
+      expect(Math.max(...[...places.values()].map((place) => place.x + BOX.width))).toBeLessThan(1100);
+    }
+  });
+
+  it("fills rows like those of a text: what comes later changes nothing before it", () => {
+    const line = (length: number) => Array.from({ length }, (_, at) => `n${at}>n${at + 1}`);
+    const { places } = quickLayout(picture(line(9)));
+    const longer = quickLayout(picture(line(10))).places;
+    for (const [id, at] of places) expect(longer.get(id)).toEqual(at);
+  });
+
+  it("breaks long branches into rows as well", () => {
+    const branch = (name: string) => Array.from({ length: 6 }, (_, at) => `${name}${at}>${name}${at + 1}`);
+    const fan = ["a", "b", "c", "d"].flatMap((name) => [`p>${name}0`, ...branch(name), `${name}6>j`]);
+    const { places } = quickLayout(picture([...fan, "j>z"]));
+    expect(Math.max(...[...places.values()].map((place) => place.x + BOX.width))).toBeLessThan(2300);
+    const long = quickLayout(
+      picture([...branch("a"), ...branch("a").map((one) => one.replaceAll("a", "b")), "p>a0", "p>b0"]),
+    );
+    expect(rowsOf(long.places).length).toBeGreaterThan(3);
+  });
+
+  it("keeps the main line straight, whatever leads past it or aside", () => {
+    const shown = picture(["a>b", "b>c", "c>d", "d>e", "b>e", "c>x", "d>a"]);
+    for (const arrow of shown.arrows) if (arrow.target === "x") arrow.isError = true;
+    const { places } = quickLayout(shown);
+    expect(new Set(["a", "b", "c", "d", "e"].map((id) => places.get(id)?.y)).size).toBe(1);
+  });
+
+  it("stands branches that are alike above and below", () => {
+    const { places } = quickLayout(picture(["a>b", "a>c", "b>d", "c>d"]));
+    const y = (id: string) => places.get(id)?.y ?? 0;
+    expect(y("a")).toBe((y("b") + y("c")) / 2);
+    expect(y("d")).toBe(y("a"));
   });
 
   it("is not led astray by circles, loops on themselves and boxes that nothing leads to", () => {

@@ -1,29 +1,59 @@
-/** What of a picture is seen first: all of it, if it can be read; else its beginning. */
-import type { Viewport } from "@xyflow/react";
+/** What of a picture is seen first: all of it, or all that stands side by side, if it can be read; else its beginning. */
+import { getViewportForBounds, type Viewport } from "@xyflow/react";
+import type { Rect } from "./ground";
 import { BOX } from "./picture";
 import type { Layout } from "./quickLayout";
 
-const READABLE = 0.62;
+/** Smaller, names cannot be read. */
+const READABLE = 0.44;
+/** Where something has to be cut, the rest is well to be read. */
+const COMFORTABLE = 0.62;
 const LARGEST = 1.1;
-const MARGIN = 40;
+const MARGIN = 28;
+export const SMALLEST = 0.02;
 
-export function viewOf(layout: Layout, box: { clientWidth: number; clientHeight: number } | null): Viewport {
+interface Seen {
+  layout: Layout;
+  bounds: Rect;
+}
+type Window = { clientWidth: number; clientHeight: number } | null;
+
+export function viewOf({ layout, bounds }: Seen, box: Window): Viewport {
   const places = [...layout.places.values()];
   if (!box || places.length === 0) return { x: MARGIN, y: MARGIN, zoom: 1 };
-  const left = Math.min(...places.map((one) => one.x));
-  const top = Math.min(...places.map((one) => one.y));
-  const width = Math.max(...places.map((one) => one.x)) + BOX.width - left;
-  const height = Math.max(...places.map((one) => one.y)) + BOX.height - top;
+  const { x: left, y: top, width, height } = bounds;
   const room = { width: box.clientWidth - 2 * MARGIN, height: box.clientHeight - 2 * MARGIN };
-  const all = Math.min(room.width / width, room.height / height);
-  const zoom = Math.min(Math.max(all, READABLE), LARGEST);
-  const first = places.reduce((best, one) => (one.x < best.x ? one : best));
+  const [across, all] = [room.width / width, Math.min(room.width / width, room.height / height)];
+  const zoom =
+    all >= READABLE ? Math.min(all, LARGEST) : across >= READABLE ? Math.min(across, COMFORTABLE) : COMFORTABLE;
+  const first = places.reduce((best, one) => (one.x < best.x || (one.x === best.x && one.y < best.y) ? one : best));
+  const isHighest = places.every((one) => one.y >= first.y);
   return {
     zoom,
     x: width * zoom <= room.width ? (box.clientWidth - width * zoom) / 2 - left * zoom : MARGIN - left * zoom,
     y:
       height * zoom <= room.height
         ? (box.clientHeight - height * zoom) / 2 - top * zoom
-        : box.clientHeight / 2 - (first.y + BOX.height / 2) * zoom,
+        : isHighest
+          ? MARGIN - top * zoom
+          : box.clientHeight / 2 - (first.y + BOX.height / 2) * zoom,
   };
+}
+
+/** Whether nothing of the picture is outside of what is seen so. */
+export function isWhole({ bounds }: Seen, box: Window, { x, y, zoom }: Viewport): boolean {
+  if (!box) return false;
+  const [left, top] = [bounds.x * zoom + x, bounds.y * zoom + y];
+  return (
+    left >= 0 &&
+    top >= 0 &&
+    left + bounds.width * zoom <= box.clientWidth &&
+    top + bounds.height * zoom <= box.clientHeight
+  );
+}
+
+/** All of it, however small that becomes. */
+export function wholeViewOf({ layout, bounds }: Seen, box: Window): Viewport {
+  if (!box || layout.places.size === 0) return { x: MARGIN, y: MARGIN, zoom: 1 };
+  return getViewportForBounds(bounds, box.clientWidth, box.clientHeight, SMALLEST, LARGEST, 0.06);
 }

@@ -1,7 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { textIn } from ".";
-import de from "./de.json";
-import en from "./en.json";
+import de from "./de";
+import en from "./en";
+import fields from "./en/field.json";
+import given from "./given/de";
+
+/** Words that another word stands for: the table in README.md. What is in {{}} or backticks is a name. */
+const FORSAKEN =
+  /\b(Workflows?|Runs?|Kanten?|Gates?|Revision(en)?|Ids?|IDs?|sichern|gesichert|[Ss]cheiter\w*|gescheitert|Tokens|Sessions?|Sitzung(en)?|Tools?|Secrets?|Users?|Schirm|[Dd]u|[Dd]ein\w*)\b/u;
+
+/** Names of the language that people say as they are. */
+const AS_SPOKEN = ["defaultModel", "lengthOf", "modelCalls", "skipWhen", "sourceSystem", "toolCalls", "warnAt"];
+
+function texts(words: object): string[] {
+  return Object.values(words).flatMap((word) => (typeof word === "string" ? [word] : texts(word as object)));
+}
 
 function names(words: object, before = ""): string[] {
   return Object.entries(words).flatMap(([name, word]) =>
@@ -12,6 +25,44 @@ function names(words: object, before = ""): string[] {
 describe("words", () => {
   it("are there in both languages", () => {
     expect(names(de)).toEqual(names(en));
+  });
+
+  it("are there, where a page says one", () => {
+    const sources = import.meta.glob<string>("../**/*.tsx", { eager: true, query: "?raw", import: "default" });
+    const known = new Set(names(en).map((name) => name.replace(/_(one|other)$/, "")));
+    const said = Object.entries(sources).flatMap(([file, text]) =>
+      [...text.matchAll(/\bt\("([\w.]+)"/g)].map((found) => `${found[1]} (${file})`),
+    );
+    expect(said.length).toBeGreaterThan(100);
+    expect(said.filter((one) => !known.has(one.slice(0, one.indexOf(" "))))).toEqual([]);
+  });
+
+  it("are the same for the same thing in all of German", () => {
+    const said = [...texts(de), ...texts(given)].map((one) => one.replaceAll(/\{\{.*?\}\}|`.*?`/g, ""));
+    expect(said.length).toBeGreaterThan(1500);
+    expect(said.filter((one) => FORSAKEN.test(one))).toEqual([]);
+    expect(said.filter((one) => /\p{L}…/u.test(one))).toEqual([]);
+  });
+
+  it("count in both languages", () => {
+    const counted = (words: object) => names(words).filter((name) => name.endsWith("_one"));
+    const all = new Set(names(de));
+    expect(counted(de).filter((name) => !all.has(name.replace(/_one$/, "_other")))).toEqual([]);
+  });
+
+  it("leave out nothing that is filled in", () => {
+    const filled = (word: string) => [...new Set(word.match(/\{\{\w+\}\}/g) ?? [])].sort().join();
+    const german = texts(de);
+    const differing = texts(en).filter((one, at) => filled(one) !== filled(german[at] ?? ""));
+    expect(differing.filter((one) => !/\{\{count\}\}/.test(one))).toEqual([]);
+  });
+
+  it("of fields are no names of the language taken apart", () => {
+    const apart = (name: string) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+    const same = Object.entries(fields).filter(
+      ([name, word]) => /[A-Z]/.test(name) && word.toLowerCase() === apart(name),
+    );
+    expect(same.map(([name]) => name)).toEqual(AS_SPOKEN);
   });
 
   it("of definitions are shown in the language of the page, else in English, else as they are", () => {

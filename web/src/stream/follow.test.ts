@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ApiError } from "@/api/http";
-import { follow } from "./follow";
+import { follow, Waker } from "./follow";
 
 function stream(...parts: string[]): Response {
   const body = new ReadableStream({
@@ -47,5 +47,56 @@ describe("following a stream", () => {
     vi.stubGlobal("fetch", async () => Response.json({ detail: "no", code: "not-allowed" }, { status: 403 }));
     const following = follow("/stream", { signal: new AbortController().signal, onEvent: () => undefined });
     await expect(following).rejects.toBeInstanceOf(ApiError);
+  });
+});
+
+describe("a connection that says nothing", () => {
+  it("is given up and made again; who is roused does not wait for that", async () => {
+    vi.useFakeTimers();
+    let asked = 0;
+    vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
+      asked += 1;
+      const body = new ReadableStream({
+        start: (controller) => options.signal?.addEventListener("abort", () => controller.error(new Error("cut"))),
+      });
+      return new Response(body, { status: 200 });
+    });
+    const stop = new AbortController();
+    const waker = new Waker();
+    const connections: string[] = [];
+    const following = follow("/stream", {
+      signal: stop.signal,
+      waker,
+      onEvent: () => undefined,
+      onConnection: (one) => connections.push(one),
+    });
+    await vi.advanceTimersByTimeAsync(39_000);
+    expect([asked, connections]).toEqual([1, ["open"]]);
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect(connections).toEqual(["open", "away"]);
+    waker.wake();
+    await vi.advanceTimersByTimeAsync(1);
+    expect([asked, connections]).toEqual([2, ["open", "away", "open"]]);
+    await vi.advanceTimersByTimeAsync(20_000);
+    waker.wake();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(connections.at(-1)).toBe("away");
+    stop.abort();
+    await following;
+  });
+
+  it("forgets an id that the server does not know, and begins again", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 });
+    const asked: (string | null)[] = [];
+    const answers = [
+      () => Response.json({ detail: "no", code: "place-invalid" }, { status: 422 }),
+      () => new Response(null, { status: 204 }),
+    ];
+    vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
+      asked.push(new Headers(options.headers).get("last-event-id"));
+      return (answers.shift() as () => Response)();
+    });
+    await follow("/stream", { after: "9.0", signal: new AbortController().signal, onEvent: () => undefined });
+    expect(asked).toEqual(["9.0", null]);
   });
 });

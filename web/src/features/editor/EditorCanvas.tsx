@@ -1,197 +1,351 @@
 /** The picture of a workflow, to change: boxes are put, moved, connected and removed; each is one undo. */
 import {
-  applyNodeChanges,
   Background,
   type ColorMode,
-  type Connection,
-  Controls,
   type EdgeChange,
   MiniMap,
   type NodeChange,
   ReactFlow,
   ReactFlowProvider,
+  SelectionMode,
   useReactFlow,
 } from "@xyflow/react";
-import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type DragEvent, type FocusEvent, type MouseEvent, useCallback, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
-import { EDGE_TYPES, MANY, MARKER, NODE_TYPES, routed } from "@/graph/Canvas";
+import { CanvasControls } from "@/graph/CanvasControls";
+import { Drawn, DrawnContext } from "@/graph/drawn";
+import { FarCanvas, useComingNear, useIsFar } from "@/graph/FarCanvas";
+import { FoldingContext, useFolding, useFoldingOf } from "@/graph/folding";
+import { EDGE_TYPES, groupIn, isFolded, NODE_TYPES } from "@/graph/nodes";
 import "@xyflow/react/dist/base.css";
 import "@/graph/canvas.css";
-import { pictureOf } from "@/graph/picture";
-import { layoutOf } from "@/graph/quickLayout";
-import { viewOf } from "@/graph/viewport";
+import { BOX, MANY, type Picture, pictureOf } from "@/graph/picture";
+import type { Point } from "@/graph/quickLayout";
+import { useShown } from "@/graph/shown";
+import { useSpoken } from "@/graph/spoken";
+import { isWhole, SMALLEST, viewOf, wholeViewOf } from "@/graph/viewport";
 import type { ArrowEdge } from "@/graph/WorkflowEdge";
-import type { BoxNode } from "@/graph/WorkflowNode";
 import { theme } from "@/theme";
-import type { Draft } from "./draft";
-import { firstConfig } from "./language";
-import { edgeNames, freshId, type Operation } from "./operations";
+import { useTrialEntries } from "../trying/useTrialEntries";
+import { type EditorNode, useBoxes } from "./boxes";
+import { type Asked, CanvasDialogs } from "./CanvasDialogs";
+import { CanvasMenu, type MenuEntry } from "./CanvasMenu";
+import { CanvasTools } from "./CanvasTools";
+import { useConnecting } from "./connecting";
+import { free, openEnd } from "./edits";
+import { useCanvasKeys } from "./keys";
+import { focusFirst, focusPicked, pickedBy } from "./pointers";
+import { NOTHING, type Picked, pickedOf, stillThere } from "./selection";
+import { useVerbs } from "./verbs";
+import { useWork } from "./work";
 
 export const DRAGGED = "application/x-pointsman-node";
 
-export interface Picked {
-  kind: "node" | "edge";
-  id: string;
-}
+const NONE: EditorNode[] = [];
+const NO_ARROWS: ArrowEdge[] = [];
 
-interface Props {
-  draft: Draft;
-  problems: readonly Problem[];
-  picked: Picked | null;
-  onPick: (picked: Picked | null) => void;
-}
-
-export function EditorCanvas(props: Props) {
+export function EditorCanvas() {
+  const { i18n } = useTranslation();
+  const { draft } = useWork();
+  const picture = useMemo(() => pictureOf(draft.shown, i18n.language), [draft.shown, i18n.language]);
+  const folding = useFoldingOf(picture.workflow ?? "");
+  const drawn = useMemo(() => new Drawn(), []);
   return (
     <ReactFlowProvider>
-      <Inner {...props} />
+      <FoldingContext.Provider value={folding}>
+        <DrawnContext.Provider value={drawn}>
+          <Inner picture={picture} drawn={drawn} />
+        </DrawnContext.Provider>
+      </FoldingContext.Provider>
     </ReactFlowProvider>
   );
 }
 
-function Inner({ draft, problems, picked, onPick }: Props) {
-  const { t, i18n } = useTranslation();
-  const flow = useReactFlow<BoxNode, ArrowEdge>();
+function Inner({ picture, drawn }: { picture: Picture; drawn: Drawn }) {
+  const { t } = useTranslation();
+  const flow = useReactFlow<EditorNode, ArrowEdge>();
   const box = useRef<HTMLDivElement>(null);
+  const { draft, checked, selection, select, pick, stage, panel, show, node: picked, mayChange } = useWork();
+  const spoken = useSpoken(mayChange);
+  const folding = useFolding();
   const definition = draft.shown;
-  const picture = useMemo(() => pictureOf(definition, i18n.language), [definition, i18n.language]);
-  const layout = useMemo(() => layoutOf(picture), [picture]);
-  const wrong = useMemo(() => wrongNodes(definition, problems), [definition, problems]);
-  const names = useMemo(() => edgeNames(definition.edges), [definition]);
-  const made = useMemo<BoxNode[]>(
-    () =>
-      picture.boxes.map((one) => {
-        const problem = wrong.get(one.id);
-        return {
-          id: one.id,
-          type: "box",
-          position: one.position ?? layout.places.get(one.id) ?? { x: 0, y: 0 },
-          data: problem ? { box: one, problem } : { box: one },
-          selected: picked?.kind === "node" && picked.id === one.id,
-          ariaLabel: one.name,
-        };
-      }),
-    [picture, layout, wrong, picked],
-  );
-  const [nodes, setNodes] = useState(made);
-  useEffect(() => setNodes(made), [made]);
-  const edges = useMemo<ArrowEdge[]>(
-    () =>
-      picture.arrows.map((arrow, at) => ({
-        id: names[at] ?? arrow.id,
-        type: "arrow",
-        source: arrow.source,
-        target: arrow.target,
-        data: routed(arrow, layout),
-        markerEnd: MARKER,
-        selected: picked?.kind === "edge" && picked.id === names[at],
-      })),
-    [picture, layout, names, picked],
-  );
+  const shown = useShown(picture, folding.closed);
+  const wrong = useMemo(() => wrongNodes(definition, checked.problems), [definition, checked.problems]);
+  const boxes = useBoxes({ picture, shown, wrong });
+  const verbs = useVerbs(picture);
+  const connecting = useConnecting(drawn);
+  const isFar = useIsFar(shown.picture.boxes.length);
+  const comeNear = useComingNear();
+  const [asked, ask] = useState<Asked>(null);
+  const [pointed, point] = useState<{ node?: string; edge?: string; at: Point }>({ at: { x: 0, y: 0 } });
 
-  const follow = useCallback((changes: NodeChange<BoxNode>[]) => {
-    setNodes((now) =>
-      applyNodeChanges(
-        changes.filter((one) => one.type === "position" || one.type === "dimensions"),
-        now,
-      ),
-    );
-  }, []);
-  const moved = useCallback(
-    (_: unknown, __: unknown, dragged: BoxNode[]) => {
-      // Whoever moves one box means all of them to stay where they are seen.
-      const placed = definition.nodes.every((node) => node.position);
-      const at = new Map(nodes.map((node) => [node.id, node.position]));
-      for (const one of dragged) at.set(one.id, one.position);
-      const changes = definition.nodes
-        .filter((node) => !placed || dragged.some((one) => one.id === node.id))
-        .map((node): Operation => {
-          const place = at.get(node.id) ?? { x: 0, y: 0 };
-          const rounded = { x: Math.round(place.x), y: Math.round(place.y) };
-          return { op: "change_node", node: node.id, set: { "/position": rounded } };
-        });
-      if (changes.length > 0) draft.act(...changes);
-    },
-    [definition, draft, nodes],
-  );
-  const connect = (connection: Connection) => {
-    const known = definition.edges.some((one) => one.source === connection.source && one.target === connection.target);
-    if (!known) draft.act({ op: "connect", edge: { source: connection.source, target: connection.target } });
+  drawn.insert = (arrow) => ask({ kind: "add", adding: { on: arrow } });
+  stage.places = () => boxes.places;
+  stage.middle = () => {
+    const view = box.current?.getBoundingClientRect();
+    const at = view ? { x: view.x + view.width / 2, y: view.y + view.height / 2 } : { x: 0, y: 0 };
+    return flow.screenToFlowPosition(at);
   };
-  const remove = ({ nodes: gone, edges: cut }: { nodes: BoxNode[]; edges: ArrowEdge[] }) => {
-    const ids = new Set(gone.map((node) => node.id));
-    draft.act(
-      ...cut
-        .filter((edge) => !ids.has(edge.source) && !ids.has(edge.target))
-        .map((edge): Operation => ({ op: "disconnect", edge: edge.id })),
-      ...gone.map((node): Operation => ({ op: "remove_node", node: node.id })),
-    );
-    onPick(null);
+  const pickedNow = useRef<Picked | null>(null);
+  pickedNow.current = pickedOf(stillThere(selection, definition));
+  stage.focus = () => focusPicked(box.current, () => pickedNow.current);
+  stage.reveal = (ids) => {
+    if (ids.length === 0) requestAnimationFrame(() => showAll());
+    else requestAnimationFrame(() => reveal(ids));
   };
+  const showAll = () => void flow.setViewport(wholeViewOf(drawnNow.current, box.current));
+  const drawnNow = useRef(shown);
+  drawnNow.current = shown;
+  const latest = useRef(boxes.places);
+  latest.current = boxes.places;
+  const reveal = (ids: readonly string[]) => {
+    const view = box.current;
+    const stands = ids.flatMap((id) => latest.current.get(id) ?? []);
+    const first = stands[0];
+    if (!view || !first) return;
+    const { x, y, zoom } = flow.getViewport();
+    const isSeen = stands.some((at) => {
+      const [left, top] = [at.x * zoom + x, at.y * zoom + y];
+      return (
+        left >= 0 &&
+        top >= 0 &&
+        left + BOX.width * zoom <= view.clientWidth &&
+        top + BOX.height * zoom <= view.clientHeight
+      );
+    });
+    if (isSeen) return;
+    // What is small is seen whole: one looks at the new box and at what leads to it.
+    const all = viewOf(drawnNow.current, view);
+    if (isWhole(drawnNow.current, view, all)) return void flow.setViewport(all, { duration: 200 });
+    const to = { zoom: Math.max(zoom, 0.6), duration: 200 };
+    void flow.setCenter(first.x + BOX.width / 2, first.y + BOX.height / 2, to);
+  };
+
+  const change = (changes: (NodeChange<EditorNode> | EdgeChange<ArrowEdge>)[], kind: "nodes" | "edges") => {
+    const now = new Set(stillThere(selection, definition)[kind]);
+    let moved = false;
+    for (const one of changes)
+      if (one.type === "select" && !isFolded(one.id)) {
+        moved = true;
+        if (one.selected) now.add(one.id);
+        else now.delete(one.id);
+      }
+    if (!moved) return;
+    pending.current = { ...(pending.current ?? selection), [kind]: [...now] };
+    queueMicrotask(() => {
+      const next = pending.current;
+      pending.current = null;
+      if (!next) return;
+      select(next);
+      if (next.nodes.length + next.edges.length === 1 && panel !== "try") show("properties");
+    });
+  };
+  const pending = useRef<typeof selection | null>(null);
+
+  const at = (event: { clientX: number; clientY: number }) =>
+    flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
   const drop = (event: DragEvent) => {
     const type = event.dataTransfer.getData(DRAGGED);
     if (!type) return;
     event.preventDefault();
-    const place = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-    const id = freshId(definition, type);
-    const position = { x: Math.round(place.x), y: Math.round(place.y) };
-    draft.act(...pinned(definition, nodes), {
-      op: "add_node",
-      node: { id, type, position, config: firstConfig(type) },
+    const under = document.elementFromPoint(event.clientX, event.clientY)?.closest<HTMLElement>(".react-flow__edge");
+    const on = under?.dataset.id;
+    const isOurs = on !== undefined && picture.arrows.some((arrow) => arrow.id === on && !arrow.isImplied);
+    const place = at(event);
+    verbs.add({
+      type,
+      at: { x: place.x - (isOurs ? BOX.width / 2 : 0), y: place.y - (isOurs ? BOX.height / 2 : 0) },
+      ...(isOurs ? { on } : {}),
     });
-    onPick({ kind: "node", id });
+  };
+  const over = (event: MouseEvent) => {
+    const target = event.target as Element;
+    const node = target.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
+    const edge = target.closest<HTMLElement>(".react-flow__edge")?.dataset.id;
+    point({ at: at(event), ...(node ? { node } : {}), ...(edge ? { edge } : {}) });
+    if (node && !selection.nodes.includes(node)) pick({ kind: "node", id: node });
+    else if (edge) pick({ kind: "edge", id: edge });
+  };
+  const twice = (event: MouseEvent) => {
+    const target = event.target as Element;
+    if (!target.closest(".react-flow__pane") || target.closest(".react-flow__node, .react-flow__edge")) return;
+    if (isFar) comeNear(event);
+    else ask({ kind: "add", adding: { at: at(event) } });
   };
 
+  const quickAdd = useCallback(() => {
+    const after = picked?.id ?? openEnd(definition);
+    const middle = stage.middle();
+    const at = free({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, stage.places());
+    ask({ kind: "add", adding: after === undefined ? { at } : { after } });
+  }, [picked, stage, definition]);
+  useCanvasKeys({
+    ...verbs,
+    add: quickAdd,
+    find: () => ask({ kind: "find" }),
+    help: () => ask({ kind: "help" }),
+    connect: () => {
+      const from = pickedNow.current;
+      if (!from) verbs.tell(t("canvas.nothingPicked"));
+      else if (mayChange) ask({ kind: "connect", from });
+    },
+    move: ({ x, y }) => boxes.nudge(selection.nodes, { x, y }),
+    remove: () => {
+      verbs.remove();
+      stage.focus();
+    },
+    edit: () => {
+      if (pickedNow.current === null) return verbs.tell(t("canvas.nothingPicked"));
+      show("properties");
+      focusFirst();
+    },
+    leave: () => stage.focus(),
+    outline: () => {
+      stage.isOutlineWanted = true;
+      show("outline");
+    },
+    none: () => select(NOTHING),
+    all: verbs.selectAll,
+  });
+  /** What the keys come to is what they work with: nobody has to select it first. */
+  const follow = (event: FocusEvent) => {
+    const at = pickedBy(event.target);
+    if (!at || selection[at.kind === "node" ? "nodes" : "edges"].includes(at.id)) return;
+    pick(at);
+    reveal([picture.arrows.find((arrow) => arrow.id === at.id)?.source ?? at.id]);
+  };
+  const copy = (verb: "copy" | "cut") => {
+    // The menu has the focus until it is closed; the page hears of what is copied only after that.
+    setTimeout(() => document.execCommand(verb), 50);
+  };
+  const paste = async () => {
+    try {
+      verbs.paste(await navigator.clipboard.readText(), pointed.at);
+    } catch {
+      verbs.tell(t("canvas.pasteByKey"));
+    }
+  };
+  const trialEntries = useTrialEntries(definition.nodes.find((one) => one.id === pointed.node));
+  const group = picture.groups?.find((one) => one.id === pointed.node);
+  const parts: MenuEntry[][] = [
+    pointed.edge !== undefined
+      ? [{ name: "insert", act: () => ask({ kind: "add", adding: { on: pointed.edge as string } }) }]
+      : [
+          {
+            name: pointed.node ? "addAfter" : "add",
+            keys: "A",
+            act: () => ask({ kind: "add", adding: pointed.node ? { after: pointed.node } : { at: pointed.at } }),
+          },
+        ],
+    pointed.node
+      ? [
+          { name: "copy", keys: "Ctrl C", act: () => copy("copy") },
+          { name: "cut", keys: "Ctrl X", act: () => copy("cut") },
+          { name: "duplicate", keys: "Ctrl D", act: verbs.duplicate },
+          {
+            name: "connect",
+            keys: "C",
+            act: () => ask({ kind: "connect", from: { kind: "node", id: pointed.node as string } }),
+          },
+        ]
+      : [],
+    trialEntries,
+    pointed.node || pointed.edge
+      ? [
+          ...(group ? [{ name: "fold", keys: "G", act: () => folding.toggle(group.id) }] : []),
+          { name: "remove", keys: "Del", act: verbs.remove },
+        ]
+      : [
+          { name: "paste", keys: "Ctrl V", act: () => void paste() },
+          { name: "all", keys: "Ctrl A", act: verbs.selectAll },
+          { name: "tidy", keys: "T", act: verbs.tidy },
+        ],
+  ];
+
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dragging is one way; the palette's buttons are the other
-    <div ref={box} className="h-full" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
-      <ReactFlow<BoxNode, ArrowEdge>
-        nodes={nodes}
-        edges={edges}
-        nodeTypes={NODE_TYPES}
-        edgeTypes={EDGE_TYPES}
-        colorMode={theme() as ColorMode}
-        onInit={() => void flow.setViewport(viewOf(layout, box.current))}
-        minZoom={0.05}
-        onNodesChange={follow}
-        onEdgesChange={ignore}
-        onNodeDragStop={moved}
-        onConnect={connect}
-        onDelete={remove}
-        deleteKeyCode={["Delete", "Backspace"]}
-        onNodeClick={(_, node) => onPick({ kind: "node", id: node.id })}
-        onEdgeClick={(_, edge) => onPick({ kind: "edge", id: edge.id })}
-        onPaneClick={() => onPick(null)}
-        onlyRenderVisibleElements={picture.boxes.length > MANY}
-        aria-label={t("graph.label")}
+    <CanvasMenu parts={parts}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer is one way; keys, menus and the outline are the others */}
+      <div
+        ref={box}
+        data-canvas
+        tabIndex={-1}
+        className="relative h-full outline-none"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={drop}
+        onContextMenuCapture={over}
+        onDoubleClick={twice}
+        onFocusCapture={follow}
       >
-        <Background gap={20} />
-        <Controls showInteractive={false} />
-        {picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
-      </ReactFlow>
-    </div>
+        <ReactFlow<EditorNode, ArrowEdge>
+          nodes={isFar ? NONE : boxes.nodes}
+          edges={isFar ? NO_ARROWS : boxes.edges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          colorMode={theme() as ColorMode}
+          onInit={() => {
+            void flow.setViewport(viewOf(shown, box.current));
+            if (stage.wanted !== null) reveal([stage.wanted]);
+          }}
+          minZoom={SMALLEST}
+          onNodesChange={(changes) => {
+            boxes.follow(changes);
+            change(changes, "nodes");
+          }}
+          onEdgesChange={(changes) => change(changes, "edges")}
+          onNodeDragStart={boxes.grab}
+          onNodeDragStop={boxes.letGo}
+          onSelectionDragStart={boxes.grab}
+          onSelectionDragStop={boxes.letGo}
+          {...connecting.props}
+          onConnectEnd={(event, state) => {
+            connecting.end();
+            const from = state.fromNode?.id;
+            if (from === undefined || state.toNode || !("clientX" in event)) return;
+            if (connecting.isDroppedOnBox(event, state) || state.fromHandle?.type !== "source") return;
+            ask({ kind: "add", adding: { after: from, at: at(event) } });
+          }}
+          onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || drawn.hover(edge.id)}
+          onEdgeMouseLeave={() => drawn.hover(null)}
+          onNodeDoubleClick={(_, node) => {
+            const id = isFolded(node.id) ? groupIn(node.id) : node.id;
+            if (picture.groups?.some((one) => one.id === id)) folding.toggle(id);
+          }}
+          deleteKeyCode={null}
+          autoPanOnNodeFocus={false}
+          multiSelectionKeyCode={["Control", "Meta", "Shift"]}
+          selectionKeyCode="Shift"
+          selectionMode={SelectionMode.Partial}
+          zoomOnDoubleClick={false}
+          onPaneClick={() => select(NOTHING)}
+          onlyRenderVisibleElements={shown.picture.boxes.length > MANY}
+          aria-label={t("graph.label")}
+          ariaLabelConfig={spoken}
+        >
+          <Background gap={20} />
+          <CanvasControls onWhole={showAll} />
+          {isFar ? <FarCanvas shown={shown} /> : null}
+          <CanvasTools
+            isTidying={verbs.isTidying}
+            onAdd={quickAdd}
+            onFind={() => ask({ kind: "find" })}
+            onTidy={verbs.tidy}
+            onHelp={() => ask({ kind: "help" })}
+          />
+          {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable className="max-md:!hidden" /> : null}
+        </ReactFlow>
+        <p role="status" className="pointer-events-none absolute bottom-3 left-1/2 -translate-x-1/2">
+          {verbs.told ? (
+            <span className="block max-w-[80vw] rounded-md border border-line-strong bg-raised px-3 py-1.5 shadow-lg">
+              {verbs.told}
+            </span>
+          ) : null}
+        </p>
+        <CanvasDialogs asked={asked} onClose={() => ask(null)} onAdd={verbs.add} />
+      </div>
+    </CanvasMenu>
   );
-}
-
-function ignore(_: EdgeChange[]): void {
-  // What is selected is ours to know.
-}
-
-/** Boxes that nobody had placed stay where they are seen, once one of them has a place. */
-export function pinned(definition: Definition, nodes: readonly BoxNode[]): Operation[] {
-  const at = new Map(nodes.map((node) => [node.id, node.position]));
-  return definition.nodes
-    .filter((node) => !node.position && at.has(node.id))
-    .map((node): Operation => {
-      const place = at.get(node.id) ?? { x: 0, y: 0 };
-      return {
-        op: "change_node",
-        node: node.id,
-        set: { "/position": { x: Math.round(place.x), y: Math.round(place.y) } },
-      };
-    });
 }
 
 /** Which nodes have problems: by the places in the native document. */

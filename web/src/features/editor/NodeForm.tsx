@@ -1,146 +1,197 @@
 import { Trash2 } from "lucide-react";
-import { useMemo } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Definition, DefinitionEdge, DefinitionNode, Json, JsonObject, Text } from "@/api/views";
-import { Button } from "@/components/Button";
+import type { DefinitionNode, Json, JsonObject } from "@/api/views";
+import { IconButton } from "@/components/IconButton";
+import { Why } from "@/components/Why";
 import { textIn } from "@/i18n";
+import { NodeVerbs } from "../trying/NodeVerbs";
 import type { Draft } from "./draft";
-import { Field } from "./Field";
-import { configFields, type FieldShape } from "./language";
-import { edgeNames } from "./operations";
+import { dressed } from "./fields/boxes";
+import { Field } from "./fields/Field";
+import { Folded } from "./fields/groups";
+import { pointerTo, useForm } from "./fields/place";
+import { KeptAs } from "./KeptAs";
+import { firstConfig } from "./language";
+import { configFields, type FieldShape, fieldsNamed } from "./shapes";
+import { useWork } from "./work";
 
-const NAME: FieldShape = { name: "name", about: "", control: "text", choices: [], required: false };
-const OUTPUTS: FieldShape = { name: "outputs", about: "", control: "json", choices: [], required: false };
-const INPUTS: FieldShape = { ...OUTPUTS, name: "inputs" };
-const CONDITIONS = ["always", "expression", "label", "default", "error", "llm", "never"] as const;
-const ASKS: Record<string, string> = { expression: "expression", label: "label", llm: "prompt" };
+const DATA = ["inputs", "outputs"];
+const RUN = [
+  "execution",
+  "skipWhen",
+  "routing",
+  "trigger",
+  "requiresApproval",
+  "approval",
+  "compensate",
+  "chatVisible",
+  "progress",
+  "placement",
+];
+/** What people ask of a type first; of the others, as many as fit, in the order of the language. */
+const FIRST: Readonly<Record<string, readonly string[]>> = {
+  agent: ["prompt", "system", "tools", "outputSchema"],
+  prompt: ["prompt", "system", "tools", "outputSchema"],
+  human: ["message", "actions", "form", "approvers"],
+};
+const FIRST_MAX = 4;
 
 /** What a node says, field by field, as its type takes it. */
 export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draft: Draft }) {
   const { t, i18n } = useTranslation();
-  const { node, draft } = props;
-  const fields = useMemo(() => configFields(props.schema, node.type), [props.schema, node.type]);
+  const { node, schema, draft } = props;
+  const { problems } = useForm();
+  const { stage } = useWork();
+  const at = pointerTo("/nodes", draft.shown.nodes.indexOf(node));
+  const fields = useMemo(() => configFields(schema, node.type), [schema, node.type]);
+  const own = useMemo(() => new Map(fieldsNamed(schema, "Node").map((one) => [one.name, one])), [schema]);
   const config = node.config ?? {};
   const isSet = (field: FieldShape) => config[field.name] !== undefined && config[field.name] !== null;
-  const main = fields.filter((field, at) => field.required || isSet(field) || at < 4);
-  const more = fields.filter((field) => !main.includes(field));
+  const first = FIRST[node.type];
+  const isFirst = (field: FieldShape, nth: number) =>
+    field.required || isSet(field) || (first ? first.includes(field.name) : nth < FIRST_MAX);
+  // What must be said and what is said come first; the order stays while one types.
+  const [main] = useState(() => {
+    const rank = (field: FieldShape) =>
+      first?.includes(field.name) ? first.indexOf(field.name) - FIRST_MAX : field.required ? 0 : isSet(field) ? 1 : 2;
+    return fields
+      .filter(isFirst)
+      .sort((a, b) => rank(a) - rank(b))
+      .map((one) => one.name);
+  });
   const change = (pointer: string) => (value: Json | undefined) =>
     draft.type(
       value === undefined
         ? { op: "change_node", node: node.id, remove: [pointer] }
         : { op: "change_node", node: node.id, set: { [pointer]: value } },
     );
+  /** What a new node says of its first tool means nothing to another one. */
+  const isForAnother = (name: string) =>
+    name === "tool" && JSON.stringify(config) === JSON.stringify(firstConfig(node.type));
+  const configField = (field: FieldShape) => (
+    <Field
+      key={field.name}
+      shape={field}
+      value={config[field.name]}
+      at={pointerTo(`${at}/config`, field.name)}
+      beside={config}
+      onChange={(value) => {
+        const pointer = pointerTo("/config", field.name);
+        if (value === undefined || !isForAnother(field.name)) change(pointer)(value);
+        else
+          draft.type({ op: "change_node", node: node.id, set: { [pointer]: value }, remove: ["/config/parameters"] });
+      }}
+    />
+  );
+  const ownField = (name: string) => {
+    const shape = own.get(name);
+    const value = node[name] as Json | undefined;
+    return shape ? (
+      <Field key={name} shape={shape} value={value} at={pointerTo(at, name)} onChange={change(`/${name}`)} />
+    ) : null;
+  };
+  const isWrongIn = (names: readonly string[]) =>
+    problems.some((one) => names.some((name) => one.pointer.startsWith(`${at}/${name}`)));
+  const said = (names: readonly string[]) => names.filter((name) => node[name] !== undefined).length;
+  const more = fields.filter((field) => !main.includes(field.name));
+  const rest = more.map((one) => `config/${one.name}`);
   return (
     <section aria-label={t("workflows.node")} className="space-y-3">
-      <div className="flex items-start gap-2">
+      <div className="flex items-start gap-2" data-at={at}>
         <div className="min-w-0 flex-1">
-          <h2 className="font-semibold break-words">{textIn(node.name, i18n.language, node.id)}</h2>
-          <p className="text-ink-faint">
-            {t(`node.${node.type}`, node.type)} · <span className="font-mono text-xs">{node.id}</span>
-          </p>
+          <h2 className="line-clamp-3 font-semibold wrap-anywhere">{textIn(node.name, i18n.language, node.id)}</h2>
+          <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
         </div>
-        <Button
-          kind="quiet"
-          onClick={() => draft.act({ op: "remove_node", node: node.id })}
-          aria-label={t("editor.remove")}
-          title={t("editor.remove")}
-        >
-          <Trash2 className="size-4" />
-        </Button>
+        <IconButton
+          icon={Trash2}
+          name={t("editor.remove")}
+          onClick={() => {
+            draft.act({ op: "remove_node", node: node.id });
+            stage.focus();
+          }}
+        />
       </div>
-      <Field
-        shape={{ ...NAME, about: t("editor.nameAbout") }}
-        value={node.name as Text as Json}
-        onChange={change("/name")}
-      />
-      {main.map((field) => (
-        <Field key={field.name} shape={field} value={config[field.name]} onChange={change(`/config/${field.name}`)} />
-      ))}
-      <Field
-        shape={{ ...INPUTS, about: t("editor.inputsAbout") }}
-        value={node.inputs as Json | undefined}
-        onChange={change("/inputs")}
-      />
-      <Field
-        shape={{ ...OUTPUTS, about: t("editor.outputsAbout") }}
-        value={node.outputs as Json | undefined}
-        onChange={change("/outputs")}
-      />
+      <NodeVerbs node={node} />
+      <Own at={at} />
+      {ownField("name")}
+      {main.flatMap((name) => fields.find((one) => one.name === name) ?? []).map(configField)}
       {more.length > 0 ? (
-        <details>
-          <summary className="cursor-pointer font-medium text-ink-soft">
-            {t("editor.more", { count: more.length })}
-          </summary>
-          <div className="mt-3 space-y-3">
-            {more.map((field) => (
-              <Field
-                key={field.name}
-                shape={field}
-                value={config[field.name]}
-                onChange={change(`/config/${field.name}`)}
-              />
-            ))}
-          </div>
-        </details>
+        <Folded
+          name={t("editor.more", { count: more.length })}
+          count={more.filter(isSet).length}
+          isWrong={isWrongIn(rest)}
+        >
+          <div className="space-y-3">{more.map(configField)}</div>
+        </Folded>
       ) : null}
+      <KeptAs node={node} onChange={change("/outputs")} />
+      <Folded name={t("editor.data")} count={said(DATA)} isWrong={isWrongIn(DATA)} isOpen={said(DATA) > 0}>
+        <div className="space-y-3">{DATA.map(ownField)}</div>
+      </Folded>
+      <Folded name={t("editor.advanced")} count={said(RUN)} isWrong={isWrongIn(RUN)}>
+        <div className="space-y-3">
+          <NodeId node={node} draft={draft} />
+          {ownField("description")}
+          {RUN.map(ownField)}
+        </div>
+      </Folded>
     </section>
   );
 }
 
-/** When an edge is taken. */
-export function EdgeForm(props: { name: string; definition: Definition; draft: Draft }) {
+/** What is wrong with the node itself, not with one of its fields. */
+function Own({ at }: { at: string }) {
+  const { problems } = useForm();
+  const own = problems.filter(
+    (one) => one.pointer === at || one.pointer === `${at}/id` || one.pointer === `${at}/type`,
+  );
+  return own.map((one) => (
+    <p
+      key={`${one.code} ${one.message}`}
+      className={`text-sm ${one.severity === "error" ? "text-failed" : "text-waiting"}`}
+    >
+      <Why code={one.code} message={one.message} hint={one.hint} />
+    </p>
+  ));
+}
+
+const GOOD_ID = /^[^\s/~]{1,200}$/;
+
+function NodeId({ node, draft }: { node: DefinitionNode; draft: Draft }) {
   const { t } = useTranslation();
-  const { name, definition, draft } = props;
-  const edge = definition.edges[edgeNames(definition.edges).indexOf(name)] as DefinitionEdge | undefined;
-  if (!edge) return null;
-  const kind = String(edge.condition?.type ?? "always");
-  const asks = ASKS[kind];
-  const set = (condition: JsonObject | null) =>
-    draft.type(
-      condition === null
-        ? { op: "change_edge", edge: name, remove: ["/condition"] }
-        : { op: "change_edge", edge: name, set: { "/condition": condition } },
-    );
+  const { pick } = useWork();
+  const id = useId();
+  const [text, setText] = useState(node.id);
+  useEffect(() => setText(node.id), [node.id]);
+  const isTaken = text !== node.id && draft.shown.nodes.some((one) => one.id === text);
+  const isWrong = isTaken || !GOOD_ID.test(text);
+  const rename = () => {
+    if (text === node.id) return;
+    if (isWrong) return setText(node.id);
+    draft.act({ op: "rename_node", node: node.id, to: text });
+    pick({ kind: "node", id: text });
+  };
   return (
-    <section aria-label={t("editor.edge")} className="space-y-3">
-      <div className="flex items-start gap-2">
-        <h2 className="min-w-0 flex-1 font-semibold break-words">
-          {edge.source} → {edge.target}
-        </h2>
-        <Button
-          kind="quiet"
-          onClick={() => draft.act({ op: "disconnect", edge: name })}
-          aria-label={t("editor.removeEdge")}
-          title={t("editor.removeEdge")}
-        >
-          <Trash2 className="size-4" />
-        </Button>
-      </div>
-      <label className="block font-medium">
-        {t("editor.taken")}
-        <select
-          value={kind}
-          onChange={(event) => {
-            const next = event.target.value;
-            const field = ASKS[next];
-            set(next === "always" ? null : { type: next, ...(field ? { [field]: "" } : {}) });
-          }}
-          className="mt-0.5 w-full rounded-md border border-line-strong bg-surface px-2 py-1.5 font-normal"
-        >
-          {[...new Set([...CONDITIONS, kind])].map((one) => (
-            <option key={one} value={one}>
-              {t(`condition.${one}`, one)}
-            </option>
-          ))}
-        </select>
+    <div>
+      <label htmlFor={id} className="mb-0.5 block font-medium">
+        {t("editor.nodeId")}
       </label>
-      {asks ? (
-        <Field
-          shape={{ name: asks, about: t(`conditionAbout.${kind}`, ""), control: "text", choices: [], required: true }}
-          value={edge.condition?.[asks]}
-          onChange={(value) => set({ ...edge.condition, type: kind, [asks]: value ?? "" })}
-        />
-      ) : null}
-    </section>
+      <input
+        id={id}
+        value={text}
+        aria-invalid={isWrong}
+        aria-describedby={`${id}-about`}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={rename}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") rename();
+        }}
+        className={`${dressed(isWrong)} font-mono`}
+      />
+      <p id={`${id}-about`} className={`mt-0.5 text-xs ${isTaken ? "text-failed" : "text-ink-faint"}`}>
+        {isTaken ? t("editor.idTaken") : t("editor.idAbout")}
+      </p>
+    </div>
   );
 }

@@ -1,7 +1,7 @@
 /** What is being edited: the saved definition, the changes made since, and what of them was undone. */
 import { createStore } from "zustand/vanilla";
 import type { Definition } from "@/api/views";
-import { applied, type Operation } from "./operations";
+import { applied, type Operation, withWork } from "./operations";
 
 export interface Draft {
   base: Definition;
@@ -11,7 +11,7 @@ export interface Draft {
   undone: Operation[][];
   act: (...changes: Operation[]) => void;
   /** As `act`, but another change of the same field is part of the last one. */
-  type: (change: Operation & { op: "change_node" | "change_edge" | "change_workflow" }) => void;
+  type: (change: Operation & { op: "change_node" | "change_edge" | "change_workflow" | "replace_text" }) => void;
   undo: () => void;
   redo: () => void;
   restart: (base: Definition, done?: Operation[][]) => void;
@@ -24,12 +24,20 @@ export function makeDraft(base: Definition) {
     done: [],
     undone: [],
     act: (...changes) =>
-      set((now) => ({ shown: changes.reduce(applied, now.shown), done: [...now.done, changes], undone: [] })),
+      set((now) => {
+        const { made, shown } = withWork(now.shown, changes);
+        return made.length > 0 ? { shown, done: [...now.done, made], undone: [] } : now;
+      }),
     type: (change) =>
       set((now) => {
         const last = now.done.at(-1);
-        const before = last && sameField(last, change) ? now.done.slice(0, -1) : now.done;
-        return { shown: applied(now.shown, change), done: [...before, [change]], undone: [] };
+        const isMore = last !== undefined && sameField(last, change);
+        const before = isMore ? now.done.slice(0, -1) : now.done;
+        // A field that is emptied again may never have been there.
+        const from = isMore && "remove" in change ? before.flat().reduce(applied, now.base) : now.shown;
+        const { made, shown } = withWork(from, [change]);
+        if (made.length > 0) return { shown, done: [...before, made], undone: [] };
+        return isMore ? { shown, done: before, undone: [] } : now;
       }),
     undo: () =>
       set((now) => {
@@ -52,6 +60,13 @@ export function makeDraft(base: Definition) {
   }));
 }
 
+/** For who may only look: whatever is asked for, it stays as it is. */
+export function makeLook(base: Definition): DraftStore {
+  const store = makeDraft(base);
+  store.setState({ act: () => undefined, type: () => undefined });
+  return store;
+}
+
 export type DraftStore = ReturnType<typeof makeDraft>;
 
 function sameField(last: readonly Operation[], change: Operation): boolean {
@@ -61,7 +76,9 @@ function sameField(last: readonly Operation[], change: Operation): boolean {
 }
 
 function fieldOf(change: Operation): string {
+  if (change.op === "replace_text") return change.op;
   if (change.op !== "change_node" && change.op !== "change_edge" && change.op !== "change_workflow") return "";
   const about = change.op === "change_node" ? change.node : change.op === "change_edge" ? change.edge : "";
-  return [about, ...Object.keys(change.set ?? {}), ...(change.remove ?? [])].join("\n");
+  const set = Object.keys(change.set ?? {});
+  return [about, ...(set.length > 0 ? set : (change.remove ?? []))].join("\n");
 }

@@ -1,103 +1,142 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { saysSomething } from "@/address";
+import type { ApiError } from "@/api/http";
 import { executions } from "@/api/queries";
-import type { ExecutionStatus } from "@/api/views";
-import { Button } from "@/components/Button";
-import { ago, moment, span } from "@/components/instants";
+import type { ExecutionEntry } from "@/api/views";
+import { span } from "@/components/instants";
+import { More } from "@/components/Listing";
+import { SelectionBar, Tick } from "@/components/SelectionBar";
 import { Status } from "@/components/Status";
 import { Empty, Failed, Loading } from "@/components/Told";
+import { type Selection, useSelection } from "@/components/useSelection";
+import { useTitle } from "@/components/useTitle";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { When } from "@/components/When";
+import { Why } from "@/components/Why";
+import { ExecutionFilters } from "./ExecutionFilters";
+import { filterOf } from "./filters";
+import { type Became, ManyVerbs } from "./ManyVerbs";
 
-const STATUSES: readonly ExecutionStatus[] = [
-  "running",
-  "waiting",
-  "paused",
-  "interrupted",
-  "completed",
-  "failed",
-  "cancelled",
-];
+const TRIAL = "try-";
 
 export function ExecutionsPage() {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
+  useTitle(t("executions.title"));
   const navigate = useNavigate();
   const search = useSearch({ from: "/executions" });
-  const status = STATUSES.find((one) => one === search.status);
-  const found = useInfiniteQuery(
-    executions({ ...(search.workflow ? { workflow: search.workflow } : {}), ...(status ? { status: [status] } : {}) }),
-  );
+  const found = useInfiniteQuery(executions(filterOf(search)));
   const entries = found.data?.pages.flatMap((page) => page.executions) ?? [];
+  const ids = entries.map((one) => one.executionId);
+  const selection = useSelection(ids);
+  const [became, tell] = useState<Became | null>(null);
+  const [failed, fail] = useState<ApiError | null>(null);
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
-      <div className="flex flex-wrap items-center gap-3">
-        <h1 className="text-xl font-semibold">{t("executions.title")}</h1>
-        {search.workflow ? (
-          <Link to="/executions" className="rounded-full bg-accent-soft px-2.5 py-0.5 text-sm text-accent">
-            {search.workflow} ×
-          </Link>
-        ) : null}
-        <label className="ml-auto flex items-center gap-2 text-ink-soft">
-          {t("executions.status")}
-          <select
-            value={status ?? ""}
-            onChange={(event) =>
-              void navigate({
-                to: "/executions",
-                search: {
-                  ...(search.workflow ? { workflow: search.workflow } : {}),
-                  ...(event.target.value ? { status: event.target.value } : {}),
-                },
-              })
-            }
-            className="h-8 rounded-md border border-line-strong bg-surface px-2 text-ink"
-          >
-            <option value="">{t("executions.any")}</option>
-            {STATUSES.map((one) => (
-              <option key={one} value={one}>
-                {t(`status.${one}`)}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
-      <div className="mt-5">
+      <h1 className="text-xl font-semibold">{t("executions.title")}</h1>
+      <ExecutionFilters search={search} />
+      <div className="mt-3">
         {found.isPending ? <Loading /> : null}
         {found.isError ? <Failed why={found.error} again={() => void found.refetch()} /> : null}
-        {found.isSuccess && entries.length === 0 ? <Empty title={t("executions.none")} /> : null}
+        {failed ? <Failed why={failed} /> : null}
+        {became ? <Outcomes became={became} /> : null}
+        {found.isSuccess && entries.length === 0 ? (
+          saysSomething(search) ? (
+            <Empty title={t("executions.none")}>{t("executions.noneFit")}</Empty>
+          ) : (
+            <Empty title={t("executions.noneYet")}>
+              <Link to="/workflows" className="text-accent underline">
+                {t("executions.begin")}
+              </Link>
+            </Empty>
+          )
+        ) : null}
+        <SelectionBar selection={selection} listed={ids}>
+          <ManyVerbs
+            chosen={entries.filter((one) => selection.has(one.executionId))}
+            onDone={(told) => {
+              fail(null);
+              tell(told);
+              selection.clear();
+            }}
+            onFailed={fail}
+            onCompare={(a, b) => void navigate({ to: "/executions/compare", search: { a, b } })}
+          />
+        </SelectionBar>
         <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface empty:hidden">
           {entries.map((one) => (
-            <li key={one.executionId}>
-              <Link
-                to="/executions/$id"
-                params={{ id: one.executionId }}
-                className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 hover:bg-sunken"
-              >
-                <span className="w-32 shrink-0">
-                  <Status status={one.status} />
-                </span>
-                <span className="min-w-0 flex-1 font-medium break-words">
-                  <bdi>{one.workflowId}</bdi>
-                  {one.parent ? <span className="ml-2 font-normal text-ink-faint">{t("executions.part")}</span> : null}
-                </span>
-                <span className="font-mono text-xs text-ink-faint max-sm:hidden">{one.executionId}</span>
-                <span className="w-24 text-right text-ink-soft" title={moment(one.startedAt, i18n.language)}>
-                  {ago(one.startedAt, i18n.language)}
-                </span>
-                <span className="w-16 text-right text-ink-soft max-sm:hidden">
-                  {span(one.updatedAt - one.startedAt)}
-                </span>
-              </Link>
-            </li>
+            <Row key={one.executionId} entry={one} selection={selection} />
           ))}
         </ul>
-        {found.hasNextPage ? (
-          <div className="mt-3 text-center">
-            <Button onClick={() => void found.fetchNextPage()} disabled={found.isFetchingNextPage}>
-              {t("executions.more")}
-            </Button>
-          </div>
-        ) : null}
+        <More asked={found} />
       </div>
+    </div>
+  );
+}
+
+function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection }) {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const id = entry.executionId;
+  return (
+    <li className={`flex items-center pl-4 hover:bg-sunken ${selection.has(id) ? "bg-accent-soft" : ""}`}>
+      <Tick selection={selection} id={id} label={t("selection.choose", { name: id })} />
+      <Link
+        to="/executions/$id"
+        params={{ id }}
+        className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-sm:pl-2"
+      >
+        <span className="shrink-0 sm:w-40">
+          <Status status={entry.status} />
+        </span>
+        <span className="min-w-0 flex-1 font-medium wrap-anywhere max-sm:order-first max-sm:basis-full">
+          <bdi title={entry.workflowId}>{called(entry.workflowId)}</bdi>
+          {entry.parent ? <span className="ml-2 font-normal text-ink-faint">{t("executions.part")}</span> : null}
+          {id.startsWith(TRIAL) ? (
+            <span className="ml-2 font-normal text-ink-faint">{t("executions.trial")}</span>
+          ) : null}
+        </span>
+        <span className="max-w-64 truncate font-mono text-xs text-ink-faint max-sm:hidden">{id}</span>
+        <span className="ml-auto text-right text-ink-soft sm:w-28">
+          <When at={entry.startedAt} />
+        </span>
+        <span className="w-20 text-right text-ink-soft tabular-nums max-sm:hidden">
+          {span(entry.updatedAt - entry.startedAt)}
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+/** As `[code] sentence`. */
+function Refusal({ told }: { told: string }) {
+  const [, code = "", message = told] = /^\[([\w-]+)\] (.*)$/s.exec(told) ?? [];
+  return <Why code={code} message={message} />;
+}
+
+/** What became of each of those that something was done to; those that refused, with the reason. */
+function Outcomes({ became }: { became: Became }) {
+  const { t } = useTranslation();
+  const refused = became.executions.filter((one) => one.status === "refused");
+  const done = became.executions.length - refused.length;
+  return (
+    <div role="status" className="mb-3 rounded-md border border-line bg-sunken p-3">
+      <p className="font-medium">{t(`executions.did.${became.verb}`, { count: done })}</p>
+      {refused.length > 0 ? (
+        <>
+          <p className="mt-1 text-failed">{t("executions.refused", { count: refused.length })}</p>
+          <ul className="mt-1 list-disc pl-5 text-ink-soft">
+            {refused.map((one) => (
+              <li key={one.executionId} className="wrap-anywhere">
+                <span className="font-mono text-xs">{one.executionId}</span>
+                <Refusal told={one.error ?? ""} />
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : null}
     </div>
   );
 }

@@ -1,14 +1,27 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Crosshair, Download, GitFork, Pencil } from "lucide-react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { executionAt } from "@/api/queries";
-import type { Execution, Json } from "@/api/views";
+import { executionAt, executionPath } from "@/api/queries";
+import type { Execution, Failure, Json } from "@/api/views";
+import { Button } from "@/components/Button";
+import { useMay } from "@/components/may";
 import { Loading } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { useNodeName } from "@/graph/called";
+import { ValueTree } from "@/values/ValueTree";
+import { hashTo } from "../editor/linked";
+import { ForkDialog } from "./ForkDialog";
+import { Mended } from "./Mended";
 import { Section, Value } from "./Value";
 
 /** What came of an execution, or how it stood after a row of its journal. */
-export function Outcome({ execution: one, upTo }: { execution: Execution; upTo: number | null }) {
+export function Outcome(props: { execution: Execution; upTo: number | null; onPick: (node: string) => void }) {
   const { t } = useTranslation();
+  const { execution: one, upTo } = props;
   const then = useQuery({ ...executionAt(one.executionId, upTo ?? 0), enabled: upTo !== null });
+  const before = useQuery({ ...executionAt(one.executionId, (upTo ?? 0) - 1), enabled: upTo !== null && upTo > 1 });
   const shown = upTo === null ? one : then.data;
   if (!shown) return <Loading />;
   return (
@@ -17,19 +30,12 @@ export function Outcome({ execution: one, upTo }: { execution: Execution; upTo: 
         <Section title={t("execution.errors")}>
           <ul className="space-y-2">
             {shown.errors.map((why) => (
-              <li
-                key={`${why.code} ${why.nodeId} ${why.message}`}
-                className="rounded-md border border-failed/40 bg-failed-soft p-2.5"
-              >
-                <p className="font-medium break-words text-failed">
-                  {why.nodeId ? <span className="font-mono text-xs">{why.nodeId}: </span> : null}
-                  {why.message}
-                </p>
-                {why.hint ? <p className="text-sm text-ink-soft">{why.hint}</p> : null}
-                <p className="font-mono text-xs text-ink-faint">{why.code}</p>
+              <li key={`${why.code} ${why.nodeId} ${why.message}`}>
+                <Trouble execution={one} why={why} onPick={props.onPick} />
               </li>
             ))}
           </ul>
+          {upTo === null ? <Mended execution={one} /> : null}
         </Section>
       ) : null}
       {shown.output === null ? null : (
@@ -37,14 +43,83 @@ export function Outcome({ execution: one, upTo }: { execution: Execution; upTo: 
           <Fields value={shown.output} />
         </Section>
       )}
-      <Section title={t("execution.input")}>
-        <Fields value={shown.input} />
-      </Section>
+      {upTo === null && one.artifacts?.length ? (
+        <Section title={t("execution.files")}>
+          <ul>
+            {one.artifacts.map((file) => (
+              <li key={file.name}>
+                <a
+                  href={`${executionPath(one.executionId)}/artifacts/${encodeURIComponent(file.name)}`}
+                  download
+                  className="inline-flex min-h-6 items-center gap-1.5 text-accent underline"
+                >
+                  <Download className="size-3.5" aria-hidden /> {file.name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      ) : null}
       <Section title={upTo === null ? t("execution.state") : t("execution.stateThen", { row: upTo })}>
-        <Fields value={shown.state} />
+        <ValueTree
+          value={shown.state}
+          before={upTo === null ? undefined : upTo === 1 ? {} : before.data?.state}
+          name={t("execution.state")}
+        />
       </Section>
+      {isEmpty(shown.input) ? null : (
+        <Section title={t("execution.input")}>
+          <Fields value={shown.input} />
+        </Section>
+      )}
     </div>
   );
+}
+
+/** What went wrong, where, and what to do about it. */
+function Trouble(props: { execution: Execution; why: Failure; onPick: (node: string) => void }) {
+  const { t } = useTranslation();
+  const { why, execution: one } = props;
+  const isOperator = useMay("operator");
+  const [again, setAgain] = useState(false);
+  const called = useNodeName();
+  const node = why.nodeId;
+  return (
+    <div className="rounded-md border border-failed/40 bg-failed-soft p-2.5">
+      {node ? (
+        <p className="text-xs text-failed" title={node}>
+          <bdi>{called(node)}</bdi>
+        </p>
+      ) : null}
+      <Why code={why.code} message={why.message} hint={why.hint} look="font-medium text-failed" />
+      <p className="font-mono text-xs text-ink-faint">{why.code}</p>
+      {node ? (
+        <p className="mt-2 flex flex-wrap gap-2">
+          <Button onClick={() => props.onPick(node)}>
+            <Crosshair className="size-4" /> {t("execution.showNode")}
+          </Button>
+          {isOperator ? (
+            <Button onClick={() => setAgain(true)}>
+              <GitFork className="size-4" /> {t("execution.retryFrom")}
+            </Button>
+          ) : null}
+          <Link
+            to="/workflows/$id"
+            params={{ id: one.workflowId }}
+            hash={hashTo(node)}
+            className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line-strong bg-surface px-3 font-medium hover:bg-sunken"
+          >
+            <Pencil className="size-4" aria-hidden /> {t("execution.editNode")}
+          </Link>
+        </p>
+      ) : null}
+      {again && node ? <ForkDialog execution={one} at={null} step={node} onClose={() => setAgain(false)} /> : null}
+    </div>
+  );
+}
+
+function isEmpty(value: Json): boolean {
+  return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
 /** An object field by field, anything else as it is. */

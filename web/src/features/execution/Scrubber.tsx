@@ -1,7 +1,15 @@
+import { Pause, Play, SkipBack, SkipForward } from "lucide-react";
+import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JournalEvent } from "@/api/views";
 import { Button } from "@/components/Button";
+import { IconButton } from "@/components/IconButton";
 import { moment } from "@/components/instants";
+import { useEventWords } from "./eventWords";
+
+const FRAME_MS = 120;
+/** However long a journal is, it is played in so many frames. */
+const FRAMES = 200;
 
 /** A slider over the journal: everything above and below shows the execution as it was then. Nothing is changed by it. */
 export function Scrubber(props: {
@@ -12,10 +20,43 @@ export function Scrubber(props: {
   const { t, i18n } = useTranslation();
   const all = props.events.length;
   const at = props.upTo ?? all;
+  const words = useEventWords();
   const event = props.events[at - 1];
+  const told = event ? Object.values(words(event)).filter(Boolean).join(" · ") : "";
+  const [playing, setPlaying] = useState(false);
+  const { onMove } = props;
+  const go = (to: number) => onMove(to >= all ? null : Math.max(1, to));
+  useEffect(() => {
+    if (!playing) return;
+    const timer = setTimeout(() => {
+      const next = at + Math.max(1, Math.floor(all / FRAMES));
+      if (next >= all) setPlaying(false);
+      onMove(next >= all ? null : next);
+    }, FRAME_MS);
+    return () => clearTimeout(timer);
+  }, [playing, at, all, onMove]);
+  const play = () => {
+    if (!playing && props.upTo === null) onMove(1);
+    setPlaying(!playing);
+  };
   return (
-    <div className="flex h-10 shrink-0 items-center gap-3 border-t border-line bg-surface px-4 text-xs text-ink-soft">
-      <label htmlFor="scrubber">{t("execution.travel")}</label>
+    <div className="flex h-10 shrink-0 items-center gap-1 border-t border-line bg-surface px-3 text-xs text-ink-soft">
+      <IconButton
+        icon={playing ? Pause : Play}
+        name={t(playing ? "execution.stopPlaying" : "execution.play")}
+        onClick={play}
+        disabled={all < 2}
+      />
+      <IconButton icon={SkipBack} name={t("execution.stepBack")} onClick={() => go(at - 1)} disabled={at <= 1} />
+      <IconButton
+        icon={SkipForward}
+        name={t("execution.stepOn")}
+        onClick={() => go(at + 1)}
+        disabled={props.upTo === null}
+      />
+      <label htmlFor="scrubber" className="mx-1 max-md:sr-only">
+        {t("execution.travel")}
+      </label>
       <input
         id="scrubber"
         type="range"
@@ -24,17 +65,20 @@ export function Scrubber(props: {
         value={at}
         disabled={all === 0}
         onChange={(change) => {
-          const next = Number(change.target.value);
-          props.onMove(next >= all ? null : next);
+          setPlaying(false);
+          go(Number(change.target.value));
         }}
-        aria-valuetext={event ? `${at}/${all} ${event.kind} ${event.node ?? ""}` : ""}
-        className="min-w-0 flex-1 accent-[var(--accent)]"
+        aria-valuetext={event ? `${at}/${all} ${told}` : ""}
+        className="h-6 min-w-0 flex-1"
       />
-      <span className="w-24 text-right tabular-nums">
+      <span
+        className="shrink-0 text-right whitespace-nowrap tabular-nums"
+        style={{ minWidth: `${2 * String(all).length + 3}ch` }}
+      >
         {at} / {all}
       </span>
-      <span className="w-56 truncate max-md:hidden" title={event ? moment(event.at, i18n.language) : ""}>
-        {event ? `${event.kind} ${event.node ?? ""}` : ""}
+      <span className="ml-3 w-60 truncate max-lg:hidden" title={event ? moment(event.at, i18n.language) : ""}>
+        <bdi>{told}</bdi>
       </span>
       {props.upTo === null ? null : <Button onClick={() => props.onMove(null)}>{t("execution.now")}</Button>}
     </div>

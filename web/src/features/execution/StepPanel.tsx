@@ -1,29 +1,50 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { executionAt } from "@/api/queries";
 import type { Definition, Json } from "@/api/views";
 import { span } from "@/components/instants";
 import { Status } from "@/components/Status";
+import { Failed, Loading } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { stepCalled, useNodeName } from "@/graph/called";
 import { textIn } from "@/i18n";
-import type { StepStory, Story } from "./story";
+import { Changes } from "@/values/Changes";
+import { changesIn, valueAt } from "@/values/changes";
+import { eventsAgain } from "./again";
+import { CallCards } from "./CallCards";
+import { isAt } from "./focus";
+import type { Live } from "./live";
+import { type StepStory, type Story, storyOf } from "./story";
 import { Section, Value } from "./Value";
+
+/** Steps farther away are found in the timeline and among the events. */
+const OFFERED = 200;
 
 /** What a node did: its steps, and of one of them what it was given, said and changed. */
 export function StepPanel(props: {
+  execution: string;
   node: string;
+  /** The step that was picked, where it was one. */
+  step: string | null;
+  place: string | null;
   story: Story;
-  live: ReadonlyMap<string, string>;
+  live: ReadonlyMap<string, Live>;
   definition: Definition | undefined;
 }) {
   const { t, i18n } = useTranslation();
+  const called = useNodeName();
   const about = props.story.nodes.get(props.node);
   const defined = props.definition?.nodes.find((one) => one.id === props.node);
   const [chosen, setChosen] = useState<string | null>(null);
-  const steps = about?.steps ?? [];
-  const step = props.story.steps.get(chosen && steps.includes(chosen) ? chosen : (steps.at(-1) ?? ""));
+  const all = about?.steps ?? [];
+  const steps = props.place ? all.filter((one) => isAt(props.story.steps.get(one) as StepStory, props.place)) : all;
+  const wanted = [chosen, props.step].find((one) => one !== null && steps.includes(one));
+  const step = props.story.steps.get(wanted ?? steps.at(-1) ?? "");
   return (
     <div className="p-4">
-      <h2 className="font-semibold break-words">
+      <h2 className="line-clamp-3 font-semibold wrap-anywhere">
         <bdi>{textIn(defined?.name, i18n.language, props.node)}</bdi>
       </h2>
       <p className="text-ink-faint">
@@ -38,21 +59,47 @@ export function StepPanel(props: {
             onChange={(event) => setChosen(event.target.value)}
             className="h-8 min-w-0 flex-1 rounded-md border border-line-strong bg-surface px-2"
           >
-            {steps.map((one) => (
+            {around(steps, step?.step).map((one) => (
               <option key={one} value={one}>
-                {one}
+                {stepCalled(one, called)}
               </option>
             ))}
           </select>
         </label>
       ) : null}
-      {step ? <OneStep step={step} saying={props.live.get(step.step)} /> : <p className="mt-3">{t("step.none")}</p>}
+      {step ? (
+        <WholeStep key={step.step} execution={props.execution} step={step} live={props.live.get(step.step)} />
+      ) : (
+        <p className="mt-3">{t("step.none")}</p>
+      )}
     </div>
   );
 }
 
-function OneStep({ step, saying }: { step: StepStory; saying: string | undefined }) {
+/** Those before and behind it; at the end the last ones. */
+function around(steps: string[], step: string | undefined): string[] {
+  const at = step === undefined ? steps.length : steps.lastIndexOf(step);
+  const from = Math.max(0, Math.min(at - OFFERED / 2, steps.length - OFFERED));
+  return steps.slice(from, from + OFFERED);
+}
+
+/** Of a step that is long past what it carried is read again. */
+function WholeStep(props: { execution: string; step: StepStory; live: Live | undefined }) {
+  const { execution, step } = props;
+  const read = useQuery({
+    queryKey: ["execution", execution, "step", step.step, step.places.length],
+    queryFn: async () => storyOf(await eventsAgain(execution, step.places)).steps.get(step.step) ?? null,
+    enabled: step.isLight === true,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (step.isLight && read.isError) return <Failed why={read.error} again={() => void read.refetch()} />;
+  if (step.isLight && !read.isSuccess) return <Loading />;
+  return <OneStep execution={execution} step={read.data ?? step} live={props.live} />;
+}
+
+function OneStep({ execution, step, live }: { execution: string; step: StepStory; live: Live | undefined }) {
   const { t } = useTranslation();
+  const called = useNodeName();
   const first = step.spans[0];
   const last = step.spans.at(-1);
   const usage = step.usage;
@@ -63,11 +110,15 @@ function OneStep({ step, saying }: { step: StepStory; saying: string | undefined
         <Status status={step.status} />
         {first && last?.to ? <span className="text-ink-soft">{span(last.to - first.from)}</span> : null}
         {step.attempt > 1 ? <span className="text-waiting">{t("step.attempt", { attempt: step.attempt })}</span> : null}
+        {step.round ? (
+          <span className="text-ink-soft">{t("step.round", { round: stepCalled(step.round, called) })}</span>
+        ) : null}
         {step.cached ? <span className="text-ink-soft">{t("step.cached")}</span> : null}
+        {live?.task ? <span className="text-ink-soft">{t("step.task", { task: live.task })}</span> : null}
         {usage?.model_calls ? (
           <span className="text-ink-soft tabular-nums">
             {t("step.usage", {
-              calls: usage.model_calls,
+              count: usage.model_calls,
               input: usage.input_tokens ?? 0,
               output: usage.output_tokens ?? 0,
             })}
@@ -81,14 +132,19 @@ function OneStep({ step, saying }: { step: StepStory; saying: string | undefined
       ) : null}
       {step.failure ? (
         <div className="mt-3 rounded-md border border-failed/40 bg-failed-soft p-2.5">
-          <p className="break-words text-failed">{step.failure.message}</p>
-          {step.failure.hint ? <p className="text-ink-soft">{step.failure.hint}</p> : null}
+          <Why code={step.failure.code} message={step.failure.message} hint={step.failure.hint} look="text-failed" />
         </div>
       ) : null}
-      {saying ? (
+      {live?.thought ? (
+        <details className="mt-3 text-ink-soft">
+          <summary className="cursor-pointer">{t("step.thinking")}</summary>
+          <p className="mt-1 max-h-48 overflow-auto whitespace-pre-wrap">{live.thought}</p>
+        </details>
+      ) : null}
+      {live?.text ? (
         <Section title={t("step.saying")}>
-          <p className="whitespace-pre-wrap" aria-live="polite">
-            {saying}
+          <p className="break-words whitespace-pre-wrap" aria-live="polite">
+            {live.text}
           </p>
         </Section>
       ) : null}
@@ -102,27 +158,32 @@ function OneStep({ step, saying }: { step: StepStory; saying: string | undefined
           <Value value={said.text} />
         </Section>
       ) : null}
-      {step.writes.length > 0 ? (
-        <Section title={t("step.changed")}>
-          <dl className="space-y-2">
-            {step.writes.map((write) => (
-              <div key={write.path.join(".")}>
-                <dt className="font-mono text-xs text-ink-soft">
-                  {write.path.join(".")} {write.reduce === "set" ? "" : `(${write.reduce})`}
-                </dt>
-                <dd>
-                  <Value value={write.value} />
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </Section>
-      ) : null}
+      {step.writes.length > 0 ? <Written execution={execution} step={step} /> : null}
+      <CallCards execution={execution} step={step.step} version={step.places.length / 2} live={live} />
       {step.input ? (
         <Section title={t("step.input")}>
           <Value value={step.input} />
         </Section>
       ) : null}
     </div>
+  );
+}
+
+/** What it changed: with what was there before, where it wrote into the data of the execution itself. */
+function Written({ execution, step }: { execution: string; step: StepStory }) {
+  const { t } = useTranslation();
+  const row = step.places.at(-2) ?? 1;
+  const isRoot = step.scope.length === 0;
+  const before = useQuery({ ...executionAt(execution, row - 1), enabled: isRoot && row > 1 });
+  const changes = step.writes.flatMap((write) => {
+    const was = valueAt(before.data?.state, write.path);
+    if (write.reduce !== "set" || was === undefined)
+      return [{ path: write.path, before: undefined, after: write.value }];
+    return changesIn(was, write.value).map((change) => ({ ...change, path: [...write.path, ...change.path] }));
+  });
+  return (
+    <Section title={t("step.changed")}>
+      <Changes changes={changes} />
+    </Section>
   );
 }

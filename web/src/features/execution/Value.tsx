@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 
@@ -8,8 +8,8 @@ const SHOWN = 2_000;
 export function Value({ value }: { value: Json | undefined }) {
   const { t } = useTranslation();
   const [whole, setWhole] = useState(false);
+  const text = useMemo(() => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")), [value]);
   if (value === undefined || value === null) return <p className="text-ink-faint">–</p>;
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const isLong = text.length > SHOWN;
   return (
     <div>

@@ -1,13 +1,24 @@
-/** The journal of one execution in the page: read page by page, then followed live. */
+/** The journal of one execution in the page: read page by page, then followed live.
+
+    board, stream ──"there is news"──▶ read what is behind the last event ──▶ events ──▶ story
+
+  What is read by its place is read once, whatever the streams lose or repeat. Of a long journal only the latest events
+  are kept whole; of the older ones what tells their place in the story, the rest is read again where somebody looks.
+*/
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { type ApiError, ask, query } from "@/api/http";
+import { ApiError, ask, query } from "@/api/http";
 import { executionPath } from "@/api/queries";
 import { ENDED, type EventPage, type ExecutionStatus, type JournalEvent } from "@/api/views";
-import { type Connection, follow } from "@/stream/follow";
+import type { Connection, Told } from "@/stream/follow";
+import { BOARD, sharedStreams } from "@/stream/subscribe";
+import { lighten } from "./light";
+import { forgetSaid, hear, type Live } from "./live";
 import { emptyStory, type Story, tell } from "./story";
 
-const PAGE = 1000;
+const PAGE = 5_000;
 const GATHERS_MS = 80;
+/** So many events are kept whole. */
+export const WHOLE_MAX = 20_000;
 
 export interface LogView {
   events: readonly JournalEvent[];
@@ -16,19 +27,24 @@ export interface LogView {
   version: number;
   status: ExecutionStatus;
   connection: Connection;
+  /** Everything that was there is read. */
   isRead: boolean;
   error: ApiError | null;
-  /** What models are saying now, by step. */
-  live: ReadonlyMap<string, string>;
+  /** What is said and called now, by step. */
+  live: ReadonlyMap<string, Live>;
 }
+
+type Listener = () => void;
 
 export class ExecutionLog {
   private readonly events: JournalEvent[] = [];
   private readonly story = emptyStory();
-  private readonly live = new Map<string, string>();
-  private readonly listeners = new Set<() => void>();
+  private readonly live = new Map<string, Live>();
+  private readonly listeners = new Set<Listener>();
   private readonly stop = new AbortController();
+  private leaves: Listener[] = [];
   private last: string | null = null;
+  private lightened = 0;
   private asked = false;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private view: LogView = {
@@ -36,15 +52,18 @@ export class ExecutionLog {
     story: this.story,
     version: 0,
     status: "pending",
-    connection: "away",
+    connection: "open",
     isRead: false,
     error: null,
     live: this.live,
   };
 
-  constructor(private readonly execution: string) {}
+  constructor(
+    private readonly execution: string,
+    private readonly wholeMax = WHOLE_MAX,
+  ) {}
 
-  readonly subscribe = (listener: () => void): (() => void) => {
+  readonly subscribe = (listener: Listener): Listener => {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   };
@@ -54,27 +73,19 @@ export class ExecutionLog {
   async run(): Promise<void> {
     try {
       await this.read();
+      if (this.stop.signal.aborted) return;
       this.show({ isRead: true });
-      if (ENDED.has(this.view.status)) return this.show({ connection: "over" });
-      await follow(`${executionPath(this.execution)}/stream`, {
-        after: this.last,
-        signal: this.stop.signal,
-        onConnection: (connection) => {
-          this.show({ connection });
-          if (connection !== "away") this.readSoon();
-        },
-        onEvent: (told) => {
-          if (told.event === "workflow.node.delta") this.hear(told.data);
-          else this.readSoon();
-        },
-      });
+      this.listen();
     } catch (why) {
-      if (!this.stop.signal.aborted) this.show({ error: why as ApiError, isRead: true });
+      if (this.stop.signal.aborted) return;
+      if (why instanceof ApiError && why.isAway) return this.again();
+      this.show({ error: why as ApiError, isRead: true });
     }
   }
 
   close(): void {
     this.stop.abort();
+    for (const leave of this.leaves) leave();
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
@@ -95,6 +106,48 @@ export class ExecutionLog {
     }, GATHERS_MS);
   }
 
+  /** The server went away in the middle of a long journal: what was read stays. */
+  private again(): void {
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      void this.run();
+    }, 1_000);
+  }
+
+  private listen(): void {
+    const mine = `"${this.execution}"`;
+    const streams = sharedStreams();
+    this.leaves = [
+      streams.subscribe(BOARD, {
+        onEvent: ({ data, event }) => {
+          if (data.includes(mine) || event === "workflow.executions.reset") this.readSoon();
+        },
+        onConnection: (connection) => {
+          this.show({ connection });
+          if (connection === "open") this.readSoon();
+        },
+        onRefused: (error) => this.show({ error }),
+      }),
+    ];
+    this.listenClosely();
+  }
+
+  /** To what is live. One that has ended may be taken up again: the board says so. */
+  private listenClosely(): void {
+    if (this.leaves.length !== 1 || ENDED.has(this.view.status)) return;
+    const leave = sharedStreams().subscribe(`${executionPath(this.execution)}/stream?from=now`, {
+      onEvent: (told) => this.takeIn(told),
+      onConnection: (connection) => {
+        if (connection === "open") forgetSaid(this.live);
+        if (connection !== "over") return this.readSoon();
+        leave();
+        this.leaves = this.leaves.filter((one) => one !== leave);
+        this.readSoon();
+      },
+    });
+    this.leaves.push(leave);
+  }
+
   private async read(): Promise<void> {
     for (;;) {
       const path = `${executionPath(this.execution)}/events${query({ after: this.last, limit: PAGE })}`;
@@ -105,16 +158,22 @@ export class ExecutionLog {
         if (event.kind === "step_succeeded" || event.kind === "step_failed") this.live.delete(String(event.step));
       }
       this.last = page.last ?? this.last;
+      this.lighten();
       this.show({ status: page.status });
+      this.listenClosely();
       if (page.events.length < PAGE) return;
     }
   }
 
-  private hear(data: string): void {
-    const told = JSON.parse(data) as { step: string; delta: { text?: string } };
-    if (typeof told.delta?.text !== "string") return;
-    this.live.set(told.step, (this.live.get(told.step) ?? "") + told.delta.text);
-    this.show({});
+  private lighten(): void {
+    for (; this.lightened < this.events.length - this.wholeMax; this.lightened++) {
+      this.events[this.lightened] = lighten(this.story, this.events[this.lightened] as JournalEvent);
+    }
+  }
+
+  private takeIn(told: Told): void {
+    if (told.event !== "workflow.node.delta") this.readSoon();
+    else if (hear(this.live, told.data)) this.show({});
   }
 
   private show(change: Partial<LogView>): void {

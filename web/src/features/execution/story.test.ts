@@ -14,14 +14,24 @@ describe("the story of an execution", () => {
     const story = storyOf([
       event("started"),
       event("step_started", "a", { input: { prompt: "go" } }),
-      event("step_succeeded", "a", { result: "one", writes: [[["x"], "set", 1, false]], usage: { input_tokens: 3 } }),
+      event("step_succeeded", "a", {
+        result: "one",
+        writes: [
+          [["x"], "set", 1, false],
+          [["y"], "set", null, true],
+        ],
+        usage: { input_tokens: 3 },
+      }),
       event("step_started", "b", { edge: "a->b" }),
       event("completed"),
     ]);
     expect(story.status).toBe("completed");
     expect(story.order).toEqual(["a", "b"]);
     expect(story.steps.get("a")).toMatchObject({ status: "done", result: "one", usage: { input_tokens: 3 } });
-    expect(story.steps.get("a")?.writes).toEqual([{ path: ["x"], reduce: "set", value: 1 }]);
+    expect(story.steps.get("a")?.writes).toEqual([
+      { path: ["x"], reduce: "set", value: 1 },
+      { path: ["y"], reduce: "set", value: "one" },
+    ]);
     expect(story.taken.get("a->b")).toBe(1);
   });
 

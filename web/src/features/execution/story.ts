@@ -34,6 +34,12 @@ export interface StepStory {
   gate?: string;
   child?: string;
   cached: boolean;
+  /** Where the events are that tell of it: row and number, one after the other. */
+  places: number[];
+  /** The round of the innermost loop that was under way around it when it began, as in `improve 3`. */
+  round: string;
+  /** What it was given and brought is not at hand any more: it is read again where somebody looks. */
+  isLight?: true;
 }
 
 export interface Write {
@@ -60,6 +66,14 @@ export interface Story {
   order: string[];
   nodes: Map<string, NodeStory>;
   taken: Map<string, number>;
+  /** How often each arrow leads to a step that is open. */
+  active: Map<string, number>;
+  /** The loops that are under way, by scope: the innermost last. */
+  loops: Map<string, { node: string; round: number }[]>;
+  /** The execution it is a copy of, and up to which row. */
+  origin: { execution: string; row: number } | null;
+  /** The execution that it is a sub-workflow of. */
+  parent: string | null;
   from: number;
   to: number;
   seq: number;
@@ -73,6 +87,10 @@ export function emptyStory(): Story {
     order: [],
     nodes: new Map(),
     taken: new Map(),
+    active: new Map(),
+    loops: new Map(),
+    origin: null,
+    parent: null,
     from: 0,
     to: 0,
     seq: 0,
@@ -95,6 +113,11 @@ export function tell(story: Story, event: JournalEvent): void {
   if (story.from === 0) story.from = event.at;
   const part = PARTS[event.kind];
   if (part) part(story, event);
+  const step = event.step === undefined ? undefined : story.steps.get(event.step);
+  if (step) {
+    step.places.push(event.seq, event.n);
+    if (event.isLight === true) step.isLight = true;
+  }
   if (event.kind in LIFE) story.status = LIFE[event.kind] as ExecutionStatus;
 }
 
@@ -181,10 +204,53 @@ const PARTS: Record<string, (story: Story, event: JournalEvent) => void> = {
     const at = known(story, event);
     if (at && typeof event.child === "string") at.child = event.child;
   },
+  loop_entered(story, event) {
+    const scope = scopeOf(event.scope);
+    const open = story.loops.get(scope) ?? [];
+    story.loops.set(scope, [...open, { node: String(event.node), round: 1 }]);
+  },
   loop_round(story, event) {
-    nodeOf(story, String(event.node)).round = Number(event.round);
+    const round = Number(event.round);
+    nodeOf(story, String(event.node)).round = round;
+    const under = story.loops.get(scopeOf(event.scope))?.findLast((loop) => loop.node === event.node);
+    if (under) under.round = round;
+  },
+  loop_left(story, event) {
+    const scope = scopeOf(event.scope);
+    const open = story.loops.get(scope) ?? [];
+    story.loops.set(
+      scope,
+      open.slice(
+        0,
+        open.findLastIndex((loop) => loop.node === event.node),
+      ),
+    );
+  },
+  started(story, event) {
+    story.parent = typeof event.parent === "string" ? event.parent : null;
+  },
+  forked(story, event) {
+    story.parent = null;
+    story.origin = { execution: String(event.origin), row: Number(event.row) };
   },
 };
+
+/** A scope as a key: as the steps in it name it. Events of loops carry it as the journal does. */
+export function scopeOf(scope: unknown): string {
+  if (!Array.isArray(scope)) return "";
+  return scope
+    .map((part) => (Array.isArray(part) ? part : [part.parallel, part.visit, part.branch]))
+    .map(([parallel, visit, branch]) => `${parallel}[${visit}.${branch}]`)
+    .join("/");
+}
+
+function roundAround(story: Story, scope: ScopePart[]): string {
+  for (let depth = scope.length; depth >= 0; depth--) {
+    const loop = story.loops.get(scopeOf(scope.slice(0, depth)))?.at(-1);
+    if (loop) return `${loop.node} ${loop.round}`;
+  }
+  return "";
+}
 
 function waits(story: Story, event: JournalEvent): void {
   const at = known(story, event);
@@ -203,16 +269,15 @@ function opened(story: Story, event: JournalEvent, status: StepStatus): StepStor
   const again = story.steps.get(step);
   if (again) {
     // A retry or a resumption opens it once more.
-    count(nodeOf(story, node), again.status, -1);
-    again.status = status;
+    turn(story, again, status);
     again.spans.push({ from: event.at, to: null, status });
-    count(nodeOf(story, node), status, 1);
     return again;
   }
+  const scope = (event.scope as ScopePart[] | undefined) ?? [];
   const at: StepStory = {
     step,
     node,
-    scope: (event.scope as ScopePart[] | undefined) ?? [],
+    scope,
     status,
     seq: event.seq,
     edge,
@@ -220,12 +285,15 @@ function opened(story: Story, event: JournalEvent, status: StepStatus): StepStor
     spans: [{ from: event.at, to: null, status }],
     writes: [],
     cached: false,
+    places: [],
+    round: roundAround(story, scope),
   };
   story.steps.set(step, at);
   story.order.push(step);
   const about = nodeOf(story, node);
   about.steps.push(step);
   count(about, status, 1);
+  lead(story, at, 1);
   return at;
 }
 
@@ -255,19 +323,27 @@ function nodeOf(story: Story, node: string): NodeStory {
 function go(story: Story, at: StepStory, when: number, status: StepStatus): void {
   if (at.status === status && at.spans.at(-1)?.to === null) return;
   endSpan(at, when, at.spans.at(-1)?.status ?? at.status);
-  const about = nodeOf(story, at.node);
-  count(about, at.status, -1);
-  at.status = status;
-  count(about, status, 1);
+  turn(story, at, status);
   at.spans.push({ from: when, to: null, status });
 }
 
 function close(story: Story, at: StepStory, when: number, status: StepStatus): void {
   endSpan(at, when, status);
+  turn(story, at, status);
+}
+
+function turn(story: Story, at: StepStory, status: StepStatus): void {
   const about = nodeOf(story, at.node);
+  lead(story, at, -1);
   count(about, at.status, -1);
   at.status = status;
   count(about, status, 1);
+  lead(story, at, 1);
+}
+
+/** What is open counts on the arrow that led to it. */
+function lead(story: Story, at: StepStory, by: number): void {
+  if (at.edge && !isOver(at.status)) story.active.set(at.edge, (story.active.get(at.edge) ?? 0) + by);
 }
 
 function endSpan(at: StepStory, when: number, status: StepStatus): void {
@@ -298,7 +374,12 @@ function add(at: StepStory, event: JournalEvent): void {
 
 function writesOf(event: JournalEvent): Write[] {
   const writes = (event.writes as [Write["path"], string, Json, boolean][] | undefined) ?? [];
-  return writes.map(([path, reduce, value]) => ({ path, reduce, value }));
+  // What is the result itself is not told twice.
+  return writes.map(([path, reduce, value, whole]) => ({
+    path,
+    reduce,
+    value: whole ? (event.result as Json) : value,
+  }));
 }
 
 /** How a node looks: what is open outweighs what is over. */

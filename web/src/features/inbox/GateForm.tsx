@@ -1,118 +1,181 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Clock } from "lucide-react";
-import { lazy, Suspense, useId, useState } from "react";
+import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import { type GateAnswer, respond } from "@/api/queries";
-import type { Execution, Gate, GateOption, Json, JsonObject } from "@/api/views";
+import type { Execution, Gate, GateOption, Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { ago } from "@/components/instants";
 import { Failed, Loading } from "@/components/Told";
+import type { Fits } from "@/forms/SchemaForm";
 import { textIn } from "@/i18n";
+import { uniqueId } from "@/uniqueId";
+import { Changes } from "@/values/Changes";
+import { changesIn, isObject } from "@/values/changes";
 import { Value } from "../execution/Value";
+import { asText, changed, dataOf, isOff, isWritten, mayEdit, NOTHING, offers, takenOver, type Written } from "./answer";
+import { useBarred } from "./Barred";
+import { CallsAsked } from "./CallsAsked";
+import { callsAt } from "./calls";
+import { GateHead } from "./GateHead";
+import { PassOn } from "./PassOn";
+import { keyPressed, keysFor } from "./walking";
+import { isNamed } from "./whose";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
+/** What stands before a server says so of it, or it says so itself as it goes. */
+const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
 /** What a person is asked, and the ways to answer. */
-export function GateForm(props: { execution: string; gate: Gate; onDone?: () => void }) {
+export function GateForm(props: {
+  execution: string;
+  gate: Gate;
+  onDone?: () => void;
+  /** Something is written here, or the answer was refused: that is not taken away. */
+  onKept?: () => void;
+  /** It waits no more: why, where that is known, in the place of the ways to answer. What is written stays. */
+  over?: string | null;
+  /** One key answers, where it is the only question on the page. */
+  hasKeys?: boolean;
+}) {
   const { t, i18n } = useTranslation();
   const { gate } = props;
   const client = useQueryClient();
   const name = useId();
-  const [comment, setComment] = useState("");
-  const [form, setForm] = useState<Json>({});
-  const [edits, setEdits] = useState<Record<string, string>>({});
+  const [written, setWritten] = useState<Written>(NOTHING);
+  const write = (change: Partial<Written>) => setWritten((before) => ({ ...before, ...change }));
+  const fits = useRef<Fits>(null);
+  const barred = useBarred(gate);
   const answer = useMutation<Execution, ApiError, GateAnswer>({
     mutationFn: (given) => respond(props.execution, given),
+    // A server that is away is asked until it is back: the answer has a key, so it counts once.
+    retry: (_, why) => why.isAway || AWAY.has(why.status),
+    retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onSuccess: (next) => {
+      props.onDone?.();
       client.setQueryData(["execution", props.execution], next);
       void client.invalidateQueries({ queryKey: ["inbox"] });
-      props.onDone?.();
     },
   });
+  // One's own answer is not somebody else's.
+  const over = answer.isPending || answer.isSuccess ? null : (props.over ?? null);
+  const mayAnswer = barred === null && over === null;
+  const isKept = isWritten(written) || answer.isError;
+  const { onKept } = props;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: told once that it is so
+  useEffect(() => {
+    if (isKept) onKept?.();
+  }, [isKept]);
 
+  const calls = callsAt(gate);
   function labelOf(option: GateOption): string {
+    if (gate.about === "calls" && option.value === "edit") return t("gate.each", { count: calls.length });
+    if (gate.about === "calls" && calls.length > 1) return t(`gate.all.${option.value}`, option.value);
     const label = textIn(option.label, i18n.language, option.value);
-    return label === option.value ? t(`action.${option.value}`, option.value) : label;
+    return gate.about !== "node" || label === option.value ? t(`action.${option.value}`, label) : label;
+  }
+
+  /** Undefined: the form does not fit, and says where. Who rejects need not fill it in. */
+  function given(action: string): Json | undefined {
+    if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
+    if (action === "reject") return fits.current?.are() ? written.form : null;
+    return fits.current?.tell() === false ? undefined : written.form;
   }
 
   function say(action: string) {
-    const data =
-      action === "edit" || Object.keys(edits).length > 0 ? edited(gate, edits, form) : gate.form ? form : null;
+    const data = given(action);
+    if (data === undefined) return;
     answer.mutate({
       gateId: gate.gateId,
       action,
       ...(data === null ? {} : { data }),
-      ...(comment ? { comment } : {}),
+      ...(written.comment ? { comment: written.comment } : {}),
+      key: uniqueId(),
     });
   }
 
+  const keys =
+    props.hasKeys && mayAnswer ? keysFor(gate.options.map((option) => option.value)) : new Map<string, string>();
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const action = keys.get(keyPressed(event));
+      if (action && !answer.isPending && !isOff(gate, action, written)) say(action);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  });
+  const keyOf = (action: string) => [...keys].find(([, one]) => one === action)?.[0];
+
   return (
     <section aria-labelledby={name}>
-      <h2 id={name} className="font-semibold break-words">
-        {textIn(gate.message, i18n.language, gate.nodeId)}
-      </h2>
-      <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-        <span className="font-mono">{gate.step}</span>
-        {gate.deadline ? (
-          <span className="flex items-center gap-1 text-waiting">
-            <Clock className="size-3" /> {t("gate.deadline", { when: ago(gate.deadline, i18n.language) })}
-          </span>
-        ) : null}
-        {gate.approvers && gate.approvers.quorum > 1 ? (
-          <span>{t("gate.quorum", { votes: gate.votes.length, quorum: gate.approvers.quorum })}</span>
-        ) : null}
-        {gate.approvers?.groups ? <span>{gate.approvers.groups.join(", ")}</span> : null}
-      </p>
-      {gate.about === "node" ? null : <Value value={gate.about} />}
-      {isThere(gate.shown) ? (
-        <dl className="mt-2 space-y-2">
-          {Object.entries(gate.shown).map(([path, value]) => (
-            <div key={path}>
-              <dt className="font-mono text-xs text-ink-soft">{path}</dt>
-              <dd>
-                {gate.editable.includes(path) ? (
-                  <textarea
-                    value={edits[path] ?? asText(value)}
-                    onChange={(event) => setEdits({ ...edits, [path]: event.target.value })}
-                    aria-label={t("gate.edit", { path })}
-                    rows={Math.min(12, Math.max(3, asText(value).split("\n").length))}
-                    className="w-full rounded-md border border-line-strong bg-surface p-2 text-sm"
-                  />
-                ) : (
-                  <Value value={value} />
-                )}
-              </dd>
-            </div>
-          ))}
-        </dl>
-      ) : null}
-      {gate.form ? (
+      <GateHead
+        id={name}
+        gate={gate}
+        onTake={mayAnswer ? (data) => setWritten(takenOver(gate, data, written)) : null}
+      />
+      {calls.length > 0 ? (
+        <CallsAsked
+          calls={calls}
+          decisions={written.decisions}
+          onDecide={mayAnswer ? (decisions) => write({ decisions }) : null}
+          wantsResults={gate.about === "client"}
+          isEach={offers(gate, "edit")}
+        />
+      ) : (
+        <Shown gate={gate} written={written} onWrite={barred === null ? write : null} />
+      )}
+      {gate.form && barred === null ? (
         <div className="mt-3">
           <Suspense fallback={<Loading />}>
-            <SchemaForm schema={gate.form} value={form} onChange={setForm} busy={answer.isPending} />
+            <SchemaForm
+              schema={gate.form}
+              value={written.form}
+              onChange={(form) => write({ form })}
+              busy={answer.isPending}
+              fits={fits}
+            />
           </Suspense>
         </div>
       ) : null}
-      <label className="mt-3 block text-sm text-ink-soft">
-        {t("gate.comment")}
-        <input
-          value={comment}
-          onChange={(event) => setComment(event.target.value)}
-          className="mt-1 h-8 w-full rounded-md border border-line-strong bg-surface px-2 text-ink"
-        />
-      </label>
-      <div className="mt-3 flex flex-wrap gap-2">
-        {gate.options.map((option, at) => (
-          <Button
-            key={option.value}
-            kind={at === 0 ? "primary" : option.value === "reject" ? "danger" : "plain"}
-            disabled={answer.isPending}
-            onClick={() => say(option.value)}
-          >
-            {labelOf(option)}
-          </Button>
-        ))}
+      {barred === null || written.comment ? (
+        <label className="mt-3 block text-sm text-ink-soft">
+          {t("gate.comment")}
+          <input
+            value={written.comment}
+            onChange={(event) => write({ comment: event.target.value })}
+            className="mt-1 h-8 w-full rounded-md border border-line-strong bg-surface px-2 text-ink"
+          />
+        </label>
+      ) : null}
+      {over === null && barred === null ? (
+        <div className="mt-3 flex flex-wrap gap-2">
+          {gate.options.map((option, at) => (
+            <Button
+              key={option.value}
+              kind={at === 0 ? "primary" : option.value === "reject" ? "danger" : "plain"}
+              className="max-w-full"
+              disabled={answer.isPending || isOff(gate, option.value, written)}
+              onClick={() => say(option.value)}
+            >
+              <span className="truncate">{labelOf(option)}</span>
+              {keyOf(option.value) ? (
+                <kbd aria-hidden className="rounded border border-current px-1 text-[10px] uppercase opacity-70">
+                  {keyOf(option.value)}
+                </kbd>
+              ) : null}
+            </Button>
+          ))}
+          {isNamed(gate) && gate.approvers?.delegable ? (
+            <PassOn execution={props.execution} gate={gate} {...(props.onDone ? { onDone: props.onDone } : {})} />
+          ) : null}
+        </div>
+      ) : over === null ? (
+        <p className="mt-3 text-ink-soft wrap-anywhere">{barred}</p>
+      ) : null}
+      <div role="status">
+        {over ? <p className="mt-3 font-medium wrap-anywhere">{over}</p> : null}
+        {over !== null && isWritten(written) ? <p className="mt-1 text-ink-soft">{t("gate.notSent")}</p> : null}
+        {answer.failureCount > 0 && answer.isPending ? <p className="mt-2 text-waiting">{t("gate.kept")}</p> : null}
       </div>
       {answer.isError ? (
         <div className="mt-3">
@@ -123,27 +186,41 @@ export function GateForm(props: { execution: string; gate: Gate; onDone?: () => 
   );
 }
 
-function isThere(shown: Json): shown is JsonObject {
-  return shown !== null && typeof shown === "object" && !Array.isArray(shown);
-}
-
-function asText(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
-/** The fields that were changed, as they were before: text stays text, the rest is read as JSON. */
-function edited(gate: Gate, edits: Record<string, string>, form: Json): Json {
-  const found: JsonObject = form !== null && typeof form === "object" && !Array.isArray(form) ? { ...form } : {};
-  const shown = isThere(gate.shown) ? gate.shown : {};
-  for (const [path, text] of Object.entries(edits)) {
-    if (typeof shown[path] === "string") found[path] = text;
-    else {
-      try {
-        found[path] = JSON.parse(text) as Json;
-      } catch {
-        found[path] = text;
-      }
-    }
-  }
-  return found;
+/** What there is to look at, with what of it may be changed. */
+function Shown(props: { gate: Gate; written: Written; onWrite: ((change: Partial<Written>) => void) | null }) {
+  const { t } = useTranslation();
+  const { gate, written, onWrite } = props;
+  if (!isObject(gate.shown)) return null;
+  const { edits } = written;
+  const changes = Object.keys(edits).length > 0 ? changesIn(gate.shown, changed(gate, written)) : [];
+  return (
+    <>
+      <dl className="mt-2 space-y-2">
+        {Object.entries(gate.shown).map(([path, value]) => (
+          <div key={path}>
+            <dt className="font-mono text-xs text-ink-soft">{path}</dt>
+            <dd>
+              {onWrite && mayEdit(gate) && gate.editable.includes(path) ? (
+                <textarea
+                  value={edits[path] ?? asText(value ?? null)}
+                  onChange={(event) => onWrite({ edits: { ...edits, [path]: event.target.value } })}
+                  aria-label={t("gate.edit", { path })}
+                  rows={Math.min(12, Math.max(3, asText(value ?? null).split("\n").length))}
+                  className="w-full rounded-md border border-line-strong bg-surface p-2 text-sm"
+                />
+              ) : (
+                <Value value={value} />
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {changes.length > 0 ? (
+        <div className="mt-2">
+          <p className="mb-1 font-medium">{t("gate.changes")}</p>
+          <Changes changes={changes} />
+        </div>
+      ) : null}
+    </>
+  );
 }

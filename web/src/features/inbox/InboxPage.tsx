@@ -1,49 +1,109 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { execution, inbox } from "@/api/queries";
+import { INBOX_MAX, inbox, me } from "@/api/queries";
 import type { InboxGate } from "@/api/views";
-import { ago } from "@/components/instants";
+import { now } from "@/clock";
+import { ago, moment } from "@/components/instants";
 import { Empty, Failed, Loading } from "@/components/Told";
-import { textIn } from "@/i18n";
-import { GateForm } from "./GateForm";
+import { useTitle } from "@/components/useTitle";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { Asked } from "./Asked";
+import { questionOf } from "./question";
+import { keyPressed, nextOf } from "./walking";
+import { choices, isFor, type Whose } from "./whose";
 
-/** Everything that waits for whoever looks. */
+/** Everything that waits for whoever looks. The next one opens by itself once one is answered. */
 export function InboxPage() {
-  const { t, i18n } = useTranslation();
-  const open = useQuery(inbox());
-  const [chosen, setChosen] = useState<string | null>(null);
-  const gates = open.data ?? [];
-  const shown = gates.find((one) => one.cursor === chosen) ?? gates[0];
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const [whose, setWhose] = useState<Whose>("you");
+  const [workflow, setWorkflow] = useState("");
+  const [isDone, setDone] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<InboxGate | null>(null);
+  const who = useQuery(me()).data;
+  const open = useQuery(inbox(true, whose === "every"));
+  const all = open.data ?? [];
+  const workflows = [...new Set(all.map((one) => one.workflowId))].sort();
+  const gates = all.filter(
+    (one) => !isDone.has(one.cursor) && (!workflow || one.workflowId === workflow) && (!who || isFor(whose, one, who)),
+  );
+  const shown = chosen ?? gates[0] ?? null;
+  const isListed = shown !== null && gates.some((one) => one.cursor === shown.cursor);
+  const choose = (cursor: string | null) => setChosen(gates.find((one) => one.cursor === cursor) ?? null);
+  useTitle(t("inbox.title"));
+
+  // What is before somebody's eyes stays there when another one answers it: nothing changes under the hands.
+  const first = gates[0];
+  useEffect(() => {
+    if (chosen === null && first) setChosen(first);
+  }, [chosen, first]);
+  useEffect(() => {
+    const walk = (event: KeyboardEvent) => {
+      const by = keyPressed(event) === "j" ? 1 : keyPressed(event) === "k" ? -1 : 0;
+      if (by) choose(isListed ? nextOf(gates, shown.cursor, by) : (gates[0]?.cursor ?? null));
+    };
+    window.addEventListener("keydown", walk);
+    return () => window.removeEventListener("keydown", walk);
+  });
+  const filter =
+    <T,>(set: (value: T) => void) =>
+    (value: T) => {
+      set(value);
+      setChosen(null);
+    };
+  const done = (cursor: string) => {
+    const next = nextOf(gates, cursor, 1);
+    setDone((now) => new Set(now).add(cursor));
+    choose(next === cursor ? null : next);
+  };
+
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
-      <h1 className="text-xl font-semibold">{t("inbox.title")}</h1>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <h1 className="text-xl font-semibold">{t("inbox.title")}</h1>
+        {gates.length > 1 ? <p className="text-xs text-ink-faint max-sm:hidden">{t("inbox.keys")}</p> : null}
+        <div className="ml-auto flex flex-wrap gap-x-4 gap-y-2">
+          {who ? (
+            <Choice
+              name={t("inbox.whose")}
+              value={whose}
+              options={choices(who).map((one) => [one, t(`inbox.${one}`)])}
+              onChange={filter((one) => setWhose(one as Whose))}
+            />
+          ) : null}
+          {workflows.length > 1 || workflow ? (
+            <Choice
+              name={t("inbox.workflow")}
+              value={workflow}
+              options={[["", t("inbox.any")], ...workflows.map((one): [string, string] => [one, called(one)])]}
+              onChange={filter(setWorkflow)}
+            />
+          ) : null}
+        </div>
+      </div>
       <div className="mt-5">
         {open.isPending ? <Loading /> : null}
         {open.isError ? <Failed why={open.error} again={() => void open.refetch()} /> : null}
-        {open.isSuccess && gates.length === 0 ? <Empty title={t("inbox.none")}>{t("inbox.noneHint")}</Empty> : null}
+        {open.isSuccess && shown === null ? (
+          all.length > 0 || whose !== "you" ? (
+            <Empty title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</Empty>
+          ) : (
+            <Empty title={t("inbox.none")}>{t("inbox.noneHint")}</Empty>
+          )
+        ) : null}
         {shown ? (
-          <div className="grid gap-4 md:grid-cols-[20rem_1fr]">
-            <ul className="divide-y divide-line self-start overflow-hidden rounded-lg border border-line bg-surface">
-              {gates.map((one) => (
-                <li key={one.cursor}>
-                  <button
-                    type="button"
-                    aria-current={one === shown}
-                    onClick={() => setChosen(one.cursor)}
-                    className="block w-full px-4 py-2.5 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
-                  >
-                    <span className="block truncate font-medium">{textIn(one.message, i18n.language, one.nodeId)}</span>
-                    <span className="block truncate text-xs text-ink-faint">
-                      {one.workflowId} · {ago(one.openedAt, i18n.language)}
-                    </span>
-                  </button>
-                </li>
-              ))}
-            </ul>
-            <div className="rounded-lg border border-line bg-surface p-4">
-              <Asked key={shown.cursor} entry={shown} />
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-4 md:grid-cols-[20rem_minmax(0,1fr)]">
+            <List gates={gates} shown={shown} onChoose={setChosen} />
+            <div className="min-w-0 rounded-lg border border-line bg-surface p-4">
+              <Asked
+                key={shown.cursor}
+                entry={shown}
+                isListed={isListed}
+                readAt={open.dataUpdatedAt}
+                onDone={() => done(shown.cursor)}
+                onNext={() => setChosen(null)}
+              />
             </div>
           </div>
         ) : null}
@@ -52,21 +112,72 @@ export function InboxPage() {
   );
 }
 
-function Asked({ entry }: { entry: InboxGate }) {
-  const { t } = useTranslation();
-  const asks = entry.inside ?? entry.executionId;
-  const known = useQuery(execution(asks));
-  const gate = known.data?.waiting.find((one) => one.gateId === entry.gateId);
-  if (known.isError) return <Failed why={known.error} />;
-  if (!known.data) return <Loading />;
+function Choice(props: {
+  name: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  onChange: (value: string) => void;
+}) {
+  const id = useId();
   return (
-    <>
-      <p className="mb-3 text-sm">
-        <Link to="/executions/$id" params={{ id: entry.executionId }} className="text-accent underline">
-          {t("inbox.open", { workflow: entry.workflowId })}
-        </Link>
-      </p>
-      {gate ? <GateForm execution={asks} gate={gate} /> : <p>{t("inbox.closed")}</p>}
-    </>
+    <span className="flex items-center gap-2 text-ink-soft">
+      <label htmlFor={id}>{props.name}</label>
+      <select
+        id={id}
+        value={props.value}
+        onChange={(event) => props.onChange(event.target.value)}
+        className="h-8 max-w-72 rounded-md border border-line-strong bg-surface px-2 text-ink"
+      >
+        {props.options.map(([value, word]) => (
+          <option key={value} value={value}>
+            {word}
+          </option>
+        ))}
+      </select>
+    </span>
+  );
+}
+
+function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: (gate: InboxGate) => void }) {
+  const called = useWorkflowName();
+  const { t, i18n } = useTranslation();
+  if (props.gates.length === 0) return <p className="text-ink-soft">{t("inbox.none")}</p>;
+  return (
+    <div className="self-start">
+      <ul className="divide-y divide-line overflow-x-hidden overflow-y-auto rounded-lg border border-line bg-surface max-md:max-h-60">
+        {props.gates.map((one) => (
+          <li key={one.cursor}>
+            <button
+              type="button"
+              aria-current={one.cursor === props.shown.cursor}
+              onClick={() => props.onChoose(one)}
+              className="block w-full px-4 py-2.5 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
+            >
+              <span className="block truncate font-medium">{questionOf(one, one.nodeId, i18n.language, t)}</span>
+              <span className="block truncate text-xs text-ink-faint">
+                <bdi>{called(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
+              </span>
+              {one.deadline ? <Due at={one.deadline} /> : null}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {props.gates.length >= INBOX_MAX ? (
+        <p className="mt-2 text-xs text-ink-faint">{t("inbox.most", { count: INBOX_MAX })}</p>
+      ) : null}
+    </div>
+  );
+}
+
+function Due({ at }: { at: number }) {
+  const { t, i18n } = useTranslation();
+  const isOver = at < now();
+  return (
+    <span
+      className={`block text-xs ${isOver ? "font-medium text-failed" : "text-waiting"}`}
+      title={moment(at, i18n.language)}
+    >
+      {t(isOver ? "gate.overdue" : "gate.deadline", { when: ago(at, i18n.language) })}
+    </span>
   );
 }

@@ -1,70 +1,100 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type DragEvent, useState } from "react";
+import { type DragEvent, useCallback, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, ask, type Problem } from "@/api/http";
+import type { ApiError } from "@/api/http";
 import { saveNew } from "@/api/queries";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
-import { Failed, Problems } from "@/components/Told";
+import { DialogActions } from "@/components/DialogActions";
+import { Failed, Loading, Problems } from "@/components/Told";
+import { useKept } from "@/components/useKept";
+import { type Checked, check as checkText, type Document, readAndChecked } from "./documents";
+import { ImportList } from "./ImportList";
 
-interface Checked {
-  ok: boolean;
-  dialect: string | null;
-  problems: Problem[];
+/** Documents in any dialect: dropped, chosen or pasted; checked before they are saved. `files`: those it begins with. */
+export function ImportDialog(props: { files: readonly File[]; onClose: () => void }) {
+  const { t } = useTranslation();
+  const [documents, setDocuments] = useState<readonly Document[]>([]);
+  const [isReading, setReading] = useState(props.files.length > 0);
+  const read = useCallback(async (files: readonly File[]) => {
+    setReading(true);
+    setDocuments(await Promise.all(files.map(readAndChecked)));
+    setReading(false);
+  }, []);
+  const begun = useRef(false);
+  useEffect(() => {
+    if (begun.current || props.files.length === 0) return;
+    begun.current = true;
+    void read(props.files);
+  }, [props.files, read]);
+  const [only] = documents;
+  return (
+    <Dialog open onClose={props.onClose} title={t("import.title")} about={t("import.about")} wide>
+      {isReading ? (
+        <Loading />
+      ) : documents.length > 1 || only?.failed ? (
+        <ImportList documents={documents} onClose={props.onClose} />
+      ) : (
+        <OneDocument key={only?.name ?? ""} text={only?.text ?? ""} onFiles={read} onClose={props.onClose} />
+      )}
+    </Dialog>
+  );
 }
 
-/** A document in any dialect: dropped, chosen or pasted; checked before it is saved. */
-export function ImportDialog(props: { open: boolean; onClose: () => void }) {
+/** One document, as text that can be changed. */
+function OneDocument(props: { text: string; onFiles: (files: readonly File[]) => void; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [text, setText] = useState("");
-  const check = useMutation<Checked, ApiError, string>({
-    mutationFn: (document) => ask<Checked>("/api/workflows/check", { body: { document } }),
-  });
+  const [kept, setText] = useKept("import");
+  const [isTouched, touch] = useState(false);
+  const text = isTouched ? kept : props.text || kept;
+  const check = useMutation<Checked, ApiError, string>({ mutationFn: checkText });
+  const { mutate: begin } = check;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it begins with is checked once
+  useEffect(() => {
+    if (text) begin(text);
+  }, [begin]);
   const save = useMutation<{ id: string }, ApiError, boolean>({
     mutationFn: (draft) => saveNew(text, draft),
     onSuccess: async ({ id }) => {
+      setText("");
       await client.invalidateQueries({ queryKey: ["workflows"] });
-      close();
+      props.onClose();
       await navigate({ to: "/workflows/$id", params: { id } });
     },
   });
 
-  function close() {
-    setText("");
-    check.reset();
-    save.reset();
-    props.onClose();
-  }
-
   function look(at: string) {
+    touch(true);
     setText(at);
     save.reset();
     if (at.trim()) check.mutate(at);
     else check.reset();
   }
 
-  async function drop(event: DragEvent) {
+  function drop(event: DragEvent) {
     event.preventDefault();
-    const file = event.dataTransfer.files[0];
-    if (file) look(await file.text());
+    event.stopPropagation();
+    const files = [...event.dataTransfer.files];
+    if (files.length > 0) props.onFiles(files);
   }
 
   const errors = check.data?.problems.filter((one) => one.severity === "error").length ?? 0;
   return (
-    <Dialog open={props.open} onClose={close} title={t("import.title")} about={t("import.about")} wide>
+    <>
       <div>
         <label className="mb-2 inline-block">
           <span className="cursor-pointer text-accent underline">{t("import.choose")}</span>
           <input
             type="file"
             accept=".json,.yaml,.yml,application/json"
+            multiple
             className="sr-only"
-            onChange={async (event) => {
-              const file = event.target.files?.[0];
-              if (file) look(await file.text());
+            onChange={(event) => {
+              const files = [...(event.target.files ?? [])];
+              if (files.length > 0) props.onFiles(files);
             }}
           />
         </label>
@@ -84,14 +114,20 @@ export function ImportDialog(props: { open: boolean; onClose: () => void }) {
         {check.data ? (
           <p className={check.data.ok ? "text-done" : "text-failed"}>
             {check.data.ok
-              ? t("import.ok", { dialect: t(`dialect.${check.data.dialect}`, check.data.dialect ?? "") })
+              ? t(check.data.problems.length > 0 ? "import.remarks" : "import.ok", {
+                  count: check.data.problems.length,
+                  dialect: t(`dialect.${check.data.dialect}`, check.data.dialect ?? ""),
+                })
               : t("import.errors", { count: errors })}
           </p>
+        ) : null}
+        {check.data?.id && check.data.revision ? (
+          <p className="text-waiting">{t("import.taken", { id: check.data.id, revision: check.data.revision + 1 })}</p>
         ) : null}
         {check.data ? <Problems problems={check.data.problems} /> : null}
         {save.isError ? <Failed why={save.error} /> : null}
       </div>
-      <div className="mt-4 flex justify-end gap-2">
+      <DialogActions onClose={props.onClose}>
         {check.data && !check.data.ok ? (
           <Button onClick={() => save.mutate(true)} disabled={save.isPending}>
             {t("import.draft")}
@@ -100,7 +136,7 @@ export function ImportDialog(props: { open: boolean; onClose: () => void }) {
         <Button kind="primary" onClick={() => save.mutate(false)} disabled={!check.data?.ok || save.isPending}>
           {t("import.save")}
         </Button>
-      </div>
-    </Dialog>
+      </DialogActions>
+    </>
   );
 }

@@ -1,13 +1,21 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { lazy, Suspense, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import { definition, start } from "@/api/queries";
 import type { Json } from "@/api/views";
+import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
+import { DialogActions } from "@/components/DialogActions";
 import { Failed, Loading } from "@/components/Told";
 import { textIn } from "@/i18n";
+import { useGiven } from "@/i18n/given";
+import { uniqueId } from "@/uniqueId";
+import { askedIn } from "./asked";
+import { BUILT_IN } from "./ids";
+
+const NOTHING = { type: "object" };
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
@@ -17,8 +25,15 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
   const navigate = useNavigate();
   const known = useQuery(definition(props.workflow));
   // One key for one dialog: pressing twice starts once.
-  const key = useMemo(() => crypto.randomUUID(), []);
+  const key = useMemo(() => uniqueId(), []);
+  const form = useId();
   const [input, setInput] = useState<Json>({});
+  const { shelf } = useGiven();
+  const asked = known.data?.input ?? NOTHING;
+  const schema = useMemo(
+    () => (props.workflow.startsWith(BUILT_IN) ? askedIn(asked, shelf) : asked),
+    [props.workflow, asked, shelf],
+  );
   const begin = useMutation<{ executionId: string }, ApiError, Json>({
     mutationFn: (given) => start(props.workflow, given, `${key}`),
     onSuccess: ({ executionId }) => navigate({ to: "/executions/$id", params: { id: executionId } }),
@@ -32,23 +47,28 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
     >
       {known.isPending ? <Loading /> : null}
       {known.isError ? <Failed why={known.error} /> : null}
+      {begin.isError ? (
+        <div className="mb-3">
+          <Failed why={begin.error} />
+        </div>
+      ) : null}
       {known.isSuccess ? (
         <Suspense fallback={<Loading />}>
           <SchemaForm
-            schema={known.data.input ?? { type: "object" }}
+            schema={schema}
             value={input}
             onChange={setInput}
             onSubmit={(value) => begin.mutate(value)}
-            submit={t("start.begin")}
+            id={form}
             busy={begin.isPending}
           />
         </Suspense>
       ) : null}
-      {begin.isError ? (
-        <div className="mt-3">
-          <Failed why={begin.error} />
-        </div>
-      ) : null}
+      <DialogActions onClose={props.onClose}>
+        <Button kind="primary" type="submit" form={form} disabled={!known.isSuccess || begin.isPending}>
+          {t("start.begin")}
+        </Button>
+      </DialogActions>
     </Dialog>
   );
 }

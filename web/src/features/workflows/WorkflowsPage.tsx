@@ -1,131 +1,150 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { FileUp, Play, Search } from "lucide-react";
-import { useDeferredValue, useState } from "react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { FileUp, Plus, Sparkles } from "lucide-react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { executions, workflows } from "@/api/queries";
-import type { ExecutionEntry, WorkflowEntry } from "@/api/views";
+import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
-import { ago, moment } from "@/components/instants";
-import { StatusIcon } from "@/components/Status";
+import { More } from "@/components/Listing";
+import { useMay } from "@/components/may";
+import { SearchBox } from "@/components/SearchBox";
+import { ToggleChip } from "@/components/ToggleChip";
 import { Empty, Failed, Loading } from "@/components/Told";
-import { textIn } from "@/i18n";
-import { ImportDialog } from "./ImportDialog";
+import { useTitle } from "@/components/useTitle";
+import { useTyped } from "@/components/useTyped";
+import { type CatalogueSearch, catalogue, type Sort } from "./catalogue";
+import { DropTarget } from "./DropTarget";
+import { NewDialog } from "./NewDialog";
+import { SavedWorkflows } from "./SavedWorkflows";
 import { StartDialog } from "./StartDialog";
+import { WorkflowRow } from "./WorkflowRow";
+
+const DescribeDialog = lazy(() =>
+  import("../assistant/DescribeDialog").then((part) => ({ default: part.DescribeDialog })),
+);
+const ImportDialog = lazy(() => import("./ImportDialog").then((part) => ({ default: part.ImportDialog })));
+
+type Open = { dialog: "new" | "describe" } | { dialog: "import"; files: File[] } | { dialog: "start"; id: string };
 
 export function WorkflowsPage() {
-  const { t, i18n } = useTranslation();
-  const saved = useQuery(workflows());
-  const recent = useInfiniteQuery(executions());
-  const [wanted, setWanted] = useState("");
-  const [importing, setImporting] = useState(false);
-  const [starting, setStarting] = useState<string | null>(null);
-  const words = useDeferredValue(wanted.trim().toLowerCase());
-  const found = (saved.data ?? []).filter((one) =>
-    `${one.id} ${textIn(one.name, i18n.language)}`.toLowerCase().includes(words),
-  );
-  const latest = latestByWorkflow(recent.data?.pages.flatMap((page) => page.executions) ?? []);
+  const { t } = useTranslation();
+  useTitle(t("workflows.title"));
+  const search = useSearch({ from: "/workflows" });
+  const saved = useInfiniteQuery(catalogue(search, false));
+  const shelf = useInfiniteQuery(catalogue(search, true));
+  const mayDesign = useMay("editor");
+  const [open, setOpen] = useState<Open | null>(null);
+  const close = () => setOpen(null);
+  const ours = saved.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const shipped = shelf.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const start = (id: string) => setOpen({ dialog: "start", id });
+  const isNarrowed = Boolean(search.q || search.tag);
 
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
       <div className="flex flex-wrap items-center gap-3">
-        <h1 className="text-xl font-semibold">{t("workflows.title")}</h1>
-        <div className="relative ml-auto max-sm:order-last max-sm:w-full">
-          <Search aria-hidden className="absolute top-2 left-2.5 size-4 text-ink-faint" />
-          <input
-            type="search"
-            value={wanted}
-            onChange={(event) => setWanted(event.target.value)}
-            placeholder={t("workflows.search")}
-            aria-label={t("workflows.search")}
-            className="h-8 w-full rounded-md border border-line-strong bg-surface pr-2 pl-8 sm:w-64"
-          />
-        </div>
-        <Button kind="primary" onClick={() => setImporting(true)}>
-          <FileUp className="size-4" /> {t("workflows.import")}
-        </Button>
+        <h1 className="mr-auto text-xl font-semibold">{t("workflows.title")}</h1>
+        {mayDesign ? (
+          <>
+            <Button onClick={() => setOpen({ dialog: "describe" })}>
+              <Sparkles className="size-4" aria-hidden /> {t("describe.open")}
+            </Button>
+            <Button onClick={() => setOpen({ dialog: "import", files: [] })}>
+              <FileUp className="size-4" aria-hidden /> {t("workflows.import")}
+            </Button>
+            <Button kind="primary" onClick={() => setOpen({ dialog: "new" })}>
+              <Plus className="size-4" aria-hidden /> {t("new.open")}
+            </Button>
+          </>
+        ) : null}
       </div>
+      <Narrowing search={search} shown={[...ours, ...shipped]} />
 
-      <div className="mt-5">
+      <div className="mt-3">
         {saved.isPending ? <Loading /> : null}
         {saved.isError ? <Failed why={saved.error} again={() => void saved.refetch()} /> : null}
-        {saved.isSuccess && saved.data.every((one) => one.builtIn) && !words ? (
-          <Empty title={t("workflows.none")}>{t("workflows.noneHint")}</Empty>
+        {saved.isSuccess && ours.length === 0 && !isNarrowed ? (
+          <Empty title={t("workflows.none")}>{t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}</Empty>
         ) : null}
-        {saved.isSuccess && saved.data.length > 0 && found.length === 0 ? (
-          <Empty title={t("workflows.noMatch", { words: wanted })} />
+        {saved.isSuccess && shelf.isSuccess && ours.length + shipped.length === 0 && isNarrowed ? (
+          <Empty title={t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })}>
+            {t("workflows.noMatchHint")}
+          </Empty>
         ) : null}
-        <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface empty:hidden">
-          {found
-            .filter((one) => !one.builtIn)
-            .map((one) => (
-              <Row key={one.id} entry={one} latest={latest.get(one.id)} onStart={() => setStarting(one.id)} />
-            ))}
-        </ul>
-        {found.some((one) => one.builtIn) ? (
+        <SavedWorkflows entries={ours} onStart={start} />
+        <More asked={saved} />
+        {shipped.length > 0 ? (
           <section className="mt-8">
             <h2 className="font-semibold">{t("workflows.builtIn")}</h2>
             <p className="mb-2 text-ink-soft">{t("workflows.builtInAbout")}</p>
             <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface">
-              {found
-                .filter((one) => one.builtIn)
-                .map((one) => (
-                  <Row key={one.id} entry={one} latest={latest.get(one.id)} onStart={() => setStarting(one.id)} />
-                ))}
+              {shipped.map((one) => (
+                <WorkflowRow key={one.id} entry={one} selection={null} onStart={() => start(one.id)} />
+              ))}
             </ul>
+            <More asked={shelf} />
           </section>
         ) : null}
       </div>
-      <ImportDialog open={importing} onClose={() => setImporting(false)} />
-      {starting === null ? null : <StartDialog workflow={starting} onClose={() => setStarting(null)} />}
+      {mayDesign && open === null ? <DropTarget onFiles={(files) => setOpen({ dialog: "import", files })} /> : null}
+      <Suspense>
+        {open?.dialog === "describe" ? <DescribeDialog onClose={close} /> : null}
+        {open?.dialog === "import" ? <ImportDialog files={open.files} onClose={close} /> : null}
+      </Suspense>
+      {open?.dialog === "new" ? <NewDialog onClose={close} /> : null}
+      {open?.dialog === "start" ? <StartDialog workflow={open.id} onClose={close} /> : null}
     </div>
   );
 }
 
-function Row(props: { entry: WorkflowEntry; latest: ExecutionEntry | undefined; onStart: () => void }) {
-  const { t, i18n } = useTranslation();
-  const { entry, latest } = props;
-  const name = textIn(entry.name, i18n.language, entry.id);
+/** Words, tags and order; kept in the address. */
+function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEntry[] }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const { search } = props;
+  const go = (next: CatalogueSearch) => void navigate({ to: "/workflows", search: next, replace: true });
+  const [words, type] = useTyped(search.q ?? "", (q) => go(without({ ...search, q })));
+  const chosen = search.tag ?? [];
+  const [known, setKnown] = useState<readonly string[]>([]);
+  const seen = [...new Set([...known, ...chosen, ...props.shown.flatMap((one) => one.tags)])].sort();
+  const all = seen.join("\n");
+  // A tag stays there to be pressed while another one narrows the list.
+  useEffect(() => setKnown(all ? all.split("\n") : []), [all]);
+  const press = (tag: string) =>
+    go(without({ ...search, tag: chosen.includes(tag) ? chosen.filter((one) => one !== tag) : [...chosen, tag] }));
   return (
-    <li className="flex items-center gap-3 px-4 py-3 hover:bg-sunken">
-      <div className="min-w-0 flex-1">
-        <Link to="/workflows/$id" params={{ id: entry.id }} className="font-medium break-words hover:underline">
-          <bdi>{name}</bdi>
-        </Link>
-        <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-          <span className="max-w-80 truncate font-mono">{entry.id}</span>
-          <span>{t("workflows.revision", { revision: entry.revision })}</span>
-          {entry.version ? <span>v{entry.version}</span> : null}
-          <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>
-          {entry.createdAt === null ? null : (
-            <span title={moment(entry.createdAt, i18n.language)}>
-              {t("workflows.saved", { when: ago(entry.createdAt, i18n.language), who: entry.author })}
-            </span>
-          )}
-          {entry.enabled ? null : <span className="text-waiting">{t("workflows.disabled")}</span>}
-        </p>
-      </div>
-      {latest ? (
-        <Link
-          to="/executions/$id"
-          params={{ id: latest.executionId }}
-          className="flex items-center gap-1.5 text-xs text-ink-soft hover:underline"
-        >
-          <StatusIcon status={latest.status} />
-          <span className="max-sm:sr-only">
-            {t(`status.${latest.status}`)}, {ago(latest.startedAt, i18n.language)}
-          </span>
-        </Link>
+    <div className="mt-4 flex flex-wrap items-center gap-2">
+      <SearchBox value={words} onChange={type} label={t("workflows.search")} />
+      {seen.length > 0 ? (
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset would stand for a form; these narrow a list
+        <div role="group" aria-label={t("workflows.tags")} className="flex min-w-0 flex-wrap gap-1.5">
+          {seen.map((tag) => (
+            <ToggleChip key={tag} isOn={chosen.includes(tag)} onPress={() => press(tag)}>
+              <bdi className="truncate">{tag}</bdi>
+            </ToggleChip>
+          ))}
+        </div>
       ) : null}
-      <Button onClick={props.onStart} disabled={!entry.enabled} aria-label={t("workflows.startNamed", { name })}>
-        <Play className="size-4" /> <span className="max-sm:sr-only">{t("workflows.start")}</span>
-      </Button>
-    </li>
+      <label className="ml-auto flex items-center gap-2 text-ink-soft">
+        {t("workflows.sort")}
+        <select
+          value={search.sort ?? "name"}
+          onChange={(event) => go(without({ ...search, sort: event.target.value as Sort }))}
+          className="h-8 rounded-md border border-line-strong bg-surface px-2 text-ink"
+        >
+          <option value="name">{t("workflows.sortName")}</option>
+          <option value="saved">{t("workflows.sortSaved")}</option>
+        </select>
+      </label>
+    </div>
   );
 }
 
-function latestByWorkflow(entries: readonly ExecutionEntry[]): Map<string, ExecutionEntry> {
-  const found = new Map<string, ExecutionEntry>();
-  for (const one of entries) if (!found.has(one.workflowId)) found.set(one.workflowId, one);
-  return found;
+/** What does not narrow is not in the address. */
+function without(search: CatalogueSearch): CatalogueSearch {
+  return {
+    ...(search.q ? { q: search.q } : {}),
+    ...(search.tag?.length ? { tag: search.tag } : {}),
+    ...(search.sort === "saved" ? { sort: search.sort } : {}),
+  };
 }

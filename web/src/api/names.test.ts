@@ -1,0 +1,37 @@
+import { QueryClient } from "@tanstack/react-query";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { freeId, portions, workflowName } from "./names";
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe("names of workflows", () => {
+  it("that are wanted at the same moment are one question, and who is not there is nobody", async () => {
+    const asked: string[] = [];
+    vi.stubGlobal("fetch", async (path: string) => {
+      asked.push(path);
+      return Response.json({ workflows: [{ id: "a b", name: "A" }], next: null });
+    });
+    const client = new QueryClient();
+    const found = await Promise.all(["a b", "gone", "a b"].map((id) => client.fetchQuery(workflowName(id))));
+    expect(asked).toEqual(["/api/workflows?id=a+b&id=gone&disabled=true&limit=50"]);
+    expect(found).toEqual([{ id: "a b", name: "A" }, null, { id: "a b", name: "A" }]);
+  });
+
+  it("that are free are found by one question, and where nothing answers whoever saves will be told", async () => {
+    const asked = vi.fn(async () => Response.json({ workflows: [{ id: "tide" }, { id: "tide-2" }], next: null }));
+    vi.stubGlobal("fetch", asked);
+    expect(await freeId("tide")).toBe("tide-3");
+    expect(await freeId("ebb")).toBe("ebb");
+    expect(asked).toHaveBeenCalledTimes(2);
+    vi.stubGlobal("fetch", async () => Response.error());
+    expect(await freeId("tide")).toBe("tide");
+  });
+
+  it("are asked for in portions that an address has room for", () => {
+    const ids = Array.from({ length: 120 }, (_, at) => `id-${at}`);
+    expect(portions(ids).map((one) => one.length)).toEqual([50, 50, 20]);
+    expect(portions([..."abc"].map((one) => one.repeat(3_000))).map((one) => one.length)).toEqual([1, 1, 1]);
+    expect(portions(ids).flat()).toEqual(ids);
+    expect(portions([])).toEqual([]);
+  });
+});

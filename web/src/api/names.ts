@@ -1,0 +1,65 @@
+/** How workflows are called, asked for by their ids: those that are wanted at the same moment are one question. */
+import { queryOptions } from "@tanstack/react-query";
+import { ask, query } from "./http";
+import type { WorkflowEntry } from "./views";
+
+/** An address has its bounds. */
+const IDS_MAX = 50;
+const LETTERS_MAX = 4_000;
+/** So many workflows of one name are told apart by numbers. */
+const NUMBERS = 49;
+
+type Named = Pick<WorkflowEntry, "name" | "names">;
+interface Asker {
+  tell: (one: Named | null) => void;
+  fail: (why: unknown) => void;
+}
+
+const wanted = new Map<string, Asker[]>();
+
+function named(id: string): Promise<Named | null> {
+  if (wanted.size === 0) setTimeout(askAll);
+  return new Promise((tell, fail) => wanted.set(id, [...(wanted.get(id) ?? []), { tell, fail }]));
+}
+
+function askAll(): void {
+  const all = new Map(wanted);
+  wanted.clear();
+  for (const ids of portions([...all.keys()])) {
+    const askers = (id: string) => all.get(id) ?? [];
+    ask<{ workflows: WorkflowEntry[] }>(`/api/workflows${query({ id: ids, disabled: "true", limit: IDS_MAX })}`).then(
+      ({ workflows }) => {
+        const found = new Map(workflows.map((one) => [one.id, one]));
+        for (const id of ids) for (const asker of askers(id)) asker.tell(found.get(id) ?? null);
+      },
+      (why) => {
+        for (const id of ids) for (const asker of askers(id)) asker.fail(why);
+      },
+    );
+  }
+}
+
+export function portions(ids: readonly string[]): string[][] {
+  const found: string[][] = [];
+  let room = 0;
+  for (const id of ids) {
+    room -= encodeURIComponent(id).length;
+    if (room < 0 || (found.at(-1)?.length ?? IDS_MAX) === IDS_MAX) {
+      found.push([]);
+      room = LETTERS_MAX - encodeURIComponent(id).length;
+    }
+    found.at(-1)?.push(id);
+  }
+  return found;
+}
+
+/** Null where it is not there any more, or not for who looks. */
+export const workflowName = (id: string) =>
+  queryOptions({ queryKey: ["workflows", "name", id], queryFn: () => named(id), staleTime: 30_000 });
+
+/** The id, or the id with the first number that nothing is called by; whoever saves it is told where that was wrong. */
+export async function freeId(id: string): Promise<string> {
+  const tried = [id, ...Array.from({ length: NUMBERS }, (_, at) => `${id}-${at + 2}`)];
+  const found = await Promise.all(tried.map(named)).catch(() => []);
+  return tried.find((_, at) => !found[at]) ?? id;
+}

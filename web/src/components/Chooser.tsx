@@ -1,0 +1,124 @@
+/** A field to type a few letters into, and what they may mean: by arrows and Enter, or by a click. */
+import type { LucideIcon } from "lucide-react";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { matching } from "./matching";
+
+export interface Choice {
+  id: string;
+  name: string;
+  about: string;
+  /** How it is called in the document, where `about` does not say so. */
+  code?: string;
+  icon?: LucideIcon;
+  /** Also found by this. */
+  text?: string;
+  /** It is there and cannot be chosen, for this reason. */
+  refusal?: string | undefined;
+}
+
+const SHOWN_MAX = 60;
+
+export function Chooser(props: {
+  label: string;
+  choices: readonly Choice[];
+  onChoose: (id: string) => void;
+  /** What is pointed at, while somebody moves through the list. */
+  onMove?: (id: string) => void;
+}) {
+  const { t } = useTranslation();
+  const { label, choices, onChoose, onMove } = props;
+  const id = useId();
+  const [wanted, setWanted] = useState("");
+  const [at, setAt] = useState(0);
+  const words = wanted.trim();
+  const found = useMemo(
+    () => matching(words, choices, (one) => [one.name, one.about, one.id, one.text ?? ""]).slice(0, SHOWN_MAX),
+    [words, choices],
+  );
+  const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  // Whoever opened this wants to type.
+  useEffect(() => field.current?.focus(), []);
+  const here = Math.min(at, found.length - 1);
+  useEffect(() => {
+    list.current?.children[here]?.scrollIntoView({ block: "nearest" });
+  }, [here]);
+  const move = (to: number) => {
+    const next = (to + found.length) % found.length;
+    setAt(next);
+    const one = found[next];
+    if (one) onMove?.(one.id);
+  };
+  const choose = (one: Choice | undefined) => {
+    if (one && !one.refusal) onChoose(one.id);
+  };
+  return (
+    <div>
+      <input
+        ref={field}
+        role="combobox"
+        aria-expanded
+        aria-controls={id}
+        aria-label={label}
+        aria-activedescendant={found[here] ? `${id}-${here}` : undefined}
+        placeholder={label}
+        value={wanted}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => {
+          setWanted(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown") move(here + 1);
+          else if (event.key === "ArrowUp") move(here - 1);
+          else if (event.key === "Enter") choose(found[here]);
+          else return;
+          event.preventDefault();
+        }}
+        className="h-9 w-full rounded-md border border-line-strong bg-surface px-3"
+      />
+      <div
+        ref={list}
+        id={id}
+        role="listbox"
+        aria-label={label}
+        tabIndex={-1}
+        className="mt-2 max-h-[46vh] overflow-auto"
+      >
+        {found.map((one, nth) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+          <div
+            key={one.id}
+            id={`${id}-${nth}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={nth === here}
+            aria-disabled={one.refusal !== undefined}
+            onClick={() => choose(one)}
+            onMouseMove={() => nth === here || setAt(nth)}
+            className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1 aria-disabled:cursor-default aria-disabled:opacity-60 aria-selected:bg-accent-soft"
+          >
+            {one.icon ? <one.icon className="size-4 shrink-0 text-ink-soft" aria-hidden /> : null}
+            <span className="max-w-[60%] shrink-0 truncate font-medium">
+              <bdi>{one.name}</bdi>
+            </span>
+            <span className="min-w-0 flex-1 truncate text-xs text-ink-soft">
+              {one.refusal ?? one.about}
+              {one.code ? (
+                <>
+                  {" · "}
+                  <bdi className="font-mono">{one.code}</bdi>
+                </>
+              ) : null}
+            </span>
+          </div>
+        ))}
+      </div>
+      <p role="status" className={found.length === 0 ? "p-2 text-ink-soft" : "sr-only"}>
+        {found.length === 0 ? t("chooser.none", { words }) : t("chooser.found", { count: found.length })}
+      </p>
+    </div>
+  );
+}

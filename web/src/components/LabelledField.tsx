@@ -1,0 +1,51 @@
+import { type ReactNode, useId } from "react";
+
+export const BOX = "w-full rounded-md border border-line-strong bg-surface px-2 py-1.5";
+
+/** A field with its label, what it means and what is wrong with it; the field is told of all three. */
+export function LabelledField(props: {
+  name: string;
+  about?: string | undefined;
+  wrong?: ReactNode;
+  required?: boolean;
+  children: (its: {
+    id: string;
+    className: string;
+    "aria-describedby": string | undefined;
+    "aria-invalid": boolean;
+    required: boolean;
+  }) => ReactNode;
+}) {
+  const id = useId();
+  const told = [props.wrong ? `${id}-wrong` : "", props.about ? `${id}-about` : ""].filter(Boolean).join(" ");
+  return (
+    <div>
+      <label htmlFor={id} className="mb-0.5 block font-medium">
+        {props.name}
+        {props.required ? (
+          <span aria-hidden className="text-failed">
+            {" "}
+            *
+          </span>
+        ) : null}
+      </label>
+      {props.children({
+        id,
+        className: BOX,
+        "aria-describedby": told || undefined,
+        "aria-invalid": Boolean(props.wrong),
+        required: props.required === true,
+      })}
+      {props.wrong ? (
+        <p id={`${id}-wrong`} className="mt-0.5 text-sm text-failed">
+          {props.wrong}
+        </p>
+      ) : null}
+      {props.about ? (
+        <p id={`${id}-about`} className="mt-0.5 text-xs text-ink-faint">
+          {props.about}
+        </p>
+      ) : null}
+    </div>
+  );
+}

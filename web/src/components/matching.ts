@@ -1,0 +1,34 @@
+/** What somebody may mean who types a few letters: all of them in order, best where they begin words or stand together. */
+export function matching<T>(wanted: string, all: readonly T[], texts: (one: T) => readonly string[]): T[] {
+  const letters = plain(wanted);
+  if (!letters) return [...all];
+  return all
+    .map((one, at) => ({
+      one,
+      at,
+      score: Math.max(...texts(one).map((text, nth) => scoreOf(letters, plain(text)) - nth)),
+    }))
+    .filter((found) => found.score > 0)
+    .sort((a, b) => b.score - a.score || a.at - b.at)
+    .map((found) => found.one);
+}
+
+const plain = (text: string) => text.toLowerCase().trim();
+
+/** 0: not what is meant. */
+function scoreOf(letters: string, text: string): number {
+  const at = text.indexOf(letters);
+  if (at === 0) return 1000 - text.length / 1000;
+  if (at > 0) return (/[\s_.-]/.test(text[at - 1] ?? "") ? 800 : 600) - text.length / 1000;
+  // Scattered letters mean something in names, nothing in long texts.
+  if (text.length > 60) return 0;
+  let from = 0;
+  let spread = 0;
+  for (const letter of letters) {
+    const next = text.indexOf(letter, from);
+    if (next < 0) return 0;
+    spread += next - from;
+    from = next + 1;
+  }
+  return Math.max(300 - spread, 1);
+}

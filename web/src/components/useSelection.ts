@@ -1,0 +1,24 @@
+import { useState } from "react";
+
+export interface Selection {
+  ids: readonly string[];
+  has: (id: string) => boolean;
+  toggle: (id: string) => void;
+  /** All of them; none, where all are chosen already. */
+  toggleAll: (ids: readonly string[]) => void;
+  clear: () => void;
+}
+
+/** What is ticked in a list: only what is still listed counts. */
+export function useSelection(listed: readonly string[]): Selection {
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  const ids = listed.filter((id) => chosen.has(id));
+  return {
+    ids,
+    has: (id) => chosen.has(id),
+    toggle: (id) =>
+      choose((before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id])),
+    toggleAll: (all) => choose(ids.length === all.length ? new Set() : new Set(all)),
+    clear: () => choose(new Set()),
+  };
+}

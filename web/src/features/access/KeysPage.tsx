@@ -1,0 +1,105 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { now } from "@/clock";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Confirm } from "@/components/Confirm";
+import { Listing } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty } from "@/components/Told";
+import { When } from "@/components/When";
+import { type Key, keys, revokeKey } from "./access";
+import { KeyDialog } from "./KeyDialog";
+
+/** The keys that open the server: made here, shown once, revoked here. */
+export function KeysPage() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const known = useQuery(keys());
+  const [making, setMaking] = useState(false);
+  const [revoking, setRevoking] = useState<string | null>(null);
+  const again = async () => {
+    await client.invalidateQueries({ queryKey: ["access"] });
+    await client.invalidateQueries({ queryKey: ["me"] });
+  };
+  return (
+    <Page
+      title={t("keys.title")}
+      about={t("keys.about")}
+      actions={
+        <Button kind="primary" onClick={() => setMaking(true)}>
+          <Plus className="size-4" aria-hidden /> {t("keys.make")}
+        </Button>
+      }
+    >
+      <Answered asked={known}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title={t("keys.none")}>{t("keys.noneHint")}</Empty>
+          ) : (
+            <KeyTable all={all} onRevoke={setRevoking} />
+          )
+        }
+      </Answered>
+      {making ? (
+        <KeyDialog isFirst={known.data?.length === 0} onMade={() => void again()} onClose={() => setMaking(false)} />
+      ) : null}
+      {revoking === null ? null : (
+        <Confirm
+          title={t("keys.revokeNamed", { name: revoking })}
+          about={t("keys.revokeAbout")}
+          deed={t("keys.revoke")}
+          act={() => revokeKey(revoking).then(again)}
+          onClose={() => setRevoking(null)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function KeyTable(props: { all: readonly Key[]; onRevoke: (name: string) => void }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={t("keys.title")}
+      entries={props.all}
+      keyOf={(one) => one.name}
+      columns={[
+        { name: t("keys.name"), cell: (one) => <bdi>{one.name}</bdi> },
+        { name: t("keys.role"), cell: (one) => <Chip>{t(`role.${one.role}`)}</Chip> },
+        { name: t("keys.groups"), cell: (one) => (one.groups.length ? <bdi>{one.groups.join(", ")}</bdi> : null) },
+        { name: t("keys.made"), cell: (one) => <When at={one.createdAt} /> },
+        {
+          name: t("keys.used"),
+          cell: (one) =>
+            one.usedAt === null ? <span className="text-ink-faint">{t("keys.never")}</span> : <When at={one.usedAt} />,
+        },
+        {
+          name: t("keys.expires"),
+          cell: (one) =>
+            one.expiresAt === null ? null : one.expiresAt <= now() ? (
+              <Chip look="bad">{t("keys.expired")}</Chip>
+            ) : (
+              <When at={one.expiresAt} />
+            ),
+        },
+        {
+          name: t("keys.revoke"),
+          isNarrow: true,
+          cell: (one) => (
+            <Button
+              kind="mild"
+              onClick={() => props.onRevoke(one.name)}
+              aria-label={t("keys.revokeThis", { name: one.name })}
+            >
+              <Trash2 className="size-4" aria-hidden /> {t("keys.revoke")}
+            </Button>
+          ),
+        },
+      ]}
+    />
+  );
+}

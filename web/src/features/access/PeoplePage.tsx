@@ -1,0 +1,120 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { LogOut } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Confirm } from "@/components/Confirm";
+import { Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty } from "@/components/Told";
+import { When } from "@/components/When";
+import { browserOf, endLogin, endLogins, type Login, logins, type Person, people } from "./access";
+import { Rights } from "./Rights";
+
+/** Who is known here, in which browsers they are logged in, and what each role may do. */
+export function PeoplePage() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const known = useQuery(people());
+  const open = useQuery(logins());
+  const [leaving, setLeaving] = useState<string | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: ["access"] });
+  return (
+    <Page title={t("people.title")} about={t("people.about")}>
+      <Answered asked={known}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title={t("people.none")}>{t("people.noneHint")}</Empty>
+          ) : (
+            <PersonTable all={all} onLeave={setLeaving} />
+          )
+        }
+      </Answered>
+      <div className="mt-8">
+        <Part title={t("people.logins")} about={t("people.loginsAbout")}>
+          <Answered asked={open}>
+            {(all) =>
+              all.length === 0 ? (
+                <Empty title={t("people.nobodyIn")} />
+              ) : (
+                <LoginTable all={all} onEnd={(id) => void endLogin(id).finally(again)} />
+              )
+            }
+          </Answered>
+        </Part>
+        <Part title={t("people.rights")} about={t("people.rightsAbout")}>
+          <Rights />
+        </Part>
+      </div>
+      {leaving === null ? null : (
+        <Confirm
+          title={t("people.leaveNamed", { name: leaving })}
+          about={t("people.leaveAbout")}
+          deed={t("people.leave")}
+          act={() => endLogins(leaving).then(again)}
+          onClose={() => setLeaving(null)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function PersonTable(props: { all: readonly Person[]; onLeave: (name: string) => void }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={t("people.title")}
+      entries={props.all}
+      keyOf={(one) => one.name}
+      columns={[
+        { name: t("people.name"), cell: (one) => <bdi>{one.name}</bdi> },
+        { name: t("people.role"), cell: (one) => <Chip>{t(`role.${one.role}`)}</Chip> },
+        { name: t("people.groups"), cell: (one) => (one.groups.length ? <bdi>{one.groups.join(", ")}</bdi> : null) },
+        { name: t("people.ways"), cell: (one) => one.ways.map((way) => t(`people.way.${way}`)).join(", ") },
+        { name: t("people.seen"), cell: (one) => (one.seenAt === null ? null : <When at={one.seenAt} />) },
+        {
+          name: t("people.leave"),
+          isNarrow: true,
+          cell: (one) =>
+            one.logins === 0 ? null : (
+              <Button onClick={() => props.onLeave(one.name)} aria-label={t("people.leaveThis", { name: one.name })}>
+                <LogOut className="size-4" aria-hidden /> {t("people.leaveCount", { count: one.logins })}
+              </Button>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function LoginTable(props: { all: readonly Login[]; onEnd: (id: string) => void }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={t("people.logins")}
+      entries={props.all}
+      keyOf={(one) => one.id}
+      columns={[
+        { name: t("people.name"), cell: (one) => <bdi>{one.name}</bdi> },
+        { name: t("people.browser"), cell: (one) => <span title={one.agent}>{browserOf(one.agent)}</span> },
+        { name: t("people.began"), cell: (one) => <When at={one.beganAt} /> },
+        { name: t("people.ends"), cell: (one) => <When at={one.expiresAt} /> },
+        {
+          name: t("people.end"),
+          isNarrow: true,
+          cell: (one) => (
+            <Button
+              onClick={() => props.onEnd(one.id)}
+              aria-label={t("people.endThis", { name: one.name, browser: browserOf(one.agent) })}
+            >
+              {t("people.end")}
+            </Button>
+          ),
+        },
+      ]}
+    />
+  );
+}

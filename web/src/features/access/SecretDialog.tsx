@@ -1,0 +1,81 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { DialogActions } from "@/components/DialogActions";
+import { LabelledField } from "@/components/LabelledField";
+import { Failed } from "@/components/Told";
+import { setSecret } from "./access";
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+const CHARS_MIN = 8;
+
+/** Takes a value in, to be seen by nobody again. `name`: the one that is replaced; empty: a new one. */
+export function SecretDialog(props: { name: string; onSet: () => void; onClose: () => void }) {
+  const { t } = useTranslation();
+  const [name, setName] = useState(props.name);
+  const [value, setValue] = useState("");
+  const keep = useMutation({
+    mutationFn: () => setSecret(name, value),
+    onSuccess: () => {
+      props.onSet();
+      props.onClose();
+    },
+  });
+  const wrongName = name !== "" && !NAME.test(name) ? t("secrets.nameWrong") : undefined;
+  const wrongValue = value !== "" && value.length < CHARS_MIN ? t("secrets.valueWrong", { min: CHARS_MIN }) : undefined;
+  return (
+    <Dialog
+      open
+      onClose={props.onClose}
+      title={props.name ? t("secrets.replaceNamed", { name: props.name }) : t("secrets.add")}
+      about={t("secrets.setAbout")}
+    >
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          keep.mutate();
+        }}
+      >
+        {keep.isError ? <Failed why={keep.error} /> : null}
+        {props.name ? null : (
+          <LabelledField name={t("secrets.name")} about={t("secrets.nameAbout")} wrong={wrongName} required>
+            {(its) => (
+              <input
+                {...its}
+                className={`${its.className} font-mono`}
+                autoComplete="off"
+                spellCheck={false}
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+              />
+            )}
+          </LabelledField>
+        )}
+        <LabelledField name={t("secrets.value")} about={t("secrets.valueAbout")} wrong={wrongValue} required>
+          {(its) => (
+            <input
+              {...its}
+              type="password"
+              className={`${its.className} font-mono`}
+              autoComplete="new-password"
+              value={value}
+              onChange={(event) => setValue(event.target.value)}
+            />
+          )}
+        </LabelledField>
+        <DialogActions onClose={props.onClose}>
+          <Button
+            kind="primary"
+            type="submit"
+            disabled={!NAME.test(name) || value.length < CHARS_MIN || keep.isPending}
+          >
+            {t("secrets.set")}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

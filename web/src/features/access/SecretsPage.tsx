@@ -1,0 +1,154 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Confirm } from "@/components/Confirm";
+import { Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty } from "@/components/Told";
+import { When } from "@/components/When";
+import { deleteSecret, type Secret, secrets, secretUses } from "./access";
+import { SecretDialog } from "./SecretDialog";
+
+type Doing = { deed: "set" | "delete"; name: string };
+
+/** Names of what is kept sealed, and who uses it. No value is ever shown. */
+export function SecretsPage() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const known = useQuery(secrets());
+  const [doing, setDoing] = useState<Doing | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: ["access", "secrets"] });
+  return (
+    <Page
+      title={t("secrets.title")}
+      about={t("secrets.about")}
+      actions={
+        <Button kind="primary" onClick={() => setDoing({ deed: "set", name: "" })}>
+          <Plus className="size-4" aria-hidden /> {t("secrets.add")}
+        </Button>
+      }
+    >
+      <Answered asked={known}>
+        {({ secrets: kept, elsewhere }) => (
+          <>
+            {kept.length === 0 ? (
+              <Empty title={t("secrets.none")}>{t("secrets.noneHint")}</Empty>
+            ) : (
+              <SecretTable kept={kept} hidden={new Set(elsewhere.map((one) => one.name))} onDo={setDoing} />
+            )}
+            {elsewhere.length === 0 ? null : (
+              <div className="mt-8">
+                <Part title={t("secrets.elsewhere")} about={t("secrets.elsewhereAbout")}>
+                  <Listing
+                    name={t("secrets.elsewhere")}
+                    entries={elsewhere}
+                    keyOf={(one) => one.name}
+                    columns={[
+                      { name: t("secrets.name"), cell: (one) => <code>{one.name}</code> },
+                      { name: t("secrets.source"), cell: (one) => t(`secrets.from.${one.source}`) },
+                    ]}
+                  />
+                </Part>
+              </div>
+            )}
+          </>
+        )}
+      </Answered>
+      {doing?.deed === "set" ? (
+        <SecretDialog name={doing.name} onSet={() => void again()} onClose={() => setDoing(null)} />
+      ) : null}
+      {doing?.deed === "delete" ? (
+        <Confirm
+          title={t("secrets.deleteNamed", { name: doing.name })}
+          about={t("secrets.deleteAbout")}
+          deed={t("secrets.delete")}
+          act={() => deleteSecret(doing.name).then(again)}
+          onClose={() => setDoing(null)}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<string>; onDo: (doing: Doing) => void }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={t("secrets.title")}
+      entries={props.kept}
+      keyOf={(one) => one.name}
+      columns={[
+        {
+          name: t("secrets.name"),
+          cell: (one) => (
+            <>
+              <code>secret.{one.name}</code>{" "}
+              {props.hidden.has(one.name) ? <Chip look="careful">{t("secrets.hidden")}</Chip> : null}
+            </>
+          ),
+        },
+        { name: t("secrets.uses"), cell: (one) => <Uses name={one.name} /> },
+        {
+          name: t("secrets.changed"),
+          cell: (one) => (
+            <>
+              <When at={one.changedAt} /> {one.changedBy ? <bdi>{t("secrets.by", { name: one.changedBy })}</bdi> : null}
+            </>
+          ),
+        },
+        {
+          name: t("secrets.deeds"),
+          isNarrow: true,
+          cell: (one) => (
+            <span className="inline-flex gap-2">
+              <Button
+                onClick={() => props.onDo({ deed: "set", name: one.name })}
+                aria-label={t("secrets.replaceThis", { name: one.name })}
+              >
+                {t("secrets.replace")}
+              </Button>
+              <Button
+                kind="mild"
+                onClick={() => props.onDo({ deed: "delete", name: one.name })}
+                aria-label={t("secrets.deleteThis", { name: one.name })}
+              >
+                {t("secrets.delete")}
+              </Button>
+            </span>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+/** Who names it now. */
+function Uses({ name }: { name: string }) {
+  const { t } = useTranslation();
+  const known = useQuery(secretUses(name));
+  if (known.data === undefined) return null;
+  const { workflows, agents, settings } = known.data;
+  if (workflows.length + agents.length + settings.length === 0)
+    return <span className="text-ink-faint">{t("secrets.unused")}</span>;
+  return (
+    <span className="flex flex-wrap gap-x-2 gap-y-0.5">
+      {workflows.map((id) => (
+        <Link key={id} to="/workflows/$id" params={{ id }} className="font-mono underline">
+          {id}
+        </Link>
+      ))}
+      {agents.map((one) => (
+        <span key={one}>{t("secrets.agent", { name: one })}</span>
+      ))}
+      {settings.map((one) => (
+        <span key={one}>{t("secrets.setting", { name: one })}</span>
+      ))}
+    </span>
+  );
+}

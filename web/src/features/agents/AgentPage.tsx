@@ -1,0 +1,140 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Answer, ApiError } from "@/api/http";
+import type { JsonObject } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Confirm } from "@/components/Confirm";
+import { Card, Part } from "@/components/Facts";
+import { useMay } from "@/components/may";
+import { Page } from "@/components/Page";
+import { Failed } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { AgentForm } from "./AgentForm";
+import { type Agent, agent, remove, save, uses } from "./agents";
+import { TryAgent } from "./TryAgent";
+import { Uses } from "./Uses";
+import { Versions } from "./Versions";
+
+/** One agent: what it is told and may do, who uses it, and what it was before. */
+export function AgentPage() {
+  const { t } = useTranslation();
+  const { name } = useParams({ from: "/agents/$name" });
+  const known = useQuery(agent(name));
+  return (
+    <Page
+      title={name}
+      back={{ to: "/agents", name: t("agents.title") }}
+      about={known.data ? t("agents.revision", { revision: known.data.value.revision }) : undefined}
+      actions={known.data ? <Delete name={name} /> : null}
+    >
+      <Answered asked={known}>
+        {(read) => (
+          <>
+            <Editing key={name} read={read} />
+            <Part title={t("agents.uses")} about={t("agents.usesAbout", { name, revision: read.value.revision })}>
+              <Uses name={name} />
+            </Part>
+            <Part title={t("agents.versions")}>
+              <Versions read={read} />
+            </Part>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+/** What is typed stays typed, also when somebody else saves; then it says so. */
+function Editing({ read }: { read: Answer<Agent> }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const mayWrite = useMay("editor");
+  const [base, setBase] = useState(read);
+  const [draft, setDraft] = useState(read.value.agent as JsonObject);
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(base.value.agent);
+  const isBehind = read.value.revision > base.value.revision;
+  const keep = useMutation<Answer<Agent>, ApiError>({
+    mutationFn: () => save(base, draft),
+    onSuccess: (saved) => {
+      setBase(saved);
+      setDraft(saved.value.agent as JsonObject);
+      client.setQueryData(["agents", saved.value.name], saved);
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ["agents"] }),
+  });
+  function take() {
+    setBase(read);
+    setDraft(read.value.agent as JsonObject);
+    keep.reset();
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was read decides; a draft is never taken away.
+  useEffect(() => {
+    if (isBehind && !isChanged) take();
+  }, [read]);
+  return (
+    <>
+      <Card>
+        {isBehind && isChanged ? (
+          <div role="alert" className="mb-4 flex flex-wrap items-center gap-3 rounded-md bg-waiting-soft p-3">
+            {t("agents.behind", { revision: read.value.revision, who: read.value.author })}
+            <Button onClick={take}>{t("agents.takeTheirs")}</Button>
+          </div>
+        ) : null}
+        <AgentForm agent={draft} onChange={setDraft} disabled={!mayWrite || keep.isPending} />
+        {keep.isError ? (
+          <div className="mt-4">
+            <Failed why={keep.error} />
+          </div>
+        ) : null}
+        {mayWrite ? (
+          <div className="mt-4 flex items-center justify-end gap-3">
+            <span aria-live="polite" className="text-ink-soft">
+              {isChanged ? t("agents.unsaved") : keep.isSuccess ? t("agents.isSaved") : ""}
+            </span>
+            <Button kind="primary" disabled={!isChanged || keep.isPending} onClick={() => keep.mutate()}>
+              {t("agents.save")}
+            </Button>
+          </div>
+        ) : null}
+      </Card>
+      {mayWrite ? <TryAgent name={base.value.name} draft={isChanged ? draft : null} /> : null}
+    </>
+  );
+}
+
+function Delete({ name }: { name: string }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const mayWrite = useMay("editor");
+  const called = useWorkflowName();
+  const used = useQuery(uses(name));
+  const [asking, setAsking] = useState(false);
+  if (!mayWrite) return null;
+  const who = (used.data ?? []).map((one) => called(one.workflowId)).join(", ");
+  return (
+    <>
+      <Button kind="danger" onClick={() => setAsking(true)}>
+        <Trash2 className="size-4" aria-hidden /> {t("agents.delete")}
+      </Button>
+      {asking ? (
+        <Confirm
+          title={t("agents.deleteTitle", { name })}
+          about={who ? t("agents.deleteUsed", { who }) : t("agents.deleteAbout")}
+          deed={t("agents.delete")}
+          act={() => remove(name)}
+          onDone={async () => {
+            await navigate({ to: "/agents" });
+            client.removeQueries({ queryKey: ["agents", name] });
+            await client.invalidateQueries({ queryKey: ["agents"] });
+          }}
+          onClose={() => setAsking(false)}
+        />
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { RotateCcw } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { ApiError } from "@/api/http";
+import { control, execution } from "@/api/queries";
+import { ENDED, type ExecutionEntry, type JsonObject } from "@/api/views";
+import { money } from "@/components/amounts";
+import { Button } from "@/components/Button";
+import { Part } from "@/components/Facts";
+import { Failed } from "@/components/Told";
+import { type Speaker, turns } from "../chat/asked";
+import { Composer } from "../chat/Composer";
+import { saidIn } from "../chat/parts";
+import { Said, TurnView } from "../chat/TurnView";
+import { type SaidToAgent, sayTo } from "./agents";
+
+const FIELD = "message";
+
+interface Props {
+  name: string;
+  /** As it stands in the form; null: as it is saved. */
+  draft: JsonObject | null;
+}
+
+/** Talking to the agent as it stands on the page, saved or not. */
+export function TryAgent({ name, draft }: Props) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [session, setSession] = useState<string | null>(null);
+  const [words, setWords] = useState("");
+  const read = useInfiniteQuery({ ...turns(session ?? "", { trials: "true" }), enabled: session !== null });
+  const said = (read.data?.pages.flatMap((page) => page.executions as ExecutionEntry[]) ?? [])
+    .filter((one) => !one.parent)
+    .reverse();
+  const last = said.at(-1);
+  const newest = useQuery({ ...execution(last?.executionId ?? ""), enabled: last !== undefined });
+  const isBusy = last !== undefined && !ENDED.has(newest.data?.status ?? last.status);
+  const say = useMutation<SaidToAgent, ApiError, string>({
+    mutationFn: (message) => sayTo(name, { message, agent: draft, sessionId: session }),
+    onSuccess: async (began) => {
+      setWords("");
+      setSession(began.sessionId);
+      await client.invalidateQueries({ queryKey: ["executions", "turns", began.sessionId] });
+    },
+  });
+  const stop = useMutation<unknown, ApiError, string>({
+    mutationFn: (id) => control(id, "cancel", { reason: "stopped where the agent was tried" }),
+    onSuccess: (_, id) => client.invalidateQueries({ queryKey: ["execution", id] }),
+  });
+  const failed = say.error ?? stop.error ?? read.error;
+  return (
+    <Part
+      title={t("agents.tryTitle")}
+      about={t("agents.tryAbout")}
+      actions={
+        session === null ? null : (
+          <Button disabled={isBusy || say.isPending} onClick={() => setSession(null)}>
+            <RotateCcw className="size-4" aria-hidden /> {t("agents.tryAnew")}
+          </Button>
+        )
+      }
+    >
+      <section aria-label={t("agents.tryTitle")} className="overflow-hidden rounded-lg border border-line bg-surface">
+        {session === null && !say.isPending ? null : (
+          <Turns version={`${said.length} ${say.isPending}`}>
+            {read.hasNextPage ? (
+              <Button kind="quiet" onClick={() => void read.fetchNextPage()} className="mx-auto">
+                {t("chat.earlier")}
+              </Button>
+            ) : null}
+            {said.map((one) => (
+              <div key={one.executionId}>
+                <TurnView entry={one} field={FIELD} to={null} onAgain={(what) => say.mutate(what)} />
+                <Spent id={one.executionId} />
+              </div>
+            ))}
+            {say.isPending ? (
+              <div className="opacity-60">
+                <Said words={say.variables} files={[]} to={null} />
+              </div>
+            ) : null}
+          </Turns>
+        )}
+        {failed ? (
+          <div className="p-3">
+            <Failed why={failed} />
+          </div>
+        ) : null}
+        <p aria-live="polite" className="px-3 pt-2 text-xs text-ink-faint">
+          {t(draft === null ? "agents.trySaved" : "agents.tryUnsaved")}
+        </p>
+        <Composer
+          speaker={speaker(name)}
+          mayMention={false}
+          words={words}
+          onWords={setWords}
+          files={[]}
+          onFiles={() => undefined}
+          last={newest.data ? saidIn(newest.data.input, FIELD) : ""}
+          isBusy={isBusy}
+          isSteerable={false}
+          isSending={say.isPending}
+          onSay={() => say.mutate(words.trim())}
+          onStop={() => last && stop.mutate(last.executionId)}
+        />
+      </section>
+    </Part>
+  );
+}
+
+function speaker(name: string): Speaker {
+  return { id: name, name, description: null, conversational: true, field: FIELD, files: [] };
+}
+
+/** What was said, no taller than leaves room for the form; it follows what comes. */
+function Turns(props: { version: string; children: React.ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who says something sees it
+  useEffect(() => {
+    if (!box.current || !inner.current) return;
+    const grown = new ResizeObserver(() => {
+      if (box.current) box.current.scrollTop = box.current.scrollHeight;
+    });
+    grown.observe(inner.current);
+    return () => grown.disconnect();
+  }, [props.version]);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keys too
+    <div ref={box} tabIndex={0} className="max-h-[32rem] overflow-y-auto border-b border-line p-4">
+      <div ref={inner} className="flex flex-col gap-6">
+        {props.children}
+      </div>
+    </div>
+  );
+}
+
+/** What a turn took. */
+function Spent({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const known = useQuery(execution(id));
+  const usage = known.data?.usage;
+  if (!usage || usage.modelCalls === 0) return null;
+  const cost = usage.costUsd === null ? "" : ` · ${money(usage.costUsd)}`;
+  return (
+    <p className="mt-1 text-xs text-ink-faint tabular-nums">
+      {t("agents.tryTook", { given: usage.inputTokens, said: usage.outputTokens })}
+      {cost}
+      {known.data?.model ? ` · ${known.data.model}` : ""}
+    </p>
+  );
+}

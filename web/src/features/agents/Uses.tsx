@@ -1,0 +1,37 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Listing } from "@/components/Listing";
+import { WorkflowLink } from "@/components/WorkflowLink";
+import { uses } from "./agents";
+
+/** The workflows that name an agent, as far as whoever looks may see them. */
+export function Uses({ name }: { name: string }) {
+  const { t } = useTranslation();
+  const known = useQuery(uses(name));
+  return (
+    <Answered asked={known}>
+      {(found) =>
+        found.length === 0 ? (
+          <p className="text-ink-soft">{t("agents.unused")}</p>
+        ) : (
+          <Listing
+            name={t("agents.uses")}
+            entries={found}
+            keyOf={(one) => one.workflowId}
+            columns={[
+              {
+                name: t("agents.workflow"),
+                cell: (one) => <WorkflowLink id={one.workflowId} className="hover:underline" />,
+              },
+              {
+                name: t("agents.namedAs"),
+                cell: (one) => <span className="font-mono text-xs">{one.names.join(", ")}</span>,
+              },
+            ]}
+          />
+        )
+      }
+    </Answered>
+  );
+}

@@ -1,0 +1,72 @@
+/** Saved agents, asked of the server and changed there. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { type Answer, answerOf, ask, query } from "@/api/http";
+import { allNamed } from "@/api/named";
+import { every } from "@/api/pages";
+import type { JsonObject, Schemas } from "@/api/views";
+
+export type Agent = Schemas["AgentAnswer"];
+export type SaidToAgent = Schemas["SaidAnswer"];
+export type Use = Schemas["AgentUse"];
+
+const path = (name: string) => `/api/agents/${encodeURIComponent(name)}`;
+
+/** Found by words in their names or descriptions; in pages. */
+export const agentsFound = (words: string) =>
+  infiniteQueryOptions({
+    queryKey: ["agents", { words }],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["AgentPage"]>(`/api/agents${query({ search: words, after: pageParam, limit: 50 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next ?? null,
+    placeholderData: (before) => before,
+  });
+
+export const agentsNamed = (names: readonly string[]) =>
+  queryOptions({
+    queryKey: ["agents", { names }],
+    queryFn: ({ signal }) => allNamed<Agent>("/api/agents", "agents", "name", names, signal),
+    enabled: names.length > 0,
+  });
+
+export const agent = (name: string) =>
+  queryOptions({
+    queryKey: ["agents", name],
+    queryFn: ({ signal }) => answerOf<Agent>(path(name), { signal }),
+  });
+
+export const versions = (name: string) =>
+  queryOptions({
+    queryKey: ["agents", name, "versions"],
+    queryFn: ({ signal }) => every<Agent>(`${path(name)}/versions`, "agents", {}, signal),
+  });
+
+export const uses = (name: string) =>
+  queryOptions({
+    queryKey: ["agents", name, "uses"],
+    queryFn: ({ signal }) => ask<{ workflows: Use[] }>(`${path(name)}/uses`, { signal }),
+    select: (told) => told.workflows,
+  });
+
+/** A new one; nothing is written where there is one of that name. */
+export const make = (name: string, said: JsonObject) =>
+  ask<Agent>("/api/agents", { body: { name, agent: said }, headers: { "if-none-match": "*" } });
+
+/** `read`: what it was made of; nothing is written where somebody else saved it since. */
+export const save = (read: Answer<Agent>, said: JsonObject) =>
+  answerOf<Agent>(path(read.value.name), {
+    method: "PUT",
+    body: { agent: said },
+    ...(read.etag ? { headers: { "if-match": read.etag } } : {}),
+  });
+
+export const remove = (name: string) => ask<void>(path(name), { method: "DELETE" });
+
+/** `agent`: as it would be saved; null: as it is. `sessionId`: of the answer before. */
+export const sayTo = (name: string, body: { message: string; agent: JsonObject | null; sessionId: string | null }) =>
+  ask<SaidToAgent>(`${path(name)}/try`, { body });
+
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+export const wordsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];

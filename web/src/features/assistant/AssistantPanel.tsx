@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useStore } from "zustand";
+import { type ApiError, ask } from "@/api/http";
+import { useMay } from "@/components/may";
+import { askedOf, type Operation } from "@/features/editor/operations";
+import { useWork } from "@/features/editor/work";
+import { conversationAbout, type Exchange, isBusy } from "./conversation";
+import { ExchangeView } from "./ExchangeView";
+import { Words } from "./Words";
+
+const IDEAS = ["review", "retry", "parallel"] as const;
+
+/** Changes by words: proposed as typed edits of what is on the screen, taken as one undo, or not at all. */
+export default function AssistantPanel() {
+  const { t } = useTranslation();
+  const { id, saved, draft } = useWork();
+  const mayEdit = useMay("editor");
+  const talk = useStore(conversationAbout(id));
+  const [deciding, setDeciding] = useState(false);
+  const end = useRef<HTMLDivElement>(null);
+  const busy = isBusy(talk.exchanges);
+  const heard = talk.exchanges.length + (talk.exchanges.at(-1)?.rounds.length ?? 0);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something was said, its end is in sight
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: "nearest" });
+  }, [heard, busy]);
+
+  const say = (words: string) =>
+    void talk.ask(words, { id, shown: draft.shown, done: draft.done.flat(), revision: saved.revision });
+
+  /** Where the workflow has changed since it was proposed, the server is asked whether it still fits. */
+  const accept = async (one: Exchange, taken: Operation[], all: number) => {
+    const { proposal } = one;
+    if (!proposal) return;
+    setDeciding(true);
+    try {
+      if (JSON.stringify(proposal.before) !== JSON.stringify(draft.shown)) {
+        const body = askedOf([...draft.done, taken]);
+        await ask(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
+      }
+      draft.act(...taken);
+      if (taken.length === all) talk.settle(one.id, "accepted");
+      else talk.settle(one.id, "accepted", { operations: taken, taken: taken.length, all });
+    } catch (why) {
+      talk.fail(one.id, why as ApiError);
+    } finally {
+      setDeciding(false);
+    }
+  };
+
+  if (saved.builtIn) return <p className="text-ink-soft">{t("assistant.builtIn")}</p>;
+  if (!mayEdit) return <p className="text-ink-soft">{t("assistant.mayNot")}</p>;
+  return (
+    <div className="flex min-h-full flex-col gap-4">
+      {talk.exchanges.length === 0 ? (
+        <div>
+          <p className="text-ink-soft">{t("assistant.about")}</p>
+          <ul className="mt-3 space-y-1.5">
+            {IDEAS.map((one) => (
+              <li key={one}>
+                <button
+                  type="button"
+                  onClick={() => say(t(`assistant.ideas.${one}`))}
+                  className="w-full rounded-md border border-line px-3 py-2 text-left hover:border-line-strong hover:bg-sunken"
+                >
+                  {t(`assistant.ideas.${one}`)}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ) : (
+        <>
+          <ol aria-label={t("assistant.said")} className="space-y-5">
+            {talk.exchanges.map((one) => (
+              <ExchangeView
+                key={one.id}
+                exchange={one}
+                isDeciding={deciding}
+                onAccept={(taken, all) => void accept(one, taken, all)}
+                onRefuse={() => talk.settle(one.id, "refused")}
+                onAgain={() => say(one.words)}
+              />
+            ))}
+          </ol>
+          {busy ? null : (
+            <button
+              type="button"
+              onClick={talk.clear}
+              className="min-h-6 self-start text-xs text-ink-faint underline hover:text-ink"
+            >
+              {t("assistant.clear")}
+            </button>
+          )}
+        </>
+      )}
+      <div ref={end} className="scroll-mb-28" />
+      <div className="sticky -bottom-4 -mx-4 -mb-4 mt-auto border-t border-line bg-surface p-3">
+        <Words
+          name={`assistant ${id}`}
+          label={t("assistant.wish")}
+          placeholder={t("assistant.wishHint")}
+          isBusy={busy}
+          onSay={say}
+          onStop={talk.stop}
+        />
+      </div>
+    </div>
+  );
+}

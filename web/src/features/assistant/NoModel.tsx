@@ -1,0 +1,28 @@
+import { useTranslation } from "react-i18next";
+import { Failed } from "@/components/Told";
+
+const SETTINGS = `# pointsman.toml
+[models]
+design = "openai:gpt-5"`;
+const START = "export OPENAI_API_KEY=…\npointsman serve";
+
+/** What went wrong; where no model is there that could design, how to have one. */
+export function DesignFailed({ why, again }: { why: unknown; again?: () => void }) {
+  const { t } = useTranslation();
+  const isMissing = why instanceof Error && "code" in why && why.code === "no-designer";
+  if (!isMissing) return <Failed why={why} {...(again ? { again } : {})} />;
+  return (
+    <section className="rounded-md border border-waiting/50 bg-waiting-soft p-3" role="alert">
+      <p className="font-medium">{t("assistant.noModel")}</p>
+      <p className="mt-1 text-ink-soft">{t("assistant.noModelHint")}</p>
+      <pre className="mt-2 overflow-auto rounded bg-surface p-2 font-mono text-xs">{SETTINGS}</pre>
+      <p className="mt-2 text-ink-soft">{t("assistant.noModelStart")}</p>
+      <pre className="mt-2 overflow-auto rounded bg-surface p-2 font-mono text-xs">{START}</pre>
+      {again ? (
+        <button type="button" onClick={again} className="mt-2 min-h-6 underline">
+          {t("told.again")}
+        </button>
+      ) : null}
+    </section>
+  );
+}

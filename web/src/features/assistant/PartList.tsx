@@ -1,0 +1,49 @@
+/** What a proposal consists of, each part to take or to leave. */
+import { useTranslation } from "react-i18next";
+import type { Operation } from "@/features/editor/operations";
+import { aboutOf } from "./parts";
+
+export function PartList(props: {
+  parts: readonly Operation[];
+  refused: ReadonlySet<number>;
+  fallen: ReadonlySet<number>;
+  onRefuse: (refused: ReadonlySet<number>) => void;
+}) {
+  const { t } = useTranslation();
+  const { parts, refused, fallen } = props;
+  const turn = (at: number) => {
+    const next = new Set(refused);
+    if (!next.delete(at)) next.add(at);
+    props.onRefuse(next);
+  };
+  return (
+    <fieldset>
+      <legend className="font-medium">{t("assistant.parts")}</legend>
+      <ul className="mt-1 divide-y divide-line rounded-md border border-line">
+        {parts.map((part, at) => {
+          const { name, field } = aboutOf(part);
+          const isFallen = fallen.has(at);
+          return (
+            // biome-ignore lint/suspicious/noArrayIndexKey: its place is what a part is known by
+            <li key={at}>
+              <label className="flex min-h-8 cursor-pointer items-start gap-2 px-2 py-1.5 has-disabled:cursor-default">
+                <input
+                  type="checkbox"
+                  className="mt-0.5 size-4 shrink-0"
+                  checked={!refused.has(at) && !isFallen}
+                  disabled={isFallen}
+                  onChange={() => turn(at)}
+                />
+                <span className={`min-w-0 break-words ${refused.has(at) || isFallen ? "text-ink-faint" : ""}`}>
+                  {t(`assistant.part.${part.op}`)} <bdi className="font-medium">{name}</bdi>
+                  {field ? <span className="font-mono text-xs text-ink-soft"> {field}</span> : null}
+                  {isFallen ? <span className="block text-xs">{t("assistant.falls")}</span> : null}
+                </span>
+              </label>
+            </li>
+          );
+        })}
+      </ul>
+    </fieldset>
+  );
+}

@@ -1,0 +1,16 @@
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { Definition } from "@/api/views";
+import { Canvas } from "@/graph/Canvas";
+import { pictureOf } from "@/graph/picture";
+
+/** A workflow to look at before it is saved. What a model wrote may lack anything. */
+export default function Preview({ definition }: { definition: Definition }) {
+  const { i18n } = useTranslation();
+  const picture = useMemo(() => {
+    const nodes = Array.isArray(definition.nodes) ? definition.nodes : [];
+    const edges = Array.isArray(definition.edges) ? definition.edges : [];
+    return pictureOf({ ...definition, nodes, edges }, i18n.language);
+  }, [definition, i18n.language]);
+  return <Canvas picture={picture} />;
+}

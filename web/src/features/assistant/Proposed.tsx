@@ -1,0 +1,110 @@
+/** A proposal to look at and to take, as a whole or in part. What the taken part would bring is asked of the server. */
+import { useQuery } from "@tanstack/react-query";
+import { Check, Maximize2, X } from "lucide-react";
+import { useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ask, type Problem } from "@/api/http";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { Failed, Problems } from "@/components/Told";
+import { DiffView } from "@/features/editor/DiffView";
+import { applied, askedOf, type Operation } from "@/features/editor/operations";
+import { useWork } from "@/features/editor/work";
+import type { Proposal } from "./conversation";
+import { PartList } from "./PartList";
+import { partsOf, takenOf } from "./parts";
+
+export function Proposed(props: {
+  proposal: Proposal;
+  isDeciding: boolean;
+  /** `all` is how many parts it has. */
+  onAccept: (taken: Operation[], all: number) => void;
+  onRefuse: () => void;
+}) {
+  const { t } = useTranslation();
+  const { proposal } = props;
+  const [large, setLarge] = useState(false);
+  const [refused, refuse] = useState<ReadonlySet<number>>(new Set());
+  const parts = useMemo(() => partsOf(proposal.changes), [proposal]);
+  const { taken, fallen } = useMemo(() => takenOf(proposal.before, parts, refused), [proposal, parts, refused]);
+  const after = useMemo(() => taken.reduce(applied, proposal.before), [taken, proposal]);
+  const isWhole = taken.length === parts.length;
+  const told = useBrought(proposal, taken, isWhole);
+  return (
+    <>
+      <section aria-label={t("assistant.proposal")} className="space-y-2">
+        <DiffView before={proposal.before} after={after} />
+        <Button kind="quiet" onClick={() => setLarge(true)}>
+          <Maximize2 className="size-4" aria-hidden /> {t("assistant.large")}
+        </Button>
+        {parts.length > 1 ? <PartList parts={parts} refused={refused} fallen={fallen} onRefuse={refuse} /> : null}
+        <div aria-live="polite" className="space-y-2">
+          {told.error ? <Failed why={told.error} /> : null}
+          {told.data && told.data.brings.length > 0 ? (
+            <div>
+              <p className="font-medium">{t("assistant.brings", { count: told.data.brings.length })}</p>
+              <Problems problems={told.data.brings} />
+            </div>
+          ) : null}
+          {told.data?.brings.length === 0 ? <p className="text-done">{t("assistant.bringsNone")}</p> : null}
+        </div>
+        {told.data && told.data.mends.length > 0 ? (
+          <details>
+            <summary className="min-h-6 cursor-pointer text-done">
+              {t("assistant.mends", { count: told.data.mends.length })}
+            </summary>
+            <Problems problems={told.data.mends} />
+          </details>
+        ) : null}
+        <Dialog open={large} onClose={() => setLarge(false)} title={t("assistant.proposal")} wide>
+          <DiffView before={proposal.before} after={after} />
+        </Dialog>
+      </section>
+      <div className="flex flex-wrap items-center gap-2">
+        <Button
+          kind="primary"
+          onClick={() => props.onAccept(taken, parts.length)}
+          disabled={props.isDeciding || taken.length === 0}
+        >
+          <Check className="size-4" aria-hidden />{" "}
+          {isWhole ? t("assistant.accept") : t("assistant.acceptPart", { taken: taken.length, all: parts.length })}
+        </Button>
+        <Button onClick={props.onRefuse} disabled={props.isDeciding}>
+          <X className="size-4" aria-hidden /> {t(isWhole ? "assistant.refuse" : "assistant.refuseAll")}
+        </Button>
+      </div>
+    </>
+  );
+}
+
+interface Brought {
+  brings: Problem[];
+  mends: Problem[];
+}
+
+/** The whole was checked when it was proposed. */
+function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
+  const { id, draft } = useWork();
+  const changes = [...draft.done, taken];
+  return useQuery<Brought>({
+    queryKey: ["brought", id, isWhole, isWhole ? proposal : changes],
+    queryFn: async ({ signal }) => {
+      if (isWhole) return { brings: proposal.brings, mends: proposal.mends };
+      const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
+      const [with_, without] = await Promise.all(
+        [changes, draft.done].map((done) =>
+          ask<{ problems: Problem[] }>(path, { body: askedOf(done), signal }).then((told) => told.problems),
+        ),
+      );
+      return { brings: beyond(with_, without), mends: beyond(without, with_) };
+    },
+    ...(isWhole ? { initialData: { brings: proposal.brings, mends: proposal.mends } } : {}),
+    gcTime: 0,
+    retry: false,
+  });
+}
+
+function beyond(some: readonly Problem[] = [], others: readonly Problem[] = []): Problem[] {
+  const known = new Set(others.map((one) => `${one.code} ${one.message}`));
+  return some.filter((one) => !known.has(`${one.code} ${one.message}`));
+}

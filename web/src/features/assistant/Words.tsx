@@ -1,0 +1,68 @@
+import { Send, Square } from "lucide-react";
+import { type KeyboardEvent, useId } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/Button";
+import { useKept } from "@/components/useKept";
+
+/** Where one says what one wants: Enter sends it, Shift-Enter begins a line. While it is made, there is a stop instead. */
+export function Words(props: {
+  /** Under which what is being written outlives a reload. */
+  name: string;
+  label: string;
+  placeholder: string;
+  isBusy: boolean;
+  rows?: number;
+  autoFocus?: boolean;
+  onSay: (words: string) => void;
+  onStop: () => void;
+}) {
+  const { t } = useTranslation();
+  const [words, setWords] = useKept(props.name);
+  const field = useId();
+  const say = () => {
+    if (props.isBusy || !words.trim()) return;
+    props.onSay(words.trim());
+    setWords("");
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    say();
+  };
+  return (
+    <form
+      className="flex items-end gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        say();
+      }}
+    >
+      <div className="min-w-0 flex-1">
+        <label htmlFor={field} className="sr-only">
+          {props.label}
+        </label>
+        <textarea
+          id={field}
+          // biome-ignore lint/a11y/noAutofocus: in a dialog that was opened to say something
+          autoFocus={props.autoFocus ?? false}
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          onKeyDown={press}
+          placeholder={props.placeholder}
+          maxLength={20_000}
+          rows={props.rows ?? 2}
+          className="block field-sizing-content max-h-48 min-h-14 w-full resize-none rounded-md border border-line-strong bg-surface p-2"
+        />
+      </div>
+      {props.isBusy ? (
+        <Button onClick={props.onStop}>
+          <Square className="size-3.5 fill-current" aria-hidden /> {t("assistant.stop")}
+        </Button>
+      ) : (
+        <Button kind="primary" type="submit" disabled={!words.trim()} aria-label={t("assistant.send")}>
+          <Send className="size-4" aria-hidden />
+        </Button>
+      )}
+    </form>
+  );
+}

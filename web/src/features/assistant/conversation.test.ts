@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Definition } from "@/api/views";
+import type { Operation } from "@/features/editor/operations";
+import { conversationAbout, earlierOf, remember, type Screen } from "./conversation";
+
+const DEFINITION: Definition = { id: "letter", nodes: [{ id: "write", type: "agent" }], edges: [] };
+const SCREEN: Screen = { id: "letter", shown: DEFINITION, done: [], revision: 3 };
+const ROUND = { round: 1, model: "m", ok: true, answer: "{}", problems: [], usage: {} };
+const CHANGE = { op: "change_node", node: "write", set: { "/name": "Writer" } };
+const ANSWER = { changes: [CHANGE], new: [], gone: [], rounds: [ROUND] };
+
+function told(...events: [string, unknown][]): Response {
+  const text = events.map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("");
+  return new Response(text, { status: 200, headers: { "content-type": "text/event-stream" } });
+}
+
+describe("a conversation with the assistant", () => {
+  const asked = vi.fn<typeof fetch>();
+  let nth = 0;
+  const fresh = () => conversationAbout(`letter-${++nth}`);
+  beforeEach(() => vi.stubGlobal("fetch", asked));
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    asked.mockReset();
+    sessionStorage.clear();
+  });
+
+  it("tells rounds as they come, and proposes what came of them", async () => {
+    asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
+    const talk = fresh();
+    await talk.getState().ask("Name it.", SCREEN);
+    const [one] = talk.getState().exchanges;
+    expect([one?.outcome, one?.rounds.length]).toEqual(["proposed", 1]);
+    expect(one?.proposal?.changes).toEqual([CHANGE]);
+    const [path, how] = asked.mock.calls[0] ?? [];
+    expect(path).toBe("/api/workflows/letter/edit");
+    expect(new Headers(how?.headers).get("if-match")).toBe('"3-"');
+  });
+
+  it("says what was said before and what became of it; what is left open counts as refused", async () => {
+    const talk = fresh();
+    for (const outcome of ["accepted", null] as const) {
+      asked.mockResolvedValueOnce(told(["round", ROUND], ["done", ANSWER]));
+      await talk.getState().ask(`words ${outcome}`, SCREEN);
+      if (outcome) talk.getState().settle(talk.getState().exchanges.at(-1)?.id ?? "", outcome);
+    }
+    asked.mockResolvedValueOnce(told(["problem", { status: 400, code: "design-failed", detail: "No.", hint: "" }]));
+    await talk.getState().ask("third", SCREEN);
+    const { earlier } = JSON.parse(String(asked.mock.calls[2]?.[1]?.body));
+    expect(earlier).toEqual([
+      { words: "words accepted", answer: "{}", accepted: true },
+      { words: "words null", answer: "{}", accepted: false },
+    ]);
+    const last = talk.getState().exchanges.at(-1);
+    expect([last?.outcome, last?.why?.code]).toEqual(["failed", "design-failed"]);
+    expect(earlierOf(talk.getState().exchanges).length).toBe(2);
+  });
+
+  it("says of what was accepted in part that part", async () => {
+    asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
+    const talk = fresh();
+    await talk.getState().ask("Name it.", SCREEN);
+    const operations = [CHANGE as Operation];
+    talk.getState().settle(talk.getState().exchanges[0]?.id ?? "", "accepted", { operations, taken: 1, all: 3 });
+    expect(earlierOf(talk.getState().exchanges)).toEqual([
+      { words: "Name it.", answer: JSON.stringify({ operations }), accepted: true },
+    ]);
+  });
+
+  it("is away where the stream breaks off before it is done", async () => {
+    asked.mockResolvedValue(told(["round", ROUND]));
+    const talk = fresh();
+    await talk.getState().ask("x", SCREEN);
+    expect(talk.getState().exchanges[0]?.why?.code).toBe("unreachable");
+  });
+
+  it("survives a reload; what was under way then was stopped", () => {
+    sessionStorage.setItem(
+      "pointsman.assistant.other",
+      JSON.stringify([{ id: "1", words: "x", outcome: "asked", rounds: [], proposal: null, why: null }]),
+    );
+    expect(conversationAbout("other").getState().exchanges[0]?.outcome).toBe("stopped");
+    remember("made", [{ words: "A letter.", rounds: [] }]);
+    expect(conversationAbout("made").getState().exchanges[0]?.outcome).toBe("accepted");
+  });
+});

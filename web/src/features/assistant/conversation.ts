@@ -1,0 +1,179 @@
+/** What was said to the assistant of one workflow, and what became of it. This window keeps it through a reload. */
+import { createStore } from "zustand/vanilla";
+import { ApiError, type Problem } from "@/api/http";
+import type { Definition } from "@/api/views";
+import { askedOf, type Operation } from "@/features/editor/operations";
+import { windowShelf } from "@/shelf";
+import { uniqueId } from "@/uniqueId";
+import { designed, type Round } from "./rounds";
+
+/** How an exchange stands. */
+export type Outcome = "asked" | "proposed" | "nothing" | "accepted" | "refused" | "failed" | "stopped";
+
+export interface Proposal {
+  /** What was on the screen when it was asked for. */
+  before: Definition;
+  changes: Operation[];
+  /** Problems that it brings, and problems that it takes away. */
+  brings: Problem[];
+  mends: Problem[];
+}
+
+export interface Exchange {
+  id: string;
+  words: string;
+  outcome: Outcome;
+  rounds: Round[];
+  proposal: Proposal | null;
+  /** Where not all of it was accepted: what was. */
+  part?: Part;
+  why: { status: number; detail: string; code: string; hint: string } | null;
+}
+
+/** How many of how many parts were accepted, and which. */
+export interface Part {
+  taken: number;
+  all: number;
+  operations: Operation[];
+}
+
+export interface Screen {
+  id: string;
+  shown: Definition;
+  /** What is on the screen and not saved. */
+  done: readonly Operation[];
+  /** The saved revision that it was made from. */
+  revision: number;
+}
+
+interface Answer {
+  changes: Operation[];
+  new: Problem[];
+  gone: Problem[];
+  rounds: Round[];
+}
+
+export interface Conversation {
+  exchanges: readonly Exchange[];
+  ask: (words: string, screen: Screen) => Promise<void>;
+  stop: () => void;
+  settle: (id: string, outcome: "accepted" | "refused", part?: Part) => void;
+  fail: (id: string, why: ApiError) => void;
+  clear: () => void;
+}
+
+const KEPT_AS = "pointsman.assistant.";
+const EARLIER_MAX = 20;
+
+export function isBusy(exchanges: readonly Exchange[]): boolean {
+  return exchanges.at(-1)?.outcome === "asked";
+}
+
+/** What the server is told of what was said before: what no model answered was not said, and of what was accepted in
+    part, that part was. */
+export function earlierOf(exchanges: readonly Exchange[]) {
+  return exchanges
+    .filter((one) => one.rounds.length > 0)
+    .slice(-EARLIER_MAX)
+    .map((one) => ({
+      words: one.words,
+      answer: one.part ? JSON.stringify({ operations: one.part.operations }) : (one.rounds.at(-1)?.answer ?? ""),
+      accepted: one.outcome === "accepted" ? true : one.outcome === "refused" ? false : null,
+    }));
+}
+
+function makeConversation(workflow: string) {
+  let stop = new AbortController();
+  return createStore<Conversation>((set, get) => {
+    const change = (id: string, to: (one: Exchange) => Partial<Exchange>) => {
+      set(({ exchanges }) => ({
+        exchanges: exchanges.map((one) => (one.id === id ? { ...one, ...to(one) } : one)),
+      }));
+      keep(workflow, get().exchanges);
+    };
+    return {
+      exchanges: kept(workflow),
+      ask: async (words, screen) => {
+        if (isBusy(get().exchanges)) return;
+        // What was left open is not taken: the next words are about what is on the screen.
+        const before = get().exchanges.map((one) =>
+          one.outcome === "proposed" ? { ...one, outcome: "refused" as const } : one,
+        );
+        const id = uniqueId();
+        const fresh: Exchange = { id, words, outcome: "asked", rounds: [], proposal: null, why: null };
+        set({ exchanges: [...before, fresh] });
+        keep(workflow, get().exchanges);
+        stop = new AbortController();
+        const { signal } = stop;
+        try {
+          const answer = await designed<Answer>(
+            `/api/workflows/${encodeURIComponent(screen.id)}/edit`,
+            { words, ...askedOf([screen.done]), earlier: earlierOf(before) },
+            {
+              signal,
+              onRound: (round) => change(id, (one) => ({ rounds: [...one.rounds, round] })),
+              headers: { "if-match": `"${screen.revision}-"` },
+            },
+          );
+          const proposal = { before: screen.shown, changes: answer.changes, brings: answer.new, mends: answer.gone };
+          change(id, () => ({ outcome: answer.changes.length > 0 ? "proposed" : "nothing", proposal }));
+        } catch (why) {
+          change(id, () =>
+            signal.aborted ? { outcome: "stopped" } : { outcome: "failed", why: toldOf(why as ApiError) },
+          );
+        }
+      },
+      stop: () => stop.abort(),
+      settle: (id, outcome, part) => change(id, () => ({ outcome, ...(part ? { part } : {}) })),
+      fail: (id, why) => change(id, () => ({ why: toldOf(why) })),
+      clear: () => {
+        stop.abort();
+        set({ exchanges: [] });
+        keep(workflow, []);
+      },
+    };
+  });
+}
+
+export type ConversationStore = ReturnType<typeof makeConversation>;
+
+const open = new Map<string, ConversationStore>();
+
+/** One for each workflow, whichever part of the editor is shown. */
+export function conversationAbout(workflow: string): ConversationStore {
+  const found = open.get(workflow) ?? makeConversation(workflow);
+  open.set(workflow, found);
+  return found;
+}
+
+/** Begins the conversation with what the workflow was made of. */
+export function remember(workflow: string, said: readonly Pick<Exchange, "words" | "rounds">[]): void {
+  const exchanges = said.map((one) => ({
+    ...one,
+    id: uniqueId(),
+    outcome: "accepted" as const,
+    proposal: null,
+    why: null,
+  }));
+  open.delete(workflow);
+  keep(workflow, exchanges);
+}
+
+function toldOf(why: ApiError) {
+  return why instanceof ApiError
+    ? { status: why.status, detail: why.message, code: why.code, hint: why.hint }
+    : { status: 500, detail: String(why), code: "", hint: "" };
+}
+
+function keep(workflow: string, exchanges: readonly Exchange[]): void {
+  windowShelf.write(KEPT_AS + workflow, exchanges.length === 0 ? null : JSON.stringify(exchanges));
+}
+
+function kept(workflow: string): Exchange[] {
+  try {
+    const found = JSON.parse(windowShelf.read(KEPT_AS + workflow) ?? "[]") as Exchange[];
+    return found.map((one) => (one.outcome === "asked" ? { ...one, outcome: "stopped" } : one));
+  } catch {
+    return [];
+  }
+}

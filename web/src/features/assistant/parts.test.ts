@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { Definition } from "@/api/views";
+import { applied, type Operation } from "@/features/editor/operations";
+import { aboutOf, partsOf, takenOf } from "./parts";
+
+const BEFORE: Definition = {
+  id: "w",
+  nodes: [
+    { id: "write", type: "agent", config: {} },
+    { id: "publish", type: "human", config: {} },
+  ],
+  edges: [{ source: "write", target: "publish" }],
+};
+const REVIEW: Operation[] = [
+  { op: "add_node", node: { id: "critic", type: "agent", config: {} } },
+  { op: "change_edge", edge: "write->publish", set: { "/target": "critic" } },
+  { op: "connect", edge: { source: "critic", target: "publish" } },
+  {
+    op: "change_node",
+    node: "publish",
+    set: { "/config/message": "Good?", "/name": "Publish" },
+    remove: ["/description"],
+  },
+];
+
+test("all parts together are the proposal", () => {
+  const parts = partsOf(REVIEW);
+  expect(parts.length).toBe(6);
+  expect(takenOf(BEFORE, parts, new Set()).taken.reduce(applied, BEFORE)).toEqual(REVIEW.reduce(applied, BEFORE));
+});
+
+test("what leads to a node that is refused falls away with it, and the rest stays", () => {
+  const parts = partsOf(REVIEW);
+  const { taken, fallen } = takenOf(BEFORE, parts, new Set([0]));
+  expect([...fallen]).toEqual([1, 2]);
+  const after = taken.reduce(applied, BEFORE);
+  expect(after.edges).toEqual(BEFORE.edges);
+  expect(after.nodes[1]).toEqual({ id: "publish", type: "human", name: "Publish", config: { message: "Good?" } });
+});
+
+test("each part says what it is about", () => {
+  expect(partsOf(REVIEW).map(aboutOf)).toEqual([
+    { name: "critic", field: "" },
+    { name: "write → publish", field: "target" },
+    { name: "critic → publish", field: "" },
+    { name: "publish", field: "description" },
+    { name: "publish", field: "message" },
+    { name: "publish", field: "name" },
+  ]);
+});

@@ -1,0 +1,69 @@
+/** A proposal part by part: what may be taken alone, and what falls away with another part. */
+import type { Definition } from "@/api/views";
+import { applied, type Operation } from "@/features/editor/operations";
+import { clashOf } from "@/features/editor/rebase";
+
+/** Fields of one thing that are changed at once are parts of their own; ends of a connection are turned together. */
+export function partsOf(changes: readonly Operation[]): Operation[] {
+  return changes.flatMap((one) => {
+    if (one.op !== "change_node" && one.op !== "change_workflow") return [one];
+    const { set, remove, ...about } = one;
+    return [
+      ...(remove ?? []).map((pointer): Operation => ({ ...about, remove: [pointer] })),
+      ...Object.entries(set ?? {}).map(([pointer, value]): Operation => ({ ...about, set: { [pointer]: value } })),
+    ];
+  });
+}
+
+export interface Taken {
+  taken: Operation[];
+  /** Those that were not refused and do not fit without what was. */
+  fallen: ReadonlySet<number>;
+}
+
+/** What is left of the parts without those that are refused (by their places). */
+export function takenOf(before: Definition, parts: readonly Operation[], refused: ReadonlySet<number>): Taken {
+  const taken: Operation[] = [];
+  const fallen = new Set<number>();
+  let shown = before;
+  parts.forEach((part, at) => {
+    if (refused.has(at)) return;
+    if (fits(part, shown)) {
+      taken.push(part);
+      shown = applied(shown, part);
+    } else fallen.add(at);
+  });
+  return { taken, fallen };
+}
+
+function fits(part: Operation, shown: Definition): boolean {
+  if (clashOf(part, shown) !== null) return false;
+  if (part.op !== "change_edge") return true;
+  const ends = [part.set?.["/source"], part.set?.["/target"]].filter((one) => typeof one === "string");
+  return ends.every((id) => id === "END" || shown.nodes.some((node) => node.id === id));
+}
+
+/** What a part is about: a node, a connection or nothing; and the field, where it is one. */
+export function aboutOf(part: Operation): { name: string; field: string } {
+  const field = "set" in part || "remove" in part ? fieldOf(part.set, part.remove) : "";
+  switch (part.op) {
+    case "add_node":
+      return { name: part.node.id, field };
+    case "remove_node":
+    case "change_node":
+    case "rename_node":
+      return { name: part.node, field };
+    case "connect":
+      return { name: `${part.edge.source} → ${part.edge.target}`, field };
+    case "disconnect":
+    case "change_edge":
+      return { name: part.edge.replace("->", " → "), field };
+    default:
+      return { name: "", field };
+  }
+}
+
+function fieldOf(set: object | undefined, remove: readonly string[] | undefined): string {
+  const pointers = [...Object.keys(set ?? {}), ...(remove ?? [])];
+  return pointers.map((one) => one.slice(one.lastIndexOf("/") + 1).replaceAll("~1", "/")).join(", ");
+}

@@ -1,0 +1,253 @@
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { CircleCheck, Download } from "lucide-react";
+import { useId } from "react";
+import { useTranslation } from "react-i18next";
+import { saysSomething } from "@/address";
+import { ask, query } from "@/api/http";
+import type { Schemas } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { moment } from "@/components/instants";
+import { BOX } from "@/components/LabelledField";
+import { Listing, More } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty, Failed, Loading } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { useGiven } from "@/i18n/given";
+import { rights } from "../access/access";
+
+type Deed = Schemas["DeedAnswer"];
+
+/** What is looked for, as the address says: it can be sent to somebody. */
+export interface AuditSearch {
+  who?: string;
+  what?: string;
+  /** Days, as they are where one looks. */
+  since?: string;
+  until?: string;
+}
+
+const DAY_S = 86_400;
+
+function deeds(search: AuditSearch) {
+  const wanted = {
+    who: search.who,
+    what: search.what,
+    since: search.since ? beginOf(search.since) : undefined,
+    until: search.until ? beginOf(search.until) + DAY_S - 0.001 : undefined,
+  };
+  return infiniteQueryOptions({
+    queryKey: ["audit", wanted],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["AuditPage"]>(`/api/audit${query({ ...wanted, before: pageParam, limit: 50 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+}
+
+const chain = queryOptions({
+  queryKey: ["audit", "state"],
+  queryFn: ({ signal }) => ask<Schemas["AuditState"]>("/api/audit/state", { signal }),
+  staleTime: 60_000,
+});
+
+function beginOf(day: string): number {
+  return new Date(`${day}T00:00:00`).getTime() / 1000;
+}
+
+/** Who asked for which change, newest first; and whether the log is whole. */
+export function AuditPage() {
+  const { t } = useTranslation();
+  const search = useSearch({ from: "/audit" });
+  const found = useInfiniteQuery(deeds(search));
+  const all = found.data?.pages.flatMap((page) => page.deeds) ?? [];
+  return (
+    <Page
+      title={t("audit.title")}
+      about={t("audit.about")}
+      actions={
+        <a
+          href="/api/audit/export"
+          download="audit.jsonl"
+          className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line-strong bg-surface px-3 font-medium hover:bg-sunken"
+        >
+          <Download className="size-4" aria-hidden /> {t("audit.export")}
+        </a>
+      }
+    >
+      <Chain />
+      <Search search={search} />
+      {found.isPending ? <Loading /> : null}
+      {found.isError ? <Failed why={found.error} again={() => void found.refetch()} /> : null}
+      {found.isSuccess && all.length === 0 ? (
+        !saysSomething(search) ? (
+          <Empty title={t("audit.none")} />
+        ) : (
+          <Empty title={t("audit.noMatch")}>{t("audit.noMatchHint")}</Empty>
+        )
+      ) : null}
+      <Deeds all={all} />
+      <More asked={found} />
+    </Page>
+  );
+}
+
+function Chain() {
+  const { t } = useTranslation();
+  const known = useQuery(chain);
+  return (
+    <div className="mb-4" aria-live="polite">
+      {known.isPending ? <p className="text-ink-faint">{t("audit.checking")}</p> : null}
+      <Answered asked={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
+        {(told) =>
+          told === null ? null : told.damage.length === 0 ? (
+            <p className="flex items-center gap-2" title={t("audit.head", { hash: told.hash })}>
+              <CircleCheck className="size-4 text-done" aria-hidden /> {t("audit.whole", { count: told.rows })}
+            </p>
+          ) : (
+            <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
+              <p className="font-medium">{t("audit.broken")}</p>
+              <ul className="mt-1 list-disc pl-5">
+                {told.damage.slice(0, 10).map((one) => (
+                  <li key={one}>{one}</li>
+                ))}
+              </ul>
+            </div>
+          )
+        }
+      </Answered>
+    </div>
+  );
+}
+
+function Search({ search }: { search: AuditSearch }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  return (
+    <form
+      // What the address says anew is what the fields begin with.
+      key={JSON.stringify(search)}
+      className="mb-4 grid grid-cols-2 items-end gap-3 sm:flex sm:flex-wrap"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const said = new FormData(event.currentTarget);
+        const entries = ["who", "what", "since", "until"].map((name) => [name, String(said.get(name) ?? "").trim()]);
+        void navigate({ to: "/audit", search: Object.fromEntries(entries.filter(([, value]) => value)) });
+      }}
+    >
+      <Field name="who" label={t("audit.who")} title={t("audit.whoAbout")} value={search.who} />
+      <Field name="what" label={t("audit.what")} title={t("audit.whatAbout")} value={search.what} />
+      <Field name="since" label={t("audit.since")} type="date" value={search.since} />
+      <Field name="until" label={t("audit.until")} type="date" value={search.until} />
+      <Button type="submit" className="h-9">
+        {t("audit.search")}
+      </Button>
+      {saysSomething(search) ? (
+        <Button kind="quiet" className="h-9" onClick={() => void navigate({ to: "/audit", search: {} })}>
+          {t("audit.clear")}
+        </Button>
+      ) : null}
+    </form>
+  );
+}
+
+function Field(props: { name: string; label: string; title?: string; type?: string; value: string | undefined }) {
+  const id = useId();
+  return (
+    <div className="min-w-0">
+      <label htmlFor={id} className="mb-0.5 block text-xs font-medium text-ink-soft">
+        {props.label}
+      </label>
+      <input
+        id={id}
+        name={props.name}
+        type={props.type ?? "text"}
+        title={props.title}
+        defaultValue={props.value ?? ""}
+        className={`${BOX} h-9`}
+      />
+    </div>
+  );
+}
+
+function Deeds({ all }: { all: readonly Deed[] }) {
+  const { t, i18n } = useTranslation();
+  return (
+    <Listing
+      name={t("audit.title")}
+      entries={all}
+      keyOf={(one) => one.id}
+      columns={[
+        {
+          name: t("audit.when"),
+          cell: (one) => (
+            <time dateTime={new Date(one.at * 1000).toISOString()} className="font-normal sm:whitespace-nowrap">
+              {moment(one.at, i18n.language)}
+            </time>
+          ),
+        },
+        {
+          name: t("audit.who"),
+          cell: (one) => (
+            <>
+              <bdi className="font-medium">{one.who}</bdi>
+              <span className="block text-xs text-ink-faint sm:whitespace-nowrap" title={one.origin}>
+                {t(`audit.entrances.${one.entrance}`, one.entrance)}
+                {one.origin ? ` · ${one.origin}` : ""}
+              </span>
+            </>
+          ),
+        },
+        {
+          name: t("audit.what"),
+          cell: (one) => (
+            <div className="sm:min-w-56">
+              <What what={one.what} />
+            </div>
+          ),
+        },
+        {
+          name: t("audit.target"),
+          cell: (one) => (one.target ? <Target target={one.target} /> : null),
+        },
+        {
+          name: t("audit.outcome"),
+          cell: (one) =>
+            one.refused === null ? (
+              <span className="text-ink-soft">{t("audit.done")}</span>
+            ) : (
+              <Chip look="bad">{t("audit.refused", { code: one.refused })}</Chip>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+/** What the operation does, and how it is called: the log is read by programs too. */
+function What({ what }: { what: string }) {
+  const { operation } = useGiven();
+  const known = useQuery(rights());
+  const says = known.data?.find((one) => `${one.method} ${one.path}` === what)?.says;
+  return (
+    <>
+      {says ? <span className="block">{operation(says)}</span> : null}
+      <code className={`text-xs wrap-anywhere ${says ? "text-ink-faint" : ""}`}>{what}</code>
+    </>
+  );
+}
+
+/** As `id=letter, revision=2`; a workflow with its name before it. */
+function Target({ target }: { target: string }) {
+  const called = useWorkflowName();
+  const id = /(?:^|, )(?:id|workflow)=([^,]+)/.exec(target)?.[1] ?? "";
+  const name = called(id);
+  return (
+    <>
+      {name === id ? null : <bdi className="block">{name}</bdi>}
+      <bdi className={`wrap-anywhere ${name === id ? "" : "font-mono text-xs text-ink-faint"}`}>{target}</bdi>
+    </>
+  );
+}

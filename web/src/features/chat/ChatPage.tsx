@@ -1,0 +1,155 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { ChevronLeft, MessageCircle } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Chip } from "@/components/Chip";
+import { iconLook } from "@/components/IconButton";
+import { More } from "@/components/Listing";
+import { SearchBox } from "@/components/SearchBox";
+import { Empty } from "@/components/Told";
+import { useTitle } from "@/components/useTitle";
+import { useTyped } from "@/components/useTyped";
+import { textIn } from "@/i18n";
+import { BUILT_IN } from "../workflows/ids";
+import { type Speaker, speakersFound, speakersNamed } from "./asked";
+import { Conversation } from "./Conversation";
+import { nameOf } from "./mention";
+import { TalkList } from "./TalkList";
+
+const WORDS_MAX = 200;
+
+/** Workflows as somebody to talk to: conversations beside the one that is open. On a phone one of the two. */
+export function ChatPage() {
+  const { workflow, session } = useParams({ strict: false }) as { workflow?: string; session?: string };
+  return (
+    <div className="flex h-full">
+      <aside className="flex min-h-0 w-72 shrink-0 flex-col border-r border-line bg-surface max-md:hidden">
+        <TalkList session={session ?? null} />
+      </aside>
+      <div className="flex min-w-0 flex-1 flex-col">
+        {workflow ? <Talk workflow={workflow} session={session ?? null} /> : <Whom />}
+      </div>
+    </div>
+  );
+}
+
+function Talk({ workflow, session }: { workflow: string; session: string | null }) {
+  const { t, i18n } = useTranslation();
+  const known = useQuery(speakersNamed([workflow]));
+  const speaker = known.data?.[0];
+  const name = speaker ? nameOf(speaker, i18n.language) : "";
+  const namesakes = useInfiniteQuery({ ...speakersFound(name.slice(0, WORDS_MAX)), enabled: speaker !== undefined });
+  useTitle(name || t("shell.chat"));
+  return (
+    <Answered asked={known}>
+      {() => (
+        <>
+          <div className="flex items-center gap-2 border-b border-line bg-surface px-3 py-2">
+            <Link to="/chat" aria-label={t("chat.back")} title={t("chat.back")} className={`${iconLook()} md:hidden`}>
+              <ChevronLeft className="size-4" aria-hidden />
+            </Link>
+            <h1 className="min-w-0 truncate font-semibold">
+              <bdi>{name || workflow}</bdi>
+            </h1>
+            {speaker ? <Which speaker={speaker} among={whole(namesakes.data)} /> : null}
+          </div>
+          {speaker ? (
+            <Conversation key={session ?? `new ${workflow}`} speaker={speaker} session={session} />
+          ) : (
+            <div className="p-6">
+              <Empty title={t("chat.gone", { name: workflow })}>{t("chat.goneHint")}</Empty>
+            </div>
+          )}
+        </>
+      )}
+    </Answered>
+  );
+}
+
+const whole = (found: { pages: { workflows: Speaker[] }[] } | undefined) =>
+  found?.pages.flatMap((page) => page.workflows) ?? [];
+
+/** Several may be called the same: then their ids say which is which. */
+function Which({ speaker, among }: { speaker: Speaker; among: readonly Speaker[] }) {
+  const { t, i18n } = useTranslation();
+  const name = nameOf(speaker, i18n.language);
+  const isOurs = speaker.id.startsWith(BUILT_IN);
+  if (isOurs) return <Chip>{t("chat.builtIn")}</Chip>;
+  const hasNamesake = among.some((one) => one.id !== speaker.id && nameOf(one, i18n.language) === name);
+  return hasNamesake ? <span className="block truncate font-mono text-xs text-ink-faint">{speaker.id}</span> : null;
+}
+
+/** Who can be talked to; on a phone also what was said before. */
+function Whom() {
+  const { t } = useTranslation();
+  const [words, setWords] = useState("");
+  const [typed, type] = useTyped(words, setWords);
+  const found = useInfiniteQuery(speakersFound(words));
+  useTitle(t("shell.chat"));
+  return (
+    <>
+      <div className="min-h-0 flex-1 overflow-y-auto">
+        <div className="mx-auto max-w-3xl p-4 sm:p-6">
+          <div className="flex flex-wrap items-center justify-between gap-2">
+            <h1 className="text-xl font-semibold">{t("chat.whom")}</h1>
+            {found.hasNextPage || typed || words ? (
+              <SearchBox value={typed} onChange={type} label={t("chat.searchWhom")} />
+            ) : null}
+          </div>
+          <Answered asked={found}>
+            {(told) => {
+              const all = whole(told);
+              if (all.length > 0) return <Speakers all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
+              return (
+                <div className="mt-4">
+                  {words ? (
+                    <Empty title={t("chooser.none", { words })} />
+                  ) : (
+                    <Empty title={t("chat.nobody")}>{t("chat.nobodyHint")}</Empty>
+                  )}
+                </div>
+              );
+            }}
+          </Answered>
+          <More asked={found} />
+        </div>
+      </div>
+      <div className="border-t border-line md:hidden">
+        <TalkList session={null} />
+      </div>
+    </>
+  );
+}
+
+/** Where all are there, those that know what was said before come first; a list that grows stays in its order. */
+function Speakers({ all, isWhole }: { all: readonly Speaker[]; isWhole: boolean }) {
+  const { t, i18n } = useTranslation();
+  const ranked = isWhole ? [...all].sort((a, b) => Number(b.conversational) - Number(a.conversational)) : all;
+  return (
+    <ul className="mt-4 grid gap-2 sm:grid-cols-2">
+      {ranked.map((one) => (
+        <li key={one.id}>
+          <Link
+            to="/chat/$workflow"
+            params={{ workflow: one.id }}
+            className="flex h-full gap-3 rounded-lg border border-line bg-surface p-3 hover:border-line-strong"
+          >
+            <MessageCircle
+              className={`mt-0.5 size-5 shrink-0 ${one.conversational ? "text-accent" : "text-ink-faint"}`}
+              aria-hidden
+            />
+            <span className="min-w-0">
+              <bdi className="block truncate font-medium">{nameOf(one, i18n.language)}</bdi>
+              <Which speaker={one} among={all} />
+              <span className="line-clamp-2 text-sm text-ink-soft">
+                {textIn(one.description, i18n.language) || t(one.conversational ? "chat.converses" : "chat.single")}
+              </span>
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,170 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Paperclip, Send, Square, X } from "lucide-react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/Button";
+import { type Speaker, speakersFound } from "./asked";
+import { begunIn, nameOf, offered } from "./mention";
+
+interface Props {
+  /** Whom one talks to. */
+  speaker: Speaker;
+  /** Others may be addressed instead. */
+  mayMention: boolean;
+  words: string;
+  onWords: (words: string) => void;
+  files: readonly File[];
+  onFiles: (files: readonly File[]) => void;
+  /** What was said last, for the arrow up. */
+  last: string;
+  /** A turn is under way: it can be stopped; and what is said goes into it, where it takes that. */
+  isBusy: boolean;
+  isSteerable: boolean;
+  isSending: boolean;
+  onSay: () => void;
+  onStop: () => void;
+}
+
+/** Where one says something: Enter sends it, Shift-Enter begins a line, Escape stops, arrow up brings back what was said. */
+export function Composer(props: Props) {
+  const { t, i18n } = useTranslation();
+  const { words, isBusy } = props;
+  const field = useId();
+  const list = useId();
+  const [at, setAt] = useState(0);
+  const [hushed, hush] = useState("");
+  const box = useRef<HTMLTextAreaElement>(null);
+  const begun = props.mayMention ? begunIn(words) : null;
+  const others = useInfiniteQuery({ ...speakersFound(begun ?? ""), enabled: begun !== null });
+  const known = others.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const found = begun === null || hushed === words ? null : offered(words, known, i18n.language);
+  const choices = found ?? [];
+  const chosen = Math.min(at, choices.length - 1);
+  const maySay = words.trim() !== "" && !props.isSending && (!isBusy || props.isSteerable);
+
+  const take = (one: Speaker | undefined) => {
+    if (!one) return;
+    props.onWords(`@${one.id} `);
+    setAt(0);
+    box.current?.focus();
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
+    const { key } = event;
+    if (choices.length > 0 && (key === "ArrowDown" || key === "ArrowUp")) {
+      setAt((chosen + (key === "ArrowDown" ? 1 : choices.length - 1)) % choices.length);
+    } else if (choices.length > 0 && (key === "Enter" || key === "Tab")) take(choices[chosen]);
+    else if (key === "Escape" && choices.length > 0) hush(words);
+    else if (key === "Escape" && isBusy) props.onStop();
+    else if (key === "ArrowUp" && words === "" && props.last) props.onWords(props.last);
+    else if (key === "Enter" && !event.shiftKey) {
+      if (maySay) props.onSay();
+    } else return;
+    event.preventDefault();
+  };
+
+  return (
+    <form
+      className="relative border-t border-line bg-surface p-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (maySay) props.onSay();
+      }}
+    >
+      {choices.length > 0 ? (
+        <div
+          id={list}
+          role="listbox"
+          aria-label={t("chat.mention")}
+          className="absolute bottom-full left-3 mb-1 max-h-64 w-80 max-w-[90vw] overflow-auto rounded-md border border-line bg-raised p-1 shadow-lg"
+        >
+          {choices.map((one, nth) => (
+            <div
+              key={one.id}
+              id={`${list}-${nth}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={nth === chosen}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                take(one);
+              }}
+              className="cursor-pointer rounded px-2.5 py-1.5 aria-selected:bg-accent-soft"
+            >
+              <bdi className="font-medium">{nameOf(one, i18n.language)}</bdi>{" "}
+              <span className="font-mono text-xs text-ink-faint">@{one.id}</span>
+            </div>
+          ))}
+        </div>
+      ) : null}
+      <ul className="mb-2 flex flex-wrap gap-1.5 empty:hidden">
+        {props.files.map((file) => (
+          <li key={file.name} className="flex items-center gap-1 rounded-full bg-idle-soft py-0.5 pr-1 pl-2.5 text-xs">
+            <bdi>{file.name}</bdi>
+            <button
+              type="button"
+              aria-label={t("chat.detach", { name: file.name })}
+              onClick={() => props.onFiles(props.files.filter((one) => one !== file))}
+              className="flex size-6 items-center justify-center rounded-full hover:bg-sunken"
+            >
+              <X className="size-3.5" aria-hidden />
+            </button>
+          </li>
+        ))}
+      </ul>
+      <div className="flex items-end gap-2">
+        {props.speaker.files.length > 0 ? (
+          <label className="flex size-9 shrink-0 cursor-pointer items-center justify-center rounded-md text-ink-soft focus-within:outline-2 focus-within:outline-accent hover:bg-sunken">
+            <Paperclip className="size-4" aria-hidden />
+            <span className="sr-only">{t("chat.attach")}</span>
+            <input
+              type="file"
+              multiple
+              className="sr-only"
+              onChange={(event) => {
+                props.onFiles([...props.files, ...(event.target.files ?? [])]);
+                event.target.value = "";
+              }}
+            />
+          </label>
+        ) : null}
+        <div className="min-w-0 flex-1">
+          <label htmlFor={field} className="sr-only">
+            {t("chat.message")}
+          </label>
+          <textarea
+            id={field}
+            ref={box}
+            value={words}
+            rows={1}
+            aria-controls={choices.length > 0 ? list : undefined}
+            aria-activedescendant={choices.length > 0 ? `${list}-${chosen}` : undefined}
+            onChange={(event) => {
+              setAt(0);
+              props.onWords(event.target.value);
+            }}
+            onKeyDown={press}
+            placeholder={
+              isBusy
+                ? t(props.isSteerable ? "chat.steerHint" : "chat.waitHint")
+                : t(props.mayMention ? "chat.messageHint" : "chat.messageTo", {
+                    name: nameOf(props.speaker, i18n.language),
+                  })
+            }
+            className="block field-sizing-content max-h-48 min-h-9 w-full resize-none rounded-md border border-line-strong bg-surface px-2.5 py-2"
+          />
+        </div>
+        {isBusy ? (
+          <Button onClick={props.onStop} className="h-9">
+            <Square className="size-3.5 fill-current" aria-hidden /> {t("assistant.stop")}
+          </Button>
+        ) : null}
+        {!isBusy || props.isSteerable ? (
+          <Button kind="primary" type="submit" disabled={!maySay} aria-label={t("assistant.send")} className="h-9">
+            <Send className="size-4" aria-hidden />
+          </Button>
+        ) : null}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { Definition, JournalEvent } from "@/api/views";
+import { storyOf } from "../execution/story";
+import { addressed, offered } from "./mention";
+import { filesIn, partsOf, saidIn } from "./parts";
+
+const DEFINITION: Definition = {
+  id: "talk",
+  config: { conversational: true },
+  nodes: [
+    { id: "router", type: "agent" },
+    { id: "inner", type: "agent", chatVisible: false },
+    { id: "end", type: "end" },
+  ],
+  edges: [],
+};
+
+function event(seq: number, kind: string, more: object = {}): JournalEvent {
+  return { seq, n: 0, at: seq, kind, ...more };
+}
+
+const CALLED = [
+  { role: "assistant", content: "", toolCalls: [{ id: "c1", name: "search", arguments: { q: "ports" } }] },
+  { role: "tool", content: "two", toolCallId: "c1" },
+];
+const EVENTS = [
+  event(1, "started"),
+  event(2, "step_started", { step: "inner:1", node: "inner" }),
+  event(3, "step_succeeded", { step: "inner:1", node: "inner", result: "a secret" }),
+  event(4, "step_started", { step: "router:1", node: "router" }),
+  event(5, "step_succeeded", { step: "router:1", node: "router", result: "Two ships.", messages: CALLED }),
+  event(6, "step_started", { step: "end:1", node: "end" }),
+];
+
+describe("the parts of a turn", () => {
+  it("are what visible nodes say and call", () => {
+    const parts = partsOf(DEFINITION, storyOf(EVENTS), EVENTS, new Map());
+    expect(parts.map((part) => [part.node.id, part.text])).toEqual([["router", "Two ships."]]);
+    expect(parts[0]?.calls).toEqual([
+      { id: "0", tool: "search", arguments: { q: "ports" }, result: "two", isOpen: false },
+    ]);
+  });
+
+  it("keep the place of a call when it ends: what is unfolded stays unfolded", () => {
+    const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
+    const live = new Map([["router:1", { text: "", thought: "", calls, task: "" }]]);
+    const before = partsOf(DEFINITION, storyOf(EVENTS.slice(0, 4)), EVENTS.slice(0, 4), live);
+    const after = partsOf(DEFINITION, storyOf(EVENTS), EVENTS, new Map());
+    expect(before[0]?.calls.map((call) => call.id)).toEqual(after[0]?.calls.map((call) => call.id));
+  });
+
+  it("show what is being said until it is said, and calls that are under way", () => {
+    const begun = EVENTS.slice(0, 4);
+    const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
+    const live = new Map([["router:1", { text: "Two sh", thought: "", calls, task: "" }]]);
+    const [part] = partsOf(DEFINITION, storyOf(begun), begun, live);
+    expect([part?.text, part?.isLive, part?.calls[0]?.isOpen]).toEqual(["Two sh", true, true]);
+  });
+
+  it("leave the words to the output where the workflow is no conversation", () => {
+    const plain = { ...DEFINITION, config: {} };
+    expect(partsOf(plain, storyOf(EVENTS), EVENTS, new Map())[0]?.text).toBe("");
+  });
+
+  it("begin with what a person said and gave", () => {
+    expect(saidIn({ goal: "tides" }, "goal")).toBe("tides");
+    expect(saidIn("tides", "goal")).toBe("tides");
+    expect(filesIn({ q: "x", picture: { data: "", mediaType: "image/png", name: "a.png" } })).toEqual(["a.png"]);
+  });
+});
+
+describe("a mention", () => {
+  const one = { id: "letter", name: "Briefe", description: null, conversational: false, field: "goal", files: [] };
+  it("offers workflows while it is typed", () => {
+    expect(offered("@", [one], "en")).toEqual([one]);
+    expect(offered("@brie", [one], "en")).toEqual([one]);
+    expect(offered("@none", [one], "en")).toEqual([]);
+    expect(offered("a @", [one], "en")).toBeNull();
+    expect(offered("@letter now", [one], "en")).toBeNull();
+  });
+  it("says whom a message is for", () => {
+    expect(addressed("@letter about tides", [one])).toEqual({ speaker: one, words: "about tides" });
+    expect(addressed("@nobody hello", [one])).toEqual({ speaker: null, words: "@nobody hello" });
+    expect(addressed(" hello ", [one])).toEqual({ speaker: null, words: "hello" });
+  });
+});

@@ -1,0 +1,128 @@
+/** What of a turn is shown in a chat: who works, what they call, what they say. Nodes that are not for people are left out. */
+import type { Definition, DefinitionNode, JournalEvent, Json, JsonObject } from "@/api/views";
+import type { Live } from "../execution/live";
+import type { StepStatus, StepStory, Story } from "../execution/story";
+
+export interface Call {
+  /** Its place among the calls of the step: the same while it is under way and when the step is told as a whole. */
+  id: string;
+  tool: string;
+  arguments: Json | undefined;
+  result: Json | undefined;
+  isOpen: boolean;
+}
+
+export interface Part {
+  step: string;
+  node: DefinitionNode;
+  status: StepStatus;
+  /** What it says to people; of a workflow that is no conversation the output says it. */
+  text: string;
+  isLive: boolean;
+  calls: Call[];
+}
+
+/** Control that nobody works at. */
+const SILENT: ReadonlySet<string> = new Set(["start", "end", "join", "note"]);
+
+export function isConversational(definition: Definition): boolean {
+  return (definition.config as JsonObject | undefined)?.conversational === true;
+}
+
+export function isSteerable(definition: Definition): boolean {
+  return (definition.config as JsonObject | undefined)?.humanInLoop === "real_time";
+}
+
+export function partsOf(
+  definition: Definition,
+  story: Story,
+  events: readonly JournalEvent[],
+  live: ReadonlyMap<string, Live>,
+): Part[] {
+  const shown = new Map(
+    definition.nodes
+      .filter((node) => node.chatVisible !== false && !SILENT.has(node.type))
+      .map((node) => [node.id, node]),
+  );
+  const calls = callsOf(events);
+  const speaks = isConversational(definition);
+  return story.order.flatMap((name) => {
+    const step = story.steps.get(name) as StepStory;
+    const node = shown.get(step.node);
+    if (!node || step.status === "passed") return [];
+    const now = live.get(name);
+    const said = textOf(step);
+    return {
+      step: name,
+      node,
+      status: step.status,
+      text: speaks && node.type === "agent" ? said || (now?.text ?? "") : "",
+      isLive: !said && Boolean(now?.text),
+      calls: calls.get(name) ?? liveCalls(now),
+    };
+  });
+}
+
+function textOf(step: StepStory): string {
+  const text = step.said?.text;
+  if (typeof text === "string") return text.trim();
+  return typeof step.result === "string" ? step.result.trim() : "";
+}
+
+function liveCalls(live: Live | undefined): Call[] {
+  return (live?.calls ?? []).map((call, at) => ({
+    id: String(at),
+    tool: call.tool,
+    arguments: call.arguments,
+    result: undefined,
+    isOpen: call.ok === undefined,
+  }));
+}
+
+interface Message {
+  role?: string;
+  content?: Json;
+  toolCalls?: { id: string; name: string; arguments?: Json }[];
+  toolCallId?: string;
+}
+
+/** The calls of tools by step, with what came of them: as the messages of the step tell. */
+function callsOf(events: readonly JournalEvent[]): Map<string, Call[]> {
+  const found = new Map<string, Call[]>();
+  const byId = new Map<string, Call>();
+  for (const event of events) {
+    if (event.kind !== "step_succeeded" || !Array.isArray(event.messages)) continue;
+    const own: Call[] = [];
+    for (const message of event.messages as Message[]) {
+      for (const { id, name, arguments: given } of message.toolCalls ?? []) {
+        const place = String(own.length);
+        const call: Call = { id: place, tool: name, arguments: given, result: undefined, isOpen: false };
+        own.push(call);
+        byId.set(id, call);
+      }
+      const answered = message.role === "tool" ? byId.get(message.toolCallId ?? "") : undefined;
+      if (answered) answered.result = message.content ?? null;
+    }
+    if (own.length > 0) found.set(String(event.step), own);
+  }
+  return found;
+}
+
+/** What a person said: the message, or the field of the input that it is. */
+export function saidIn(input: Json, field: string): string {
+  if (typeof input === "string") return input;
+  const fields = (input ?? {}) as JsonObject;
+  const text = fields[field] ?? fields.message ?? fields.goal;
+  return typeof text === "string" ? text : JSON.stringify(text ?? input, null, 2);
+}
+
+/** The names of the files that went along. */
+export function filesIn(input: Json): string[] {
+  if (input === null || typeof input !== "object") return [];
+  return Object.values(input as JsonObject)
+    .flatMap((value) => (Array.isArray(value) ? value : [value]))
+    .flatMap((value) => {
+      const file = value as { name?: unknown; mediaType?: unknown } | null;
+      return file && typeof file === "object" && typeof file.mediaType === "string" ? [String(file.name ?? "")] : [];
+    });
+}

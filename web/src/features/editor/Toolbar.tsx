@@ -1,0 +1,90 @@
+import { Link } from "@tanstack/react-router";
+import { Copy, FlaskConical, ListChecks, type LucideIcon, Play, Redo2, Save, Trash2, Undo2 } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { Button } from "@/components/Button";
+import { IconButton } from "@/components/IconButton";
+import { useMay } from "@/components/may";
+import { useTitle } from "@/components/useTitle";
+import { textIn } from "@/i18n";
+import { ExportButton } from "../workflows/ExportButton";
+import { useWork } from "./work";
+
+interface Props {
+  /** This browser keeps what is changed through a reload. */
+  isKept: boolean;
+  isSaving: boolean;
+  onSave: () => void;
+  /** What is not saved is saved before. */
+  onStart: () => void;
+  onClone: () => void;
+  onRemove: () => void;
+}
+
+/** Which workflow this is, and what can be done with the whole of it. */
+export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }: Props) {
+  const { t, i18n } = useTranslation();
+  const { id, saved, draft, isChanged, checked, show, mayChange } = useWork();
+  const mayRun = useMay("operator");
+  const name = textIn(draft.shown.name, i18n.language, id);
+  useTitle(name);
+  const hasErrors = checked.problems.some((one) => one.severity === "error");
+  return (
+    <div className="flex flex-wrap items-center gap-2 border-b border-line bg-surface px-4 py-2">
+      <h1 className="line-clamp-2 min-w-0 font-semibold wrap-anywhere">
+        <bdi>{name}</bdi>
+      </h1>
+      <span className="text-xs text-ink-faint">
+        {t("workflows.revision", { revision: saved.revision })} · {t(`dialect.${saved.dialect}`, saved.dialect)}
+        {isChanged ? (
+          <span className="text-waiting"> · {t("editor.unsaved", { count: draft.done.length })}</span>
+        ) : null}
+        {isChanged && !isKept ? <span className="font-medium text-failed"> · {t("editor.unkept")}</span> : null}
+      </span>
+      <div className="ml-auto flex flex-wrap gap-1">
+        <Tool icon={Undo2} name={t("editor.undo")} onClick={draft.undo} disabled={!isChanged} />
+        <Tool icon={Redo2} name={t("editor.redo")} onClick={draft.redo} disabled={draft.undone.length === 0} />
+        <Link
+          to="/executions"
+          search={{ workflow: id }}
+          className="inline-flex h-8 items-center gap-1.5 rounded-md px-3 font-medium text-ink-soft hover:bg-sunken"
+        >
+          <ListChecks className="size-4" /> <span className="max-sm:sr-only">{t("shell.executions")}</span>
+        </Link>
+        <ExportButton id={id} name={name} shown={draft.shown} isChanged={isChanged} />
+        {!mayChange ? null : saved.builtIn ? (
+          <Button onClick={onClone}>
+            <Copy className="size-4" /> {t("editor.clone")}
+          </Button>
+        ) : (
+          <>
+            <Tool icon={Copy} name={t("editor.clone")} onClick={onClone} />
+            <Tool icon={Trash2} name={t("workflows.delete")} onClick={onRemove} />
+            <Button onClick={onSave} disabled={!isChanged || isSaving} aria-keyshortcuts="Control+S">
+              <Save className="size-4" /> {hasErrors ? t("editor.saveDraft") : t("editor.save")}
+            </Button>
+          </>
+        )}
+        {saved.builtIn || !mayChange ? null : (
+          <Button onClick={() => show("try")} title={t("try.title")}>
+            <FlaskConical className="size-4" /> <span className="max-lg:sr-only">{t("panel.try")}</span>
+          </Button>
+        )}
+        {mayRun ? (
+          <Button
+            kind="primary"
+            onClick={onStart}
+            aria-keyshortcuts="Control+Enter"
+            disabled={isSaving || (isChanged && (hasErrors || saved.builtIn))}
+            title={isChanged && hasErrors ? t("editor.mendFirst") : ""}
+          >
+            <Play className="size-4" /> {isChanged ? t("editor.saveStart") : t("workflows.start")}
+          </Button>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+export function Tool(props: { icon: LucideIcon; name: string; onClick: () => void; disabled?: boolean }) {
+  return <IconButton icon={props.icon} name={props.name} onClick={props.onClick} disabled={props.disabled ?? false} />;
+}

@@ -1,0 +1,55 @@
+/** What the server says of the draft: its problems, and the text that would be saved. */
+import { useEffect, useState } from "react";
+import { type ApiError, ask, type Problem } from "@/api/http";
+import { askedOf, type Operation } from "./operations";
+
+const RESTS_MS = 400;
+
+/** What the server answers to changes: as it would be with them, or as it is once they are saved. */
+export interface Edited {
+  revision: number;
+  document: unknown;
+  text: string;
+  problems: Problem[];
+  losses: Problem[];
+}
+
+export interface Checked {
+  problems: Problem[];
+  text?: string;
+  /** The changes that it is told of. */
+  of?: readonly Operation[][];
+  error?: ApiError;
+}
+
+/** Asked when the changes rest for a moment; not while they are saved, or they would be made upon themselves. */
+export function useChecked(id: string, done: readonly Operation[][], before: Problem[], isSaving: boolean): Checked {
+  const [told, setTold] = useState<Checked>({ problems: before });
+  useEffect(() => {
+    if (done.length === 0) {
+      setTold({ problems: before });
+      return;
+    }
+    if (isSaving) return;
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
+        const edited = await ask<Edited>(path, { body: askedOf(done), signal: stop.signal });
+        setTold({ problems: edited.problems, text: edited.text, of: done });
+      } catch (why) {
+        if (stop.signal.aborted) return;
+        const error = why as ApiError;
+        // What is wrong with the document is said of its places; anything else is a failure.
+        setTold((now) =>
+          error.problems.length > 0 ? { ...now, problems: error.problems, of: done } : { ...now, error },
+        );
+      }
+    }, RESTS_MS);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [id, done, before, isSaving]);
+  return told;
+}

@@ -1,0 +1,117 @@
+/** The name of something that is there: a tool, an agent, a model, a workflow, a node. Another name can be typed. */
+
+import { useQuery } from "@tanstack/react-query";
+import { X } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ask } from "@/api/http";
+import type { Schemas } from "@/api/views";
+import { IconButton } from "@/components/IconButton";
+import { Suggesting, type Suggestion } from "@/components/Suggesting";
+import { type Found, useFound } from "@/components/useFound";
+import { useFoundWorkflows } from "@/components/useFoundWorkflows";
+import type { Agent } from "@/features/agents/agents";
+import type { Tool } from "@/features/tools/tools";
+import { textIn } from "@/i18n";
+import type { Named } from "../shapes";
+import { aria, dressed } from "./boxes";
+import type { BoxProps } from "./Field";
+import { useForm } from "./place";
+
+interface Names {
+  suggestions: Suggestion[];
+  note?: string | undefined;
+  /** There are too many to know them all. */
+  onSearch?: (words: string) => void;
+}
+
+function useNames(of: Named): Names {
+  const { i18n } = useTranslation();
+  const { nodes } = useForm();
+  const workflows = useFoundWorkflows({ disabled: false });
+  const tools = useFound<Tool>("tools");
+  const agents = useFound<Agent>("agents");
+  const models = useQuery({ queryKey: ["names", of], queryFn: modelNames, enabled: of === "model", staleTime: 30_000 });
+  switch (of) {
+    case "node":
+      return { suggestions: nodes.map((name) => ({ name, about: "" })) };
+    case "model":
+      return { suggestions: models.data ?? [] };
+    case "tool":
+      return namesOf(tools, (one) => ({ name: one.name, about: one.description }));
+    case "agent":
+      return namesOf(agents, (one) => ({ name: one.name, about: "" }));
+    case "workflow":
+      return namesOf(workflows, ({ id, names, name }) => {
+        const text = textIn(names ?? name, i18n.language, id);
+        return { name: id, about: text === id ? "" : text };
+      });
+  }
+}
+
+function namesOf<T>(found: Found<T>, said: (one: T) => Suggestion): Names {
+  return { suggestions: found.entries.map(said), note: found.note, onSearch: found.search };
+}
+
+async function modelNames({ signal }: { signal: AbortSignal }): Promise<Suggestion[]> {
+  const told = await ask<Schemas["ModelsAnswer"]>("/api/models", { signal });
+  return told.models.map((one) => ({ name: one.name, about: "" }));
+}
+
+export function Pick(box: BoxProps & { of: Named }) {
+  const names = useNames(box.of);
+  return (
+    <Suggesting
+      {...aria(box)}
+      value={typeof box.value === "string" ? box.value : ""}
+      {...names}
+      onType={(text) => box.onChange(text || undefined)}
+      onChoose={box.onChange}
+      className={dressed(box.isWrong)}
+    />
+  );
+}
+
+export function Picks(box: BoxProps & { of: Named }) {
+  const { t } = useTranslation();
+  const names = useNames(box.of);
+  const [typed, setTyped] = useState("");
+  const picked = Array.isArray(box.value) ? box.value.map(String) : [];
+  const change = (next: string[]) => box.onChange(next.length > 0 ? next : undefined);
+  const add = (name: string) => {
+    if (name && !picked.includes(name)) change([...picked, name]);
+    setTyped("");
+  };
+  return (
+    <div>
+      {picked.length > 0 ? (
+        <ul className="mb-1 flex flex-wrap gap-1">
+          {picked.map((one) => (
+            <li key={one} className="flex h-7 items-center rounded-md bg-sunken pl-2 text-sm">
+              {one}
+              <IconButton
+                icon={X}
+                name={t("editor.takeOut", { name: one })}
+                size="small"
+                onClick={() => change(picked.filter((other) => other !== one))}
+              />
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <Suggesting
+        {...aria(box)}
+        aria-labelledby={box.labelledBy}
+        placeholder={t("editor.addOne")}
+        value={typed}
+        {...names}
+        suggestions={names.suggestions.filter((one) => !picked.includes(one.name))}
+        onType={setTyped}
+        onChoose={add}
+        onEnter={() => add(typed.trim())}
+        onBlur={() => add(typed.trim())}
+        className={dressed(box.isWrong)}
+      />
+    </div>
+  );
+}

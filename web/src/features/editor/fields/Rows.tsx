@@ -1,0 +1,154 @@
+/** Name → expression, a row each. */
+
+import { Plus, X } from "lucide-react";
+import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Json, JsonObject } from "@/api/views";
+import { Button } from "@/components/Button";
+import { IconButton } from "@/components/IconButton";
+import { Why } from "@/components/Why";
+import { objectOf, type Spelled } from "../shapes";
+import { DRESS, ValueBox } from "./boxes";
+import type { BoxProps } from "./Field";
+import { Formula, FormulaText } from "./FormulaField";
+import { pointerTo, useForm, useWrong } from "./place";
+
+const JsonBox = lazy(() => import("./JsonBox").then((one) => ({ default: one.JsonBox })));
+
+interface Row {
+  name: string;
+  value: Json;
+}
+
+export function Rows(box: BoxProps & { spelled: Spelled | "value" }) {
+  const { t } = useTranslation();
+  const [rows, setRows] = useState(() => rowsOf(box.value));
+  const [added, add] = useState<number | null>(null);
+  // Rows that say nothing yet are not in the document: they are kept here until they do.
+  useEffect(
+    () => setRows((now) => (same(objectFrom(now), objectOf(box.value)) ? now : rowsOf(box.value))),
+    [box.value],
+  );
+  if (typeof box.value === "string" && box.spelled !== "value") return <FormulaText {...box} spelled={box.spelled} />;
+  if (Array.isArray(box.value)) return <JsonBox {...box} />;
+  const change = (next: Row[]) => {
+    setRows(next);
+    const value = objectFrom(next);
+    box.onChange(Object.keys(value).length > 0 ? value : undefined);
+  };
+  return (
+    <fieldset aria-labelledby={box.labelledBy} className="space-y-1">
+      {rows.map((row, at) => (
+        <OneRow
+          // biome-ignore lint/suspicious/noArrayIndexKey: their names are what is typed
+          key={at}
+          row={row}
+          spelled={box.spelled}
+          at={pointerTo(box.at, row.name)}
+          isNew={at === added}
+          isTwice={rows.some((other, place) => place < at && other.name === row.name)}
+          onChange={(next) => change(rows.with(at, next))}
+          onRemove={() => change(rows.toSpliced(at, 1))}
+        />
+      ))}
+      <Suspense>
+        <Button
+          kind="quiet"
+          className="h-6 px-2 text-xs"
+          onClick={() => {
+            add(rows.length);
+            setRows([...rows, { name: "", value: "" }]);
+          }}
+        >
+          <Plus className="size-3" /> {t("editor.add")}
+        </Button>
+      </Suspense>
+    </fieldset>
+  );
+}
+
+function OneRow(props: {
+  row: Row;
+  spelled: Spelled | "value";
+  at: string;
+  isTwice: boolean;
+  isNew: boolean;
+  onChange: (row: Row) => void;
+  onRemove: () => void;
+}) {
+  const { t } = useTranslation();
+  const { known } = useForm();
+  const { row, spelled, onChange } = props;
+  const id = useId();
+  const wrong = useWrong(props.at, true)[0];
+  const name = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (props.isNew) name.current?.focus();
+  }, [props.isNew]);
+  const label = t("editor.valueOf", { name: row.name || "…" });
+  return (
+    <div data-at={props.at}>
+      <div className="flex items-start gap-1">
+        <input
+          ref={name}
+          aria-label={t("editor.rowName")}
+          value={row.name}
+          aria-invalid={props.isTwice}
+          onChange={(event) => onChange({ ...row, name: event.target.value })}
+          className={`${DRESS} w-2/5! border-line-strong font-mono text-xs`}
+        />
+        <span id={id} className="sr-only">
+          {label}
+        </span>
+        <div className="min-w-0 flex-1">
+          {spelled === "value" ? (
+            <ValueBox
+              id={`${id}-box`}
+              labelledBy={id}
+              describedBy={undefined}
+              isWrong={false}
+              name={label}
+              at={props.at}
+              value={row.value}
+              onChange={(value) => onChange({ ...row, value: value ?? "" })}
+            />
+          ) : (
+            <Formula
+              value={typeof row.value === "string" ? row.value : JSON.stringify(row.value)}
+              onChange={(value) => onChange({ ...row, value })}
+              spelled={spelled}
+              known={known}
+              labelledBy={id}
+              isWrong={wrong?.severity === "error"}
+            />
+          )}
+        </div>
+        <IconButton icon={X} name={t("editor.takeOut", { name: row.name })} onClick={props.onRemove} />
+      </div>
+      {props.isTwice ? <p className="text-xs text-failed">{t("editor.twice")}</p> : null}
+      {wrong ? (
+        <Why
+          code={wrong.code}
+          message={wrong.message}
+          hint={wrong.hint}
+          look={`text-xs ${wrong.severity === "error" ? "text-failed" : "text-waiting"}`}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function rowsOf(value: Json | undefined): Row[] {
+  return Object.entries(objectOf(value)).map(([name, one]) => ({ name, value: one }));
+}
+
+/** Of rows with one name the first counts; rows without a name or a value do not. */
+function objectFrom(rows: readonly Row[]): JsonObject {
+  const found: JsonObject = {};
+  for (const { name, value } of rows) if (name && value !== "" && !(name in found)) found[name] = value;
+  return found;
+}
+
+function same(one: JsonObject, other: JsonObject): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,189 @@
+/** The plain ways to fill in a value. */
+import { useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Json } from "@/api/views";
+import { useGiven } from "@/i18n/given";
+import type { BoxProps } from "./Field";
+import { LocalizedText } from "./LocalizedText";
+
+export const DRESS = "w-full rounded-md border bg-surface px-2 py-1.5";
+
+export function dressed(isWrong: boolean): string {
+  return `${DRESS} ${isWrong ? "border-failed" : "border-line-strong"}`;
+}
+
+export function aria(box: BoxProps) {
+  return { id: box.id, "aria-describedby": box.describedBy, "aria-invalid": box.isWrong };
+}
+
+export function TextBox(box: BoxProps & { kind: "text" | "long" | "duration" | "size"; isCode?: boolean }) {
+  const { t } = useTranslation();
+  const { value, onChange, kind } = box;
+  if (value !== null && typeof value === "object") return <LocalizedText {...box} isLong={kind === "long"} />;
+  const text = value === undefined || value === null ? "" : String(value);
+  const change = (next: string) => onChange(next === "" ? undefined : next);
+  if (kind === "long")
+    return (
+      <textarea
+        {...aria(box)}
+        rows={Math.min(14, Math.max(2, text.split("\n").length + 1))}
+        value={text}
+        spellCheck={!box.isCode}
+        onChange={(event) => change(event.target.value)}
+        className={`${dressed(box.isWrong)} resize-y ${box.isCode ? "font-mono text-xs" : ""}`}
+      />
+    );
+  const example = kind === "duration" ? t("editor.durationExample") : kind === "size" ? t("editor.sizeExample") : "";
+  return (
+    <input
+      {...aria(box)}
+      value={text}
+      placeholder={example}
+      onChange={(event) => change(event.target.value)}
+      className={dressed(box.isWrong)}
+    />
+  );
+}
+
+export function BooleanBox(box: BoxProps) {
+  return (
+    <input
+      {...aria(box)}
+      type="checkbox"
+      checked={box.value === true}
+      onChange={(event) => box.onChange(event.target.checked ? true : box.value === undefined ? undefined : false)}
+      className="size-4"
+    />
+  );
+}
+
+export function NumberBox(box: BoxProps & { least: number | null; most: number | null; isWhole: boolean }) {
+  return (
+    <input
+      {...aria(box)}
+      type="number"
+      step={box.isWhole ? 1 : "any"}
+      {...(box.least === null ? {} : { min: box.least })}
+      {...(box.most === null ? {} : { max: box.most })}
+      value={typeof box.value === "number" ? box.value : ""}
+      onChange={(event) => box.onChange(event.target.value === "" ? undefined : Number(event.target.value))}
+      className={dressed(box.isWrong)}
+    />
+  );
+}
+
+export function Choice(box: BoxProps & { field: string; choices: string[] }) {
+  const { t } = useTranslation();
+  const given = useGiven();
+  const value = typeof box.value === "string" ? box.value : "";
+  const choices = value && !box.choices.includes(value) ? [...box.choices, value] : box.choices;
+  return (
+    <select
+      {...aria(box)}
+      value={value}
+      onChange={(event) => box.onChange(event.target.value || undefined)}
+      className={dressed(box.isWrong)}
+    >
+      <option value="">{t("editor.unset")}</option>
+      {choices.map((one) => (
+        <option key={one} value={one}>
+          {given.choice(box.field, one)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Some of a few. */
+export function Choices(box: BoxProps & { field: string; choices: string[] }) {
+  const given = useGiven();
+  const picked = Array.isArray(box.value) ? box.value.map(String) : [];
+  return (
+    <fieldset aria-labelledby={box.labelledBy} className="flex flex-wrap gap-x-4 gap-y-1">
+      {box.choices.map((one) => (
+        <label key={one} className="flex min-h-6 items-center gap-1.5">
+          <input
+            type="checkbox"
+            className="size-4"
+            checked={picked.includes(one)}
+            onChange={(event) => {
+              const next = box.choices.filter((other) =>
+                other === one ? event.target.checked : picked.includes(other),
+              );
+              box.onChange(next.length > 0 ? next : undefined);
+            }}
+          />
+          {given.choice(box.field, one)}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Several words, one a line. */
+export function Words(box: BoxProps) {
+  const kept = Array.isArray(box.value) ? box.value.map(String).join("\n") : "";
+  const [text, setText] = useState(kept);
+  useEffect(() => setText((now) => (lines(now).join("\n") === kept ? now : kept)), [kept]);
+  const { t } = useTranslation();
+  return (
+    <textarea
+      {...aria(box)}
+      aria-labelledby={box.labelledBy}
+      placeholder={t("editor.onePerLine")}
+      rows={Math.max(2, text.split("\n").length)}
+      value={text}
+      onChange={(event) => {
+        setText(event.target.value);
+        const words = lines(event.target.value);
+        box.onChange(words.length > 0 ? words : undefined);
+      }}
+      className={dressed(box.isWrong)}
+    />
+  );
+}
+
+function lines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((one) => one.trim())
+    .filter(Boolean);
+}
+
+/** Any value: a number, true, a list are what they are; everything else is text. */
+export function ValueBox(box: BoxProps) {
+  const { t } = useTranslation();
+  const kept = writtenOf(box.value);
+  const [text, setText] = useState(kept);
+  useEffect(() => setText((now) => (writtenOf(readOf(now)) === kept ? now : kept)), [kept]);
+  return (
+    <textarea
+      {...aria(box)}
+      rows={Math.min(10, Math.max(1, text.split("\n").length))}
+      value={text}
+      spellCheck={false}
+      placeholder={t("editor.anyValue")}
+      onChange={(event) => {
+        setText(event.target.value);
+        box.onChange(readOf(event.target.value));
+      }}
+      className={`${dressed(box.isWrong)} resize-y font-mono text-xs`}
+    />
+  );
+}
+
+/** A text that would read as something else stands in quotes. */
+export function writtenOf(value: Json | undefined): string {
+  if (value === undefined) return "";
+  if (typeof value !== "string") return JSON.stringify(value, null, 2);
+  return readOf(value) === value ? value : JSON.stringify(value);
+}
+
+export function readOf(text: string): Json | undefined {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,239 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useSearch } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ask, query } from "@/api/http";
+import { executionDefinition, executionPath } from "@/api/queries";
+import type { EventPage, Execution, JournalEvent } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { amount, money } from "@/components/amounts";
+import { span } from "@/components/instants";
+import { Page } from "@/components/Page";
+import { Status, StatusIcon } from "@/components/Status";
+import { Empty } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { NodesShown, stepCalled, useNodeName } from "@/graph/called";
+import { Changes } from "@/values/Changes";
+import { changesIn } from "@/values/changes";
+import { type Pair, pairsOf, partsAt } from "./aligned";
+import { costsOf, totalOf } from "./spent";
+import { type StepStory, type Story, storyOf } from "./story";
+
+const PAGE = 1000;
+const EVENTS_MAX = 20_000;
+const SHOWN_MAX = 500;
+
+interface Told {
+  execution: Execution;
+  story: Story;
+  isCut: boolean;
+}
+
+const told = (id: string) => ({
+  queryKey: ["execution", id, "compared"],
+  queryFn: async (): Promise<Told> => {
+    const known = await ask<Execution>(executionPath(id));
+    const events: JournalEvent[] = [];
+    let after: string | null = null;
+    for (;;) {
+      const path: string = `${executionPath(id)}/events${query({ after, limit: PAGE })}`;
+      const page: EventPage = await ask<EventPage>(path);
+      events.push(...page.events);
+      after = page.last;
+      const isAll = page.events.length < PAGE;
+      if (isAll || events.length >= EVENTS_MAX) return { execution: known, story: storyOf(events), isCut: !isAll };
+    }
+  },
+});
+
+/** Two executions side by side: steps, where they part, what is in their data, what they took. */
+export function ComparePage() {
+  const { t } = useTranslation();
+  const { a, b } = useSearch({ from: "/executions/compare" });
+  if (!a || !b)
+    return (
+      <Page title={t("compare.title")} back={{ to: "/executions", name: t("executions.title") }}>
+        <Empty title={t("compare.two")}>{t("compare.twoHint")}</Empty>
+      </Page>
+    );
+  return <Compared key={`${a} ${b}`} a={a} b={b} />;
+}
+
+function Compared({ a, b }: { a: string; b: string }) {
+  const { t } = useTranslation();
+  const one = useQuery(told(a));
+  const other = useQuery(told(b));
+  const [mine, theirs] = [useQuery(executionDefinition(a)).data, useQuery(executionDefinition(b)).data];
+  // Of a node that both have, the name in the first counts.
+  const nodes = useMemo(() => [...(theirs?.nodes ?? []), ...(mine?.nodes ?? [])], [mine, theirs]);
+  return (
+    <Page
+      title={t("compare.title")}
+      about={t("compare.about")}
+      back={{ to: "/executions", name: t("executions.title") }}
+    >
+      <Answered asked={one}>
+        {(left) => (
+          <Answered asked={other}>
+            {(right) => (
+              <NodesShown.Provider value={nodes}>
+                <Both left={left} right={right} />
+              </NodesShown.Provider>
+            )}
+          </Answered>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Both({ left, right }: { left: Told; right: Told }) {
+  const { t } = useTranslation();
+  const called = useNodeName();
+  const [onlyDifferent, setOnlyDifferent] = useState(false);
+  const pairs = useMemo(() => pairsOf(left.story, right.story), [left, right]);
+  const changes = useMemo(() => changesIn(left.execution.state, right.execution.state), [left, right]);
+  const parts = partsAt(pairs);
+  const shown = onlyDifferent ? pairs.filter((pair) => pair.how !== "same") : pairs;
+  const first = pairs[parts];
+  return (
+    <div className="space-y-6">
+      <div className="grid gap-3 sm:grid-cols-2">
+        <Side name="A" told={left} />
+        <Side name="B" told={right} />
+      </div>
+      <p className="rounded-md border border-line bg-surface p-3">
+        {first
+          ? t("compare.parts", { step: stepCalled(first.step, called), how: t(`compare.${first.how}`) })
+          : t("compare.same")}
+      </p>
+      <section>
+        <div className="mb-2 flex flex-wrap items-center gap-3">
+          <h2 className="font-semibold">{t("compare.steps")}</h2>
+          <label className="flex min-h-6 items-center gap-1.5 text-ink-soft">
+            <input
+              type="checkbox"
+              checked={onlyDifferent}
+              onChange={(event) => setOnlyDifferent(event.target.checked)}
+            />
+            {t("compare.onlyDifferent")}
+          </label>
+        </div>
+        <div className="overflow-x-auto rounded-lg border border-line bg-surface">
+          <table className="w-full text-sm">
+            <thead>
+              <tr className="text-left text-xs text-ink-faint">
+                <th scope="col" className="p-2">
+                  {t("compare.step")}
+                </th>
+                <th scope="col" className="p-2">
+                  A
+                </th>
+                <th scope="col" className="p-2">
+                  B
+                </th>
+                <th scope="col" className="p-2">
+                  {t("compare.difference")}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.slice(0, SHOWN_MAX).map((pair) => (
+                <Row key={pair.step} pair={pair} isFirst={pair === first} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {shown.length > SHOWN_MAX || left.isCut || right.isCut ? (
+          <p className="mt-1 text-ink-faint">{t("compare.cut")}</p>
+        ) : null}
+      </section>
+      <section>
+        <h2 className="mb-2 font-semibold">{t("compare.data")}</h2>
+        <Changes changes={changes} />
+      </section>
+    </div>
+  );
+}
+
+function Side({ name, told: { execution: one, story } }: { name: string; told: Told }) {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const total = totalOf(costsOf(story));
+  return (
+    <div className="rounded-lg border border-line bg-surface p-3">
+      <p className="flex flex-wrap items-center gap-2">
+        <strong>{name}</strong>
+        <Link to="/executions/$id" params={{ id: one.executionId }} className="text-accent underline">
+          <bdi title={one.workflowId}>{called(one.workflowId)}</bdi>
+        </Link>
+        <Status status={one.status} />
+      </p>
+      <p className="font-mono text-xs break-all text-ink-faint">{one.executionId}</p>
+      <p className="mt-1 text-xs text-ink-soft tabular-nums">
+        {t("compare.took", {
+          time: span(story.to - story.from),
+          steps: story.order.length,
+          calls: total.calls,
+          tokens: amount(total.input + total.output),
+          cost: total.cost === null ? "–" : money(total.cost),
+        })}
+      </p>
+    </div>
+  );
+}
+
+const SIGNS = { same: "=", "only-a": "−", "only-b": "+", status: "≠", result: "≠" } as const;
+
+function Row({ pair, isFirst }: { pair: Pair; isFirst: boolean }) {
+  const { t } = useTranslation();
+  const called = useNodeName();
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <tr className={`border-t border-line ${isFirst ? "bg-waiting-soft" : ""}`}>
+        <th scope="row" className="p-2 text-left text-xs font-normal" title={pair.step}>
+          <bdi>{stepCalled(pair.step, called)}</bdi>
+        </th>
+        <td className="p-2">{<Cell step={pair.a} />}</td>
+        <td className="p-2">{<Cell step={pair.b} />}</td>
+        <td className="p-2">
+          {pair.how === "result" ? (
+            <button
+              type="button"
+              aria-expanded={open}
+              onClick={() => setOpen(!open)}
+              className="min-h-6 text-accent underline"
+            >
+              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
+            </button>
+          ) : (
+            <span className={pair.how === "same" ? "text-ink-faint" : "text-waiting"}>
+              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
+            </span>
+          )}
+        </td>
+      </tr>
+      {open ? (
+        <tr>
+          <td colSpan={4} className="p-2">
+            <Changes changes={changesIn(pair.a?.result, pair.b?.result)} />
+          </td>
+        </tr>
+      ) : null}
+    </>
+  );
+}
+
+function Cell({ step }: { step: StepStory | undefined }) {
+  const { t } = useTranslation();
+  if (!step) return <span className="text-ink-faint">–</span>;
+  const [from, to] = [step.spans[0]?.from ?? 0, step.spans.at(-1)?.to];
+  return (
+    <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
+      <StatusIcon status={step.status} className="size-3.5" />
+      <span className="sr-only">{t(`status.${step.status}`)}</span>
+      <span className="text-xs text-ink-soft tabular-nums">{to ? span(to - from) : "…"}</span>
+    </span>
+  );
+}

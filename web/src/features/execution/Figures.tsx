@@ -1,0 +1,63 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { Execution } from "@/api/views";
+import { amount, money } from "@/components/amounts";
+import { ExecutionLink } from "@/components/ExecutionLink";
+import { span } from "@/components/instants";
+import { speakersNamed } from "../chat/asked";
+import type { Story } from "./story";
+
+/** What it took, and where it comes from. */
+export function Figures(props: { execution: Execution; story: Story }) {
+  const { t } = useTranslation();
+  const { execution: one, story } = props;
+  const talks = useQuery({ ...speakersNamed([one.workflowId]), enabled: one.sessionId !== null });
+  // Others have sessions too: agents that remember by them.
+  const canTalk = (talks.data?.length ?? 0) > 0;
+  const { usage, trigger } = one;
+  const kind = typeof trigger?.kind === "string" ? t(`execution.by.${trigger.kind}`, trigger.kind) : "";
+  const by = [kind, trigger?.by, trigger?.id].filter((part) => typeof part === "string" && part).join(" · ");
+  return (
+    <dl className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
+      <Figure name={t("execution.duration")}>{span(story.to - story.from)}</Figure>
+      <Figure name={t("execution.steps")}>{one.steps}</Figure>
+      <Figure name={t("execution.tokens")}>{`${amount(usage.inputTokens)} → ${amount(usage.outputTokens)}`}</Figure>
+      {usage.costUsd === null ? null : <Figure name={t("execution.cost")}>{money(usage.costUsd)}</Figure>}
+      {one.model ? <Figure name={t("execution.model")}>{one.model}</Figure> : null}
+      {by ? <Figure name={t("execution.startedBy")}>{by}</Figure> : null}
+      {one.sessionId && canTalk ? (
+        <Figure name={t("execution.session")}>
+          <Link
+            to="/chat/$workflow/$session"
+            params={{ workflow: one.workflowId, session: one.sessionId }}
+            title={one.sessionId}
+            className="text-accent underline"
+          >
+            {t("execution.toChat")}
+          </Link>
+        </Figure>
+      ) : null}
+      {story.origin ? (
+        <Figure name={t("execution.forkOf", { row: story.origin.row })}>
+          <ExecutionLink id={story.origin.execution} />
+        </Figure>
+      ) : null}
+      {story.parent ? (
+        <Figure name={t("execution.parent")}>
+          <ExecutionLink id={story.parent} />
+        </Figure>
+      ) : null}
+    </dl>
+  );
+}
+
+function Figure({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="flex min-w-0 gap-1">
+      <dt className="shrink-0">{name}</dt>
+      <dd className="min-w-0 truncate text-ink-soft tabular-nums">{children}</dd>
+    </div>
+  );
+}

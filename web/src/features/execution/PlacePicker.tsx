@@ -1,0 +1,32 @@
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { useNodeName } from "@/graph/called";
+import { PLACES_MAX, placesOf } from "./focus";
+import type { Story } from "./story";
+
+/** Everything at once, or one branch or round of it. */
+export function PlacePicker(props: { story: Story; place: string | null; onPick: (place: string | null) => void }) {
+  const { t } = useTranslation();
+  const called = useNodeName();
+  const places = useMemo(() => placesOf(props.story), [props.story]);
+  if (places.length === 0) return null;
+  return (
+    <label className="flex items-center gap-2 border-b border-line bg-surface px-4 py-1 text-xs text-ink-soft">
+      {t("execution.place")}
+      <select
+        aria-label={t("execution.place")}
+        value={props.place ?? ""}
+        onChange={(event) => props.onPick(event.target.value || null)}
+        className="h-7 min-w-0 rounded-md border border-line-strong bg-surface px-2 text-ink"
+      >
+        <option value="">{t("execution.everywhere")}</option>
+        {places.map((place) => (
+          <option key={place.key} value={place.key}>
+            {t(`execution.${place.kind}`, { node: called(place.node), number: place.number })}
+          </option>
+        ))}
+      </select>
+      {places.length >= PLACES_MAX ? t("execution.placesCut", { count: PLACES_MAX }) : null}
+    </label>
+  );
+}

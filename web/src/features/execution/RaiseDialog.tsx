@@ -1,0 +1,94 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { control } from "@/api/queries";
+import type { Execution } from "@/api/views";
+import { amount } from "@/components/amounts";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { DialogActions } from "@/components/DialogActions";
+import { LabelledField } from "@/components/LabelledField";
+import { Failed } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { IN_SECONDS, NO_PROGRESS, type Stopped } from "./limit";
+
+/** A limit stopped it: raise that one and go on. What is offered at first is as much once more. */
+export function RaiseDialog(props: {
+  execution: Execution;
+  limit: Stopped;
+  onClose: () => void;
+  onDone: (next: Execution) => void;
+}) {
+  const { t } = useTranslation();
+  const { name, message, offer } = props.limit;
+  // What the server offers may change while somebody types: what is typed stays.
+  const [typed, setTyped] = useState<string | null>(null);
+  const to = typed ?? (offer?.next == null ? "" : String(offer.next));
+  const isAsked = name !== NO_PROGRESS;
+  const isOver = offer !== null && offer.next === null;
+  const raise = useMutation({
+    mutationFn: () => control(props.execution.executionId, "resume", { limits: { [name]: Number(to) } }),
+    onSuccess: (next) => {
+      props.onDone(next);
+      props.onClose();
+    },
+  });
+  return (
+    <Dialog open onClose={props.onClose} title={t("raise.title")} about={t("raise.about")}>
+      <form
+        className="space-y-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          raise.mutate();
+        }}
+      >
+        <Why code={`limit-${name}`} message={message} />
+        {isOver ? <p>{t("raise.noMore", { most: figure(offer.most ?? 0) })}</p> : null}
+        {isAsked && !isOver ? <NewLimit limit={props.limit} to={to} onChange={setTyped} /> : null}
+        {isAsked || isOver ? null : <p>{t("raise.moreTries", { count: (offer?.next ?? 0) - (offer?.now ?? 0) })}</p>}
+        {raise.isError ? <Failed why={raise.error} /> : null}
+        <DialogActions onClose={props.onClose}>
+          {isOver ? null : (
+            <Button kind="primary" type="submit" disabled={raise.isPending || to === ""}>
+              {t(isAsked ? "raise.go" : "raise.tryOn")}
+            </Button>
+          )}
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Dollars have places. */
+function figure(value: number): string {
+  return amount(value, 4);
+}
+
+/** The number, beside what it is now and what is used of it. */
+function NewLimit(props: { limit: Stopped; to: string; onChange: (to: string) => void }) {
+  const { t } = useTranslation();
+  const { name, offer } = props.limit;
+  const word = t(`field.${name}`, name);
+  const known = offer ? t("raise.known", { now: figure(offer.now), used: figure(offer.used) }) : undefined;
+  return (
+    <LabelledField
+      name={t(IN_SECONDS.has(name) ? "raise.toSeconds" : "raise.to", { limit: word })}
+      about={
+        offer?.most == null ? known : [known, t("raise.most", { most: figure(offer.most) })].filter(Boolean).join(" ")
+      }
+      required
+    >
+      {(its) => (
+        <input
+          {...its}
+          type="number"
+          step="any"
+          min={0}
+          {...(offer?.most == null ? {} : { max: offer.most })}
+          value={props.to}
+          onChange={(event) => props.onChange(event.target.value)}
+        />
+      )}
+    </LabelledField>
+  );
+}

@@ -1,0 +1,79 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { control } from "@/api/queries";
+import type { Definition, Execution, JsonObject } from "@/api/views";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { DialogActions } from "@/components/DialogActions";
+import { LabelledField } from "@/components/LabelledField";
+import { Failed } from "@/components/Told";
+import { textIn } from "@/i18n";
+import { EditedState, useEdited } from "./EditedState";
+
+/** A hand taken between two steps: something said to the agents, data changed, control sent elsewhere. */
+export function SteerDialog(props: {
+  execution: Execution;
+  definition: Definition | undefined;
+  onClose: () => void;
+  onDone: (next: Execution) => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const [message, setMessage] = useState("");
+  const [goto, setGoto] = useState("");
+  const [reason, setReason] = useState("");
+  const edited = useEdited(props.execution.state);
+  const steer = useMutation({
+    mutationFn: () =>
+      control(props.execution.executionId, "steer", {
+        ...(message.trim() ? { messages: [message] } : {}),
+        ...(Object.keys(edited.set).length ? { set: edited.set as JsonObject } : {}),
+        ...(goto ? { goto } : {}),
+        ...(reason ? { reason } : {}),
+      }),
+    onSuccess: (next) => {
+      props.onDone(next);
+      props.onClose();
+    },
+  });
+  const isEmpty = !message.trim() && !goto && Object.keys(edited.set).length === 0;
+  return (
+    <Dialog open wide onClose={props.onClose} title={t("steer.title")} about={t("steer.about")}>
+      <form
+        className="space-y-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          steer.mutate();
+        }}
+      >
+        <LabelledField name={t("steer.message")} about={t("steer.messageAbout")}>
+          {(its) => <textarea {...its} rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />}
+        </LabelledField>
+        <LabelledField name={t("steer.goto")} about={t("steer.gotoAbout")}>
+          {(its) => (
+            <select {...its} value={goto} onChange={(event) => setGoto(event.target.value)}>
+              <option value="">{t("steer.stay")}</option>
+              {props.definition?.nodes
+                .filter((node) => node.type !== "note")
+                .map((node) => (
+                  <option key={node.id} value={node.id}>
+                    {textIn(node.name, i18n.language, node.id)}
+                  </option>
+                ))}
+            </select>
+          )}
+        </LabelledField>
+        <EditedState edited={edited} />
+        <LabelledField name={t("steer.reason")}>
+          {(its) => <input {...its} value={reason} onChange={(event) => setReason(event.target.value)} />}
+        </LabelledField>
+        {steer.isError ? <Failed why={steer.error} /> : null}
+        <DialogActions onClose={props.onClose}>
+          <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.wrong !== ""}>
+            {t("steer.go")}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,98 @@
+/** One branch or one round of an execution: its graph shows only what happened there. */
+import type { Overlay } from "@/graph/overlay";
+import { isOver, lookOf, type NodeStory, type ScopePart, type StepStory, type Story } from "./story";
+
+export interface Place {
+  key: string;
+  kind: "branch" | "round";
+  node: string;
+  number: number;
+}
+
+/** More than so many are not offered one by one. */
+export const PLACES_MAX = 300;
+
+/** The branches and rounds there were, in the order they began. */
+export function placesOf(story: Story): Place[] {
+  const found = new Map<string, Place>();
+  for (const name of story.order) {
+    const step = story.steps.get(name) as StepStory;
+    for (const part of step.scope) {
+      const key = branchKey(part);
+      if (!found.has(key)) found.set(key, { key, kind: "branch", node: part.parallel, number: part.branch });
+    }
+    if (step.round && !found.has(step.round)) {
+      const at = step.round.lastIndexOf(" ");
+      found.set(step.round, {
+        key: step.round,
+        kind: "round",
+        node: step.round.slice(0, at),
+        number: Number(step.round.slice(at + 1)),
+      });
+    }
+    if (found.size >= PLACES_MAX) break;
+  }
+  return [...found.values()];
+}
+
+export function isAt(step: StepStory, place: string | null): boolean {
+  return place === null || step.round === place || step.scope.some((part) => branchKey(part) === place);
+}
+
+function branchKey(part: ScopePart): string {
+  return `${part.parallel}[${part.visit}.${part.branch}]`;
+}
+
+type Shown = Parameters<Overlay["show"]>;
+
+/** What the graph shows: of everything, or of one place. */
+export function overlayOf(story: Story, place: string | null): Shown {
+  const boxes: Shown[0] = new Map();
+  if (place === null) {
+    for (const [node, about] of story.nodes) put(boxes, node, about);
+    return [boxes, story.taken, story.active];
+  }
+  const [taken, active] = [new Map<string, number>(), new Map<string, number>()];
+  const nodes = new Map<string, NodeStory>();
+  for (const name of story.order) {
+    const step = story.steps.get(name) as StepStory;
+    if (!isAt(step, place)) continue;
+    nodes.set(step.node, counted(nodes.get(step.node), step));
+    if (!step.edge) continue;
+    taken.set(step.edge, (taken.get(step.edge) ?? 0) + 1);
+    if (!isOver(step.status)) active.set(step.edge, (active.get(step.edge) ?? 0) + 1);
+  }
+  for (const [node, about] of nodes) put(boxes, node, about);
+  return [boxes, taken, active];
+}
+
+function put(boxes: Shown[0], node: string, about: NodeStory): void {
+  const look = lookOf(about);
+  if (look === null) return;
+  const over = about.done + about.failed + about.cancelled;
+  const all = about.steps.length;
+  boxes.set(node, { look, count: all > 1 ? `${over}/${all}` : "", round: about.round });
+}
+
+function counted(about: NodeStory | undefined, { step, node, status }: StepStory): NodeStory {
+  const now = about ?? {
+    node,
+    steps: [],
+    open: 0,
+    waiting: 0,
+    done: 0,
+    failed: 0,
+    cancelled: 0,
+    round: null,
+    latest: status,
+  };
+  const field =
+    status === "waiting"
+      ? "waiting"
+      : !isOver(status)
+        ? "open"
+        : status === "failed" || status === "cancelled"
+          ? status
+          : "done";
+  return { ...now, steps: [...now.steps, step], [field]: now[field] + 1, latest: status };
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import type { JournalEvent } from "@/api/views";
+import { isAt, overlayOf, placesOf } from "./focus";
+import { type Lane, lanesOf, OPEN_MAX, ticksOf } from "./lanes";
+import { storyOf } from "./story";
+
+let seq = 0;
+function event(kind: string, step = "", more: Record<string, unknown> = {}): JournalEvent {
+  seq += 1;
+  const node = step.replace(/#\d+$/, "").replace(/^.*\//, "");
+  return { seq, n: 0, at: seq, kind, ...(step ? { step, node } : {}), ...more };
+}
+
+function fan(branches: number): JournalEvent[] {
+  const scope = (branch: number) => [{ parallel: "each", visit: 1, branch }];
+  return [
+    event("started"),
+    event("step_started", "each"),
+    ...Array.from({ length: branches }, (_, at) =>
+      event("step_started", `each[1.${at}]/ask`, { scope: scope(at), edge: "each->ask" }),
+    ),
+    event("step_succeeded", "each[1.0]/ask"),
+  ];
+}
+
+const names = (lanes: Lane[]) => lanes.map((lane) => `${"  ".repeat(lane.depth)}${lane.key}`);
+
+describe("the lanes of a timeline", () => {
+  it("gather the steps of a branch under it", () => {
+    const lanes = lanesOf(storyOf(fan(2)));
+    expect(names(lanes)).toEqual(["each", "each[1.0]", "  each[1.0]/ask", "each[1.1]", "  each[1.1]/ask"]);
+    expect(lanes[1]).toMatchObject({ kind: "branch", node: "each", branch: 0, steps: 1, isOpen: true });
+    expect(lanes[3]).toMatchObject({ to: null });
+  });
+
+  it("are shut at first where there are many, and open one by one", () => {
+    const story = storyOf(fan(OPEN_MAX + 1));
+    expect(lanesOf(story).length).toBe(OPEN_MAX + 2);
+    expect(names(lanesOf(story, new Map([["each[1.3]", true]])))).toContain("  each[1.3]/ask");
+  });
+
+  it("stand on an axis with round marks", () => {
+    expect(ticksOf(10, 5)).toEqual([0, 5, 10]);
+    expect(ticksOf(0.05, 5)).toEqual([0, 0.01, 0.02, 0.03, 0.04, 0.05]);
+  });
+});
+
+describe("one place of an execution", () => {
+  it("is a branch: the graph shows only what happened there", () => {
+    const story = storyOf(fan(3));
+    expect(placesOf(story).map((place) => place.key)).toEqual(["each[1.0]", "each[1.1]", "each[1.2]"]);
+    const [all, , active] = overlayOf(story, null);
+    expect(all.get("ask")).toMatchObject({ look: "running", count: "1/3" });
+    expect(active?.get("each->ask")).toBe(2);
+    const [boxes, taken, none] = overlayOf(story, "each[1.0]");
+    expect([...boxes.keys()]).toEqual(["ask"]);
+    expect(boxes.get("ask")).toMatchObject({ look: "done", count: "" });
+    expect([taken.get("each->ask"), none?.size]).toEqual([1, 0]);
+  });
+
+  it("is a round: what began while it was under way", () => {
+    const loop = { node: "improve", scope: [] };
+    const story = storyOf([
+      event("step_passed", "improve"),
+      event("loop_entered", "", loop),
+      event("step_started", "draft"),
+      event("step_succeeded", "draft"),
+      event("loop_round", "", { ...loop, round: 2 }),
+      event("step_started", "draft#2"),
+      event("loop_left", "", loop),
+      event("step_started", "send"),
+    ]);
+    expect(placesOf(story).map((place) => [place.node, place.number])).toEqual([
+      ["improve", 1],
+      ["improve", 2],
+    ]);
+    const at = (place: string) => story.order.filter((name) => isAt(story.steps.get(name) as never, place));
+    expect([at("improve 1"), at("improve 2")]).toEqual([["draft"], ["draft#2"]]);
+  });
+});

@@ -1,0 +1,72 @@
+/** What a gate asks, whom, until when, and what was said to it so far. */
+import { Clock } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import type { Gate, Json } from "@/api/views";
+import { now } from "@/clock";
+import { Button } from "@/components/Button";
+import { ago, moment } from "@/components/instants";
+import { stepCalled, useNodeName } from "@/graph/called";
+import { Value } from "../execution/Value";
+import { offers } from "./answer";
+import { questionOf } from "./question";
+
+/** `onTake`: what somebody voted for is to be voted the same; null: who looks may not answer. */
+export function GateHead(props: { id: string; gate: Gate; onTake: ((data: Json) => void) | null }) {
+  const { t, i18n } = useTranslation();
+  const called = useNodeName();
+  const { gate } = props;
+  // The first line asks; what follows, a draft perhaps, is there to be read.
+  const [question, ...rest] = questionOf(gate, called(gate.nodeId), i18n.language, t).split("\n");
+  return (
+    <>
+      <h2 id={props.id} className="max-h-[50vh] overflow-y-auto font-semibold wrap-anywhere">
+        {question}
+      </h2>
+      <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
+        <bdi className="max-w-full truncate">{stepCalled(gate.step, called)}</bdi>
+        {gate.deadline ? (
+          <span className="flex items-center gap-1 text-waiting">
+            <Clock className="size-3" />{" "}
+            {t(gate.deadline < now() ? "gate.overdue" : "gate.deadline", { when: ago(gate.deadline, i18n.language) })} ·{" "}
+            {moment(gate.deadline, i18n.language)}
+          </span>
+        ) : null}
+        {gate.approvers && gate.approvers.quorum > 1 ? (
+          <span>{t("gate.quorum", { votes: gate.votes.length, quorum: gate.approvers.quorum })}</span>
+        ) : null}
+        {gate.level > 0 ? <span className="text-waiting">{t("gate.level", { count: gate.level })}</span> : null}
+        {gate.approvers?.groups ? <span>{gate.approvers.groups.join(", ")}</span> : null}
+      </p>
+      {rest.length > 0 ? (
+        <div className="mt-2">
+          <Value value={rest.join("\n").trim()} />
+        </div>
+      ) : null}
+      {gate.votes.length > 0 ? (
+        <ul aria-label={t("gate.votes")} className="mt-1 space-y-1 text-sm text-ink-soft">
+          {gate.votes.map((vote) => (
+            <li key={vote.by} className="break-words">
+              <bdi>{vote.by}</bdi>: {t(`action.${vote.action}`, vote.action)}
+              {vote.comment ? <span> – {vote.comment}</span> : null}
+              {vote.data === null || vote.data === undefined ? null : (
+                <div className="mt-1 space-y-1">
+                  <Value value={vote.data} />
+                  {props.onTake && offers(gate, vote.action) ? (
+                    <Button onClick={() => props.onTake?.(vote.data ?? null)}>
+                      <span className="truncate">{t("gate.take", { by: vote.by })}</span>
+                    </Button>
+                  ) : null}
+                </div>
+              )}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {Object.entries(gate.delegated).map(([from, to]) => (
+        <p key={from} className="mt-1 text-sm break-words text-ink-soft">
+          {t("gate.passed", { from, to })}
+        </p>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+/** What somebody has put together at a gate, and what of it goes with each way to answer. */
+import type { Gate, GateOption, Json, JsonObject } from "@/api/views";
+import { isObject } from "@/values/changes";
+import { callsAt, type Decisions, decisionsIn, isDecided, resultsOf, verdictsOn } from "./calls";
+
+export interface Written {
+  comment: string;
+  form: Json;
+  /** Fields that were changed, as text. */
+  edits: Readonly<Record<string, string>>;
+  decisions: Decisions;
+}
+
+export const NOTHING: Written = { comment: "", form: {}, edits: {}, decisions: {} };
+
+export function isWritten({ comment, form, edits, decisions }: Written): boolean {
+  const isFilled = isObject(form) ? Object.keys(form).length > 0 : form !== null;
+  return comment !== "" || isFilled || Object.keys(edits).length + Object.keys(decisions).length > 0;
+}
+
+export function asText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+export function mayEdit(gate: Pick<Gate, "editable" | "options">): boolean {
+  return gate.editable.length > 0 && offers(gate, "edit");
+}
+
+export function offers(gate: Pick<Gate, "options">, action: string): boolean {
+  return gate.options.some((option: GateOption) => option.value === action);
+}
+
+/** Where what was put together does not go with the action: with that it would be lost without a word, or refused. */
+export function isOff(gate: Gate, action: string, written: Written): boolean {
+  const calls = callsAt(gate);
+  if (gate.about === "client") return action === "return" && resultsOf(calls, written.decisions) === null;
+  if (gate.about === "calls") {
+    const decided = isDecided(calls, written.decisions);
+    if (action === "edit") return !decided || verdictsOn(calls, written.decisions) === null;
+    return action !== "reject" && decided;
+  }
+  return Object.keys(written.edits).length > 0 && action !== "edit" && action !== "reject";
+}
+
+/** What goes with the action, of what no form asks for; null: nothing does. */
+export function dataOf(gate: Gate, action: string, written: Written): Json {
+  const calls = callsAt(gate);
+  if (gate.about === "client") return action === "return" ? resultsOf(calls, written.decisions) : null;
+  if (gate.about === "calls") return action === "edit" ? verdictsOn(calls, written.decisions) : null;
+  const found = action === "edit" ? edited(gate, written) : {};
+  return Object.keys(found).length > 0 ? found : null;
+}
+
+/** What is shown, with what was changed in it. */
+export function changed(gate: Gate, written: Written): Json {
+  return { ...(isObject(gate.shown) ? gate.shown : {}), ...edited(gate, { ...written, form: null }) };
+}
+
+/** As somebody else voted, to be voted the same. */
+export function takenOver(gate: Gate, data: Json, written: Written): Written {
+  if (gate.about === "calls") return { ...written, decisions: decisionsIn(callsAt(gate), data) };
+  if (!isObject(data)) return written;
+  const edits = Object.entries(data).filter(([path]) => gate.editable.includes(path));
+  const form = Object.entries(data).filter(([path]) => !gate.editable.includes(path));
+  return {
+    ...written,
+    edits: Object.fromEntries(edits.map(([path, value]) => [path, asText(value ?? null)])),
+    form: gate.form === null ? written.form : Object.fromEntries(form),
+  };
+}
+
+/** The fields that were changed, as they were before: text stays text, the rest is read as JSON. */
+function edited(gate: Gate, { form, edits }: Written): JsonObject {
+  const found: JsonObject = isObject(form) ? { ...form } : {};
+  const shown = isObject(gate.shown) ? gate.shown : {};
+  for (const [path, text] of Object.entries(edits)) {
+    if (typeof shown[path] === "string") found[path] = text;
+    else {
+      try {
+        found[path] = JSON.parse(text) as Json;
+      } catch {
+        found[path] = text;
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,26 @@
+import { createInstance } from "i18next";
+import { beforeAll, describe, expect, it } from "vitest";
+import de from "@/i18n/de";
+import { questionOf } from "./question";
+
+const words = createInstance();
+beforeAll(() =>
+  words.init({ lng: "de", resources: { de: { translation: de } }, interpolation: { escapeValue: false } }),
+);
+const asked = (message: string) => questionOf({ nodeId: "look", message }, "Nachsehen", "de", words.t);
+
+describe("the question of a gate", () => {
+  it("is asked in the language of the page where the server asks by itself", () => {
+    expect(asked("May 'look' start?")).toBe("Darf „Nachsehen“ beginnen?");
+    expect(asked("May 'look' call 'find', 'write'?")).toBe("Darf „Nachsehen“ find, write aufrufen?");
+    expect(asked("'look' calls 'find': what came of it?")).toBe("„Nachsehen“ ruft find auf: Was kam dabei heraus?");
+  });
+
+  it("is what the workflow says where it says something, and the name of the node where it says nothing", () => {
+    expect(asked("May I look it up?")).toBe("May I look it up?");
+    expect(asked("")).toBe("Nachsehen");
+    expect(questionOf({ nodeId: "look", message: { en: "Send it?", de: "Soll er hinaus?" } }, "x", "de", words.t)).toBe(
+      "Soll er hinaus?",
+    );
+  });
+});

@@ -1,0 +1,79 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useDeferredValue, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Part } from "@/components/Facts";
+import { Listing, More } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { SearchBox } from "@/components/SearchBox";
+import { Empty } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { When } from "@/components/When";
+import { bytes, type Owner, owners, SCOPES } from "./memory";
+
+/** Who remembers how much: people, conversations, workflows, executions, and what all share. */
+export function MemoryPage() {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const known = useInfiniteQuery(owners());
+  const [wanted, setWanted] = useState("");
+  const words = useDeferredValue(wanted.trim().toLowerCase());
+  return (
+    <Page
+      title={t("memory.title")}
+      about={t("memory.about")}
+      actions={<SearchBox value={wanted} onChange={setWanted} label={t("memory.searchOwner")} />}
+    >
+      <Answered asked={known}>
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.owners);
+          const found = all.filter((one) => `${one.owner} ${called(one.owner)}`.toLowerCase().includes(words));
+          if (all.length === 0) return <Empty title={t("memory.none")}>{t("memory.noneHint")}</Empty>;
+          if (found.length === 0) return <Empty title={t("memory.noOwner", { words: wanted })} />;
+          return SCOPES.map((scope) => {
+            const inside = found.filter((one) => one.scope === scope);
+            return inside.length === 0 ? null : (
+              <Part key={scope} title={t(`memory.scopes.${scope}`)} about={t(`memory.scopesAbout.${scope}`)}>
+                <OwnerTable name={t(`memory.scopes.${scope}`)} found={inside} />
+              </Part>
+            );
+          });
+        }}
+      </Answered>
+      <More asked={known} />
+    </Page>
+  );
+}
+
+function OwnerTable(props: { name: string; found: readonly Owner[] }) {
+  const { t, i18n } = useTranslation();
+  const called = useWorkflowName();
+  return (
+    <Listing
+      name={props.name}
+      entries={props.found}
+      keyOf={(one) => one.owner}
+      columns={[
+        {
+          name: t("memory.owner"),
+          cell: (one) => (
+            <Link
+              to="/memory/$scope/$owner"
+              params={{ scope: one.scope, owner: one.owner }}
+              className="hover:underline"
+            >
+              <bdi title={one.owner}>{one.scope === "workflow" ? called(one.owner) : one.owner}</bdi>
+            </Link>
+          ),
+        },
+        { name: t("memory.keys"), isNumber: true, cell: (one) => one.keys },
+        { name: t("memory.size"), isNumber: true, cell: (one) => bytes(one.bytes, i18n.language) },
+        {
+          name: t("memory.changed"),
+          cell: (one) => (one.changedAt ? <When at={one.changedAt} /> : null),
+        },
+      ]}
+    />
+  );
+}

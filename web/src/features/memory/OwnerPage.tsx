@@ -1,0 +1,180 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Eraser, Plus } from "lucide-react";
+import { useDeferredValue, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Confirm } from "@/components/Confirm";
+import { Listing, More } from "@/components/Listing";
+import { useMay } from "@/components/may";
+import { Page } from "@/components/Page";
+import { SearchBox } from "@/components/SearchBox";
+import { Empty } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { When } from "@/components/When";
+import { forgetAll, type Place, type Value, values } from "./memory";
+import { ValueDialog } from "./ValueDialog";
+
+const PREVIEW = 160;
+
+/** What one owner remembers: searched, looked into, corrected, forgotten. */
+export function OwnerPage() {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const place = useParams({ from: "/memory/$scope/$owner" });
+  const [wanted, setWanted] = useState("");
+  const words = useDeferredValue(wanted.trim());
+  const [namespace, setNamespace] = useState("");
+  const known = useInfiniteQuery(values(place, words, namespace));
+  const [shown, setShown] = useState<Value | "new" | null>(null);
+  return (
+    <Page
+      title={place.scope === "workflow" ? called(place.owner) : place.owner}
+      back={{ to: "/memory", name: t("memory.title") }}
+      about={t(`memory.scopesAbout.${place.scope}`, place.scope)}
+      actions={
+        <>
+          <SearchBox value={wanted} onChange={setWanted} label={t("memory.search")} />
+          <Actions place={place} namespace={namespace} onNew={() => setShown("new")} />
+        </>
+      }
+    >
+      <Whose place={place} />
+      {namespace ? (
+        <p className="mb-3">
+          <Button onClick={() => setNamespace("")} aria-label={t("memory.leaveNamespace", { namespace })}>
+            <span className="font-mono">{namespace}</span> ×
+          </Button>
+        </p>
+      ) : null}
+      <Answered asked={known}>
+        {({ pages }) => {
+          const found = pages.flatMap((page) => page.values);
+          return (
+            <>
+              {pages[0]?.warnings?.map((one) => (
+                <p key={one} className="mb-3 rounded-md bg-waiting-soft p-2 text-waiting">
+                  {one}
+                </p>
+              ))}
+              {found.length === 0 ? (
+                <Empty title={words ? t("memory.noMatch", { words: wanted }) : t("memory.empty")} />
+              ) : (
+                <ValueTable found={found} onPick={setShown} onNamespace={setNamespace} />
+              )}
+            </>
+          );
+        }}
+      </Answered>
+      <More asked={known} />
+      {shown === null ? null : (
+        <ValueDialog place={place} value={shown === "new" ? null : shown} onClose={() => setShown(null)} />
+      )}
+    </Page>
+  );
+}
+
+/** Where what is remembered comes from, as far as the owner is a thing that can be looked at. */
+function Whose({ place }: { place: Place }) {
+  const { t } = useTranslation();
+  if (place.scope === "execution")
+    return (
+      <p className="mb-3">
+        <Link to="/executions/$id" params={{ id: place.owner }} className="text-accent underline">
+          {t("memory.openExecution")}
+        </Link>
+      </p>
+    );
+  if (place.scope === "workflow")
+    return (
+      <p className="mb-3">
+        <Link to="/workflows/$id" params={{ id: place.owner }} className="text-accent underline">
+          {t("memory.openWorkflow")}
+        </Link>
+      </p>
+    );
+  return null;
+}
+
+function Actions(props: { place: Place; namespace: string; onNew: () => void }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const mayChange = useMay("operator");
+  const called = useWorkflowName();
+  const [asking, setAsking] = useState(false);
+  const { scope, owner } = props.place;
+  if (!mayChange) return null;
+  return (
+    <>
+      <Button onClick={props.onNew}>
+        <Plus className="size-4" aria-hidden /> {t("memory.new")}
+      </Button>
+      <Button kind="danger" onClick={() => setAsking(true)}>
+        <Eraser className="size-4" aria-hidden /> {t("memory.forgetAll")}
+      </Button>
+      {asking ? (
+        <Confirm
+          title={t("memory.forgetAllTitle", { owner: scope === "workflow" ? called(owner) : owner })}
+          about={props.namespace ? t("memory.forgetUnder", { namespace: props.namespace }) : t("memory.forgetAllAbout")}
+          deed={t("memory.forgetAll")}
+          act={() => forgetAll(props.place, props.namespace)}
+          onDone={async () => {
+            await client.invalidateQueries({ queryKey: ["memory"] });
+            if (!props.namespace) await navigate({ to: "/memory" });
+          }}
+          onClose={() => setAsking(false)}
+        />
+      ) : null}
+    </>
+  );
+}
+
+function ValueTable(props: {
+  found: readonly Value[];
+  onPick: (one: Value) => void;
+  onNamespace: (namespace: string) => void;
+}) {
+  const { t } = useTranslation();
+  const when = (at: number | null | undefined) => (at ? <When at={at} /> : null);
+  return (
+    <Listing
+      name={t("memory.remembered")}
+      entries={props.found}
+      keyOf={(one) => `${one.namespace}\n${one.key}`}
+      columns={[
+        {
+          name: t("memory.key"),
+          cell: (one) => (
+            <>
+              {one.namespace ? (
+                <button
+                  type="button"
+                  onClick={() => props.onNamespace(one.namespace)}
+                  className="mr-1 min-h-6 font-mono text-xs font-normal text-ink-faint hover:underline"
+                >
+                  {one.namespace}
+                </button>
+              ) : null}
+              <button type="button" onClick={() => props.onPick(one)} className="min-h-6 text-left hover:underline">
+                {one.key}
+              </button>
+            </>
+          ),
+        },
+        {
+          name: t("memory.value"),
+          cell: (one) => <span className="line-clamp-2 font-mono text-xs wrap-anywhere">{preview(one.value)}</span>,
+        },
+        { name: t("memory.changed"), cell: (one) => when(one.changedAt) },
+        { name: t("memory.expires"), cell: (one) => when(one.expiresAt) },
+      ]}
+    />
+  );
+}
+
+function preview(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text;
+}

@@ -1,0 +1,81 @@
+/** What is remembered of whom, asked of the server and changed there. */
+import { infiniteQueryOptions } from "@tanstack/react-query";
+import { ask, query } from "@/api/http";
+import type { Json, Schemas } from "@/api/views";
+
+export type Owner = Schemas["OwnerAnswer"];
+export type Value = Schemas["ValueAnswer"];
+export type Change = Schemas["ChangeAnswer"];
+export type Writer = Schemas["WriterAnswer"];
+
+export const SCOPES = ["user", "session", "workflow", "execution", "shared"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Whose memory, and which part of it. */
+export interface Place {
+  scope: string;
+  owner: string;
+}
+
+const path = (place: Place, value = "") => `/api/memory/${encodeURIComponent(place.scope)}${value}`;
+
+export const owners = () =>
+  infiniteQueryOptions({
+    queryKey: ["memory"],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["OwnerPage"]>(`/api/memory${query({ after: pageParam, limit: 200 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+export const values = (place: Place, words: string, namespace: string) =>
+  infiniteQueryOptions({
+    queryKey: ["memory", place.scope, place.owner, words, namespace],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["ValuePage"]>(
+        `${path(place)}${query({ owner: place.owner, q: words, namespace, after: pageParam, limit: 50 })}`,
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+const at = (place: Place, namespace: string, key: string) =>
+  path(place, `/value${query({ owner: place.owner, namespace, key })}`);
+
+export const remember = (place: Place, namespace: string, key: string, value: Json, ttl: number | null) =>
+  ask<Value>(at(place, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
+
+/** What a key remembers and who wrote it, then what it was before; of nothing there is none. */
+export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
+  infiniteQueryOptions({
+    queryKey: ["memory", place.scope, place.owner, "history", one.namespace, one.key],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["HistoryPage"]>(
+        path(
+          place,
+          `/history${query({ owner: place.owner, namespace: one.namespace, key: one.key, after: pageParam, limit: 50 })}`,
+        ),
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+export const putBack = (place: Place, namespace: string, key: string, number: number) =>
+  ask<Value>(path(place, `/history${query({ owner: place.owner, namespace, key })}`), {
+    method: "POST",
+    body: { number },
+  });
+
+export const forget = (place: Place, namespace: string, key: string) =>
+  ask<void>(at(place, namespace, key), { method: "DELETE" });
+
+export const forgetAll = (place: Place, namespace: string) =>
+  ask<{ forgotten: number }>(`${path(place)}${query({ owner: place.owner, namespace })}`, { method: "DELETE" });
+
+/** How much there is of something: `1.2 kB`. */
+export function bytes(count: number, language: string): string {
+  const [amount, unit] = count < 1000 ? [count, "B"] : count < 1e6 ? [count / 1e3, "kB"] : [count / 1e6, "MB"];
+  return `${new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(amount)} ${unit}`;
+}

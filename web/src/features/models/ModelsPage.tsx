@@ -1,0 +1,198 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Radio } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { amount } from "@/components/amounts";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { useMay } from "@/components/may";
+import { Page } from "@/components/Page";
+import { Empty, Failed } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { Keys } from "./Keys";
+import { type Model, type Models, models, type Pinged, type Provider, ping } from "./models";
+
+/** Which models are named where, what they cost, who pays, and whether they answer. */
+export function ModelsPage() {
+  const { t } = useTranslation();
+  const known = useQuery(models());
+  const mayPing = useMay("admin");
+  const maySeeKeys = useMay("operator");
+  const asked = useMutation({ mutationFn: ping });
+  return (
+    <Page
+      title={t("models.title")}
+      about={t("models.about")}
+      actions={
+        mayPing ? (
+          <Button onClick={() => asked.mutate()} disabled={asked.isPending} title={t("models.pingAbout")}>
+            <Radio className="size-4" aria-hidden /> {t(asked.isPending ? "models.pinging" : "models.ping")}
+          </Button>
+        ) : null
+      }
+    >
+      {asked.isError ? (
+        <div className="mb-3">
+          <Failed why={asked.error} />
+        </div>
+      ) : null}
+      <Answered asked={known}>{(all) => <Told all={all} pinged={asked.data} />}</Answered>
+      {maySeeKeys ? <Keys /> : null}
+    </Page>
+  );
+}
+
+function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {all.forEveryAgent && all.default ? (
+        <p className="mb-4 rounded-md border border-waiting/40 bg-waiting-soft p-3">
+          {t(all.default === "scripted" ? "models.onlyScripted" : "models.forEveryAgent", { name: all.default })}
+        </p>
+      ) : null}
+      <Part title={t("models.models")}>
+        <ModelTable found={all.models} usual={all.default} pinged={pinged} />
+        <Prices all={all} />
+      </Part>
+      <Part title={t("models.providers")} about={t("models.providersAbout")}>
+        {all.providers.length === 0 ? (
+          <Empty title={t("models.noProvider")}>
+            {t("models.noProviderHint")}
+            <pre className="mx-auto mt-3 w-fit rounded-md bg-sunken p-3 text-left font-mono text-xs whitespace-pre-wrap">
+              {'OPENAI_API_KEY=…\n\n# pointsman.toml\nmodel = "openai:gpt-5"'}
+            </pre>
+          </Empty>
+        ) : (
+          <ProviderTable found={all.providers} />
+        )}
+      </Part>
+    </>
+  );
+}
+
+/** Where prices come from, and how to give one where none is known. */
+function Prices({ all }: { all: Models }) {
+  const { t, i18n } = useTranslation();
+  const { name, version, installed } = all.prices;
+  const unknown = all.models.find((one) => !one.scripted && one.priceFrom === null);
+  const day = installed
+    ? new Date(`${installed}T00:00:00Z`).toLocaleDateString(i18n.language, { timeZone: "UTC", dateStyle: "medium" })
+    : null;
+  return (
+    <>
+      <p className="mt-2 text-sm text-ink-soft">
+        {day ? t("models.priceList", { name, version, day }) : t("models.priceListUndated", { name, version })}
+      </p>
+      {unknown ? (
+        <div className="mt-3 rounded-md border border-waiting/40 bg-waiting-soft p-3">
+          <p>{t("models.givePrice")}</p>
+          <pre className="mt-2 font-mono text-xs whitespace-pre-wrap wrap-anywhere">
+            {`[prices]\n${JSON.stringify(unknown.name)} = {input = 0.50, output = 1.50}`}
+          </pre>
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function ModelTable(props: { found: readonly Model[]; usual: string | null; pinged: Map<string, Pinged> | undefined }) {
+  const { t, i18n } = useTranslation();
+  const price = (usd: number | null) =>
+    usd === null ? null : new Intl.NumberFormat(i18n.language, { style: "currency", currency: "USD" }).format(usd);
+  return (
+    <Listing
+      name={t("models.models")}
+      entries={props.found}
+      keyOf={(one) => one.name}
+      columns={[
+        {
+          name: t("models.name"),
+          cell: (one) => (
+            <span className="flex flex-wrap items-center gap-2">
+              <span className="font-mono">{one.name}</span>
+              {one.scripted ? <Chip look="careful">{t("models.scripted")}</Chip> : null}
+              {one.name === props.usual ? <Chip look="accent">{t("models.usual")}</Chip> : null}
+            </span>
+          ),
+        },
+        { name: t("models.uses"), cell: (one) => one.uses.map((use) => t(`models.use.${use}`, use)).join(", ") },
+        {
+          name: t("models.prices"),
+          cell: (one) =>
+            one.scripted ? (
+              t("models.free")
+            ) : one.inputUsdPerMillion === null || one.outputUsdPerMillion === null ? (
+              <span className="text-waiting">{t("models.noPrice")}</span>
+            ) : (
+              <>
+                {t("models.price", { input: price(one.inputUsdPerMillion), output: price(one.outputUsdPerMillion) })}
+                {one.priceFrom === "settings" ? (
+                  <span className="block text-xs text-ink-faint">{t("models.ownPrice")}</span>
+                ) : null}
+              </>
+            ),
+        },
+        ...(props.pinged
+          ? [{ name: t("models.answers"), cell: (one: Model) => <Ping told={props.pinged?.get(one.name)} /> }]
+          : []),
+      ]}
+    />
+  );
+}
+
+function Ping({ told }: { told: Pinged | undefined }) {
+  const { t } = useTranslation();
+  if (told === undefined) return null;
+  if (told.ok)
+    return (
+      <Chip look="good">{t("models.answered", { seconds: told.seconds == null ? "?" : amount(told.seconds, 2) })}</Chip>
+    );
+  const why = told.failure as { code?: string; message?: string; hint?: string } | null | undefined;
+  return (
+    <span>
+      <Chip look="bad">{why?.code ?? t("models.silent")}</Chip>
+      <Why code={why?.code ?? ""} message={why?.message ?? ""} hint={why?.hint ?? ""} look="text-sm" />
+    </span>
+  );
+}
+
+function ProviderTable({ found }: { found: readonly Provider[] }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={t("models.providers")}
+      entries={found}
+      keyOf={(one) => one.name}
+      columns={[
+        { name: t("models.provider"), cell: (one) => one.name },
+        { name: t("models.kind"), cell: (one) => (one.baseUrl ? `${one.kind} (${one.baseUrl})` : one.kind) },
+        {
+          name: t("models.keys"),
+          cell: (one) =>
+            one.missing ? (
+              <span className="text-failed">{one.missing}</span>
+            ) : (
+              <>
+                {t("models.keyCount", { count: one.keys })}
+                <span className="block font-mono text-xs text-ink-faint">{one.masked.join(" ")}</span>
+              </>
+            ),
+        },
+        { name: t("models.source"), cell: (one) => <code className="text-xs">{one.source}</code> },
+        {
+          name: t("models.pace"),
+          cell: (one) =>
+            [
+              one.keys > 1 ? t(`models.live.strategy.${one.strategy}`) : "",
+              one.interval > 0 ? t("models.interval", { seconds: one.interval }) : "",
+            ]
+              .filter(Boolean)
+              .join(", ") || null,
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,21 @@
+/** Which models answer here, asked of the server. */
+import { queryOptions } from "@tanstack/react-query";
+import { ask } from "@/api/http";
+import type { Schemas } from "@/api/views";
+
+export type Models = Schemas["ModelsAnswer"];
+export type Model = Models["models"][number];
+export type Provider = Models["providers"][number];
+export type Pinged = Schemas["Pinged"];
+
+export const models = () =>
+  queryOptions({
+    queryKey: ["models"],
+    queryFn: ({ signal }) => ask<Models>("/api/models", { signal }),
+    staleTime: 30_000,
+  });
+
+export const ping = () =>
+  ask<{ models: Pinged[] }>("/api/models/ping", { method: "POST" }).then(
+    (told) => new Map(told.models.map((one) => [one.name, one])),
+  );

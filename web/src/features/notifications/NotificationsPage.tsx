@@ -1,0 +1,162 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { RotateCcw } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Part } from "@/components/Facts";
+import { ago } from "@/components/instants";
+import { Listing, More } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty, Failed } from "@/components/Told";
+import { When } from "@/components/When";
+import { type Address, type Notice, notifications, sendAgain } from "./notifications";
+
+const STATES = ["pending", "sent", "dead"] as const;
+const LOOKS = { pending: "accent", sent: "good", dead: "bad" } as const;
+
+/** Which addresses outside are told of what, and what became of each notice. */
+export function NotificationsPage() {
+  const { t } = useTranslation();
+  const [state, setState] = useState<Notice["state"] | "">("");
+  const known = useInfiniteQuery(notifications(state));
+  const chooser = (
+    <label className="flex items-center gap-2 text-ink-soft">
+      {t("notifications.state")}
+      <select
+        value={state}
+        onChange={(event) => setState(STATES.find((one) => one === event.target.value) ?? "")}
+        className="h-8 rounded-md border border-line-strong bg-surface px-2 text-ink"
+      >
+        <option value="">{t("notifications.any")}</option>
+        {STATES.map((one) => (
+          <option key={one} value={one}>
+            {t(`notifications.states.${one}`)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <Page title={t("notifications.title")} about={t("notifications.about")}>
+      <Answered asked={known}>
+        {({ pages }) => (
+          <>
+            <Part title={t("notifications.addresses")}>
+              <Addresses found={pages[0]?.addresses ?? []} />
+            </Part>
+            <Part title={t("notifications.outbox")} actions={chooser}>
+              <Outbox found={pages.flatMap((page) => page.notices)} />
+              <More asked={known} />
+            </Part>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Addresses({ found }: { found: readonly Address[] }) {
+  const { t } = useTranslation();
+  if (found.length === 0)
+    return (
+      <Empty title={t("notifications.none")}>
+        {t("notifications.noneHint")}
+        <pre className="mx-auto mt-3 w-fit max-w-full rounded-md bg-sunken p-3 text-left font-mono text-xs wrap-anywhere whitespace-pre-wrap">
+          {'# pointsman.toml\n[notifications.desk]\nurl = "https://chat.example/hooks/1"\nevents = ["gate", "failed"]'}
+        </pre>
+      </Empty>
+    );
+  return (
+    <Listing
+      name={t("notifications.addresses")}
+      entries={found}
+      keyOf={(one) => one.name}
+      columns={[
+        { name: t("notifications.name"), cell: (one) => one.name },
+        { name: t("notifications.url"), cell: (one) => <span className="font-mono text-xs">{one.url}</span> },
+        {
+          name: t("notifications.events"),
+          cell: (one) => one.events.map((event) => t(`notifications.kinds.${event}`, event)).join(", "),
+        },
+        { name: t("notifications.workflows"), cell: (one) => one.workflows.join(", ") },
+        { name: t("notifications.signed"), cell: (one) => t(one.signed ? "notifications.yes" : "notifications.no") },
+      ]}
+    />
+  );
+}
+
+function Outbox({ found }: { found: readonly Notice[] }) {
+  const { t, i18n } = useTranslation();
+  const client = useQueryClient();
+  const again = useMutation({
+    mutationFn: (one: Notice) => sendAgain(one.id),
+    onSettled: () => client.invalidateQueries({ queryKey: ["notifications"] }),
+  });
+  if (found.length === 0) return <p className="text-ink-soft">{t("notifications.empty")}</p>;
+  return (
+    <>
+      {again.isError ? (
+        <div className="mb-3">
+          <Failed why={again.error} />
+        </div>
+      ) : null}
+      <Listing
+        name={t("notifications.outbox")}
+        entries={found}
+        keyOf={(one) => one.id}
+        columns={[
+          {
+            name: t("notifications.what"),
+            cell: (one) => (
+              <>
+                <Link to="/executions/$id" params={{ id: one.executionId }} className="hover:underline">
+                  {one.event}
+                </Link>
+                <span className="block text-xs font-normal text-ink-faint">{one.to}</span>
+              </>
+            ),
+          },
+          {
+            name: t("notifications.state"),
+            cell: (one) => <Chip look={LOOKS[one.state]}>{t(`notifications.states.${one.state}`)}</Chip>,
+          },
+          {
+            name: t("notifications.when"),
+            cell: (one) => <When at={one.at} />,
+          },
+          {
+            name: t("notifications.attempts"),
+            cell: (one) => (
+              <>
+                {one.attempts}
+                {one.due ? (
+                  <span className="block text-xs text-ink-faint">
+                    {t("notifications.due", { when: ago(one.due, i18n.language) })}
+                  </span>
+                ) : null}
+                {one.error ? <span className="block text-xs text-failed wrap-anywhere">{one.error}</span> : null}
+              </>
+            ),
+          },
+          {
+            name: t("notifications.do"),
+            isNarrow: true,
+            cell: (one) =>
+              one.state === "dead" ? (
+                <Button
+                  onClick={() => again.mutate(one)}
+                  disabled={again.isPending}
+                  aria-label={t("notifications.againNamed", { event: one.event, to: one.to })}
+                >
+                  <RotateCcw className="size-4" aria-hidden /> {t("notifications.again")}
+                </Button>
+              ) : null,
+          },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { Chip } from "@/components/Chip";
+import { InEnglish, Why } from "@/components/Why";
+import type { Fired } from "./schedules";
+
+const LOOKS = {
+  started: "good",
+  missed: "careful",
+  skipped: "careful",
+  queued: "accent",
+  failed: "bad",
+} as const;
+
+/** What became of one time; of one that started, the execution. */
+export function Outcome({ fired }: { fired: Fired }) {
+  const { t } = useTranslation();
+  const chip = (
+    <Chip look={LOOKS[fired.outcome]}>{t(`schedules.outcome.${fired.outcome}`, { count: fired.count })}</Chip>
+  );
+  const { error, note } = fired;
+  return (
+    <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+      {chip}
+      {fired.executionId ? (
+        <Link to="/executions/$id" params={{ id: fired.executionId }} className="text-accent underline">
+          {t("schedules.execution")}
+        </Link>
+      ) : null}
+      {error ? (
+        <span>
+          <Why code={error.code} message={error.message} look="text-ink-soft wrap-anywhere" />
+        </span>
+      ) : (
+        <InEnglish text={note ?? ""} look="text-ink-soft wrap-anywhere" />
+      )}
+    </span>
+  );
+}

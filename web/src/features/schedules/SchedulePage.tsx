@@ -1,0 +1,151 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { Pause, Pencil, Play, Trash2, Zap } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Answer } from "@/api/http";
+import type { Json } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Confirm } from "@/components/Confirm";
+import { Card, Facts, Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { useMay } from "@/components/may";
+import { Page } from "@/components/Page";
+import { Failed } from "@/components/Told";
+import { WorkflowLink } from "@/components/WorkflowLink";
+import { Value } from "@/features/execution/Value";
+import { Outcome } from "./Outcome";
+import { ScheduleDialog } from "./ScheduleDialog";
+import { remove, rest, runNow, type Schedule, schedule, timesOf } from "./schedules";
+import { Times } from "./Times";
+import { onClocks, ownZone } from "./timing";
+import { useScheduleName } from "./useScheduleName";
+import { Words } from "./Words";
+
+/** One schedule: what it starts, when it is due next, and what became of its latest times. */
+export function SchedulePage() {
+  const { t } = useTranslation();
+  const { id } = useParams({ from: "/schedules/$id" });
+  const known = useQuery(schedule(id));
+  const named = useScheduleName();
+  return (
+    <Page
+      title={known.data ? named(known.data.value) : id}
+      back={{ to: "/schedules", name: t("schedules.title") }}
+      actions={known.data ? <Actions read={known.data} /> : null}
+    >
+      <Answered asked={known}>{(read) => <Told one={read.value} />}</Answered>
+    </Page>
+  );
+}
+
+function Actions({ read }: { read: Answer<Schedule> }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const one = read.value;
+  const [mayRun, mayWrite] = [useMay("operator"), useMay("editor")];
+  const [asking, setAsking] = useState<"edit" | "delete" | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: ["schedules"] });
+  const run = useMutation({ mutationFn: () => runNow(one.id), onSettled: again });
+  const change = useMutation({ mutationFn: () => rest(one.id, !one.paused), onSettled: again });
+  const isOwn = one.trigger === null;
+  return (
+    <>
+      {mayRun ? (
+        <>
+          <Button onClick={() => run.mutate()} disabled={run.isPending}>
+            <Zap className="size-4" aria-hidden /> {t("schedules.runNow")}
+          </Button>
+          <Button onClick={() => change.mutate()} disabled={change.isPending || !one.enabled}>
+            {one.paused ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
+            {t(one.paused ? "schedules.resume" : "schedules.pause")}
+          </Button>
+        </>
+      ) : null}
+      {mayWrite && isOwn ? (
+        <>
+          <Button onClick={() => setAsking("edit")}>
+            <Pencil className="size-4" aria-hidden /> {t("schedules.edit")}
+          </Button>
+          <Button kind="danger" onClick={() => setAsking("delete")}>
+            <Trash2 className="size-4" aria-hidden /> {t("schedules.delete")}
+          </Button>
+        </>
+      ) : null}
+      {run.isError || change.isError ? (
+        <div className="w-full">
+          <Failed why={run.error ?? change.error} />
+        </div>
+      ) : null}
+      {asking === "edit" ? <ScheduleDialog read={read} onClose={() => setAsking(null)} /> : null}
+      {asking === "delete" ? (
+        <Confirm
+          title={t("schedules.deleteTitle", { name: one.id })}
+          about={t("schedules.deleteAbout")}
+          deed={t("schedules.delete")}
+          act={() => remove(one.id)}
+          onDone={async () => {
+            client.removeQueries({ queryKey: ["schedules", one.id] });
+            await navigate({ to: "/schedules" });
+          }}
+          onClose={() => setAsking(null)}
+        />
+      ) : null}
+    </>
+  );
+}
+
+function Told({ one }: { one: Schedule }) {
+  const { t, i18n } = useTranslation();
+  const times = useQuery(timesOf(one.id, 5));
+  return (
+    <>
+      <Card>
+        <Facts
+          facts={{
+            [t("schedules.state")]: one.enabled ? (
+              one.paused ? (
+                <Chip look="careful">{t("schedules.paused")}</Chip>
+              ) : (
+                <Chip look="good">{t("schedules.active")}</Chip>
+              )
+            ) : (
+              <Chip>{t("schedules.disabled")}</Chip>
+            ),
+            [t("schedules.when")]: <Words cron={one.cron} every={one.every} at={one.at} />,
+            [t("schedules.zone")]: one.cron === null ? null : one.timezone,
+            [t("schedules.workflow")]: <WorkflowLink id={one.workflowId} className="text-accent underline" />,
+            [t("schedules.overlap")]: t(`schedules.overlaps.${one.overlap}`),
+            [t("schedules.missed")]: t(`schedules.misses.${one.missed}`),
+            [t("schedules.queued")]: one.queued.length > 0 ? one.queued.length : null,
+            [t("schedules.document")]:
+              one.trigger === null ? null : t("schedules.documentAbout", { trigger: one.trigger }),
+          }}
+        />
+      </Card>
+      <Part title={t("schedules.nextTimes")}>
+        <Answered asked={times}>
+          {(found) => <Times times={found} zone={one.cron === null ? ownZone() : one.timezone} />}
+        </Answered>
+      </Part>
+      <Part title={t("schedules.results")}>
+        {one.results.length === 0 ? <p className="text-ink-soft">{t("schedules.noResults")}</p> : null}
+        <Listing
+          name={t("schedules.results")}
+          entries={one.results}
+          keyOf={(fired) => `${fired.due} ${fired.outcome} ${fired.executionId}`}
+          columns={[
+            { name: t("schedules.due"), cell: (fired) => onClocks(fired.due, ownZone(), i18n.language) },
+            { name: t("schedules.became"), cell: (fired) => <Outcome fired={fired} /> },
+          ]}
+        />
+      </Part>
+      <Part title={t("schedules.input")}>
+        <Value value={one.input as Json} />
+      </Part>
+    </>
+  );
+}

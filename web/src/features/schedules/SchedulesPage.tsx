@@ -1,0 +1,126 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CalendarPlus, Pause, Play } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Listing, More } from "@/components/Listing";
+import { useMay } from "@/components/may";
+import { Page } from "@/components/Page";
+import { Empty, Failed } from "@/components/Told";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { When } from "@/components/When";
+import { WorkflowLink } from "@/components/WorkflowLink";
+import { Outcome } from "./Outcome";
+import { ScheduleDialog } from "./ScheduleDialog";
+import { rest, type Schedule, schedules } from "./schedules";
+import { onClocks, ownZone } from "./timing";
+import { useScheduleName } from "./useScheduleName";
+import { Words } from "./Words";
+
+/** What starts by itself: when it is next due, and what became of it last. */
+export function SchedulesPage() {
+  const { t } = useTranslation();
+  const known = useInfiniteQuery(schedules());
+  const mayMake = useMay("editor");
+  const [making, setMaking] = useState(false);
+  const add = mayMake ? (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      <CalendarPlus className="size-4" aria-hidden /> {t("schedules.new")}
+    </Button>
+  ) : null;
+  return (
+    <Page title={t("schedules.title")} about={t("schedules.about")} actions={add}>
+      <Answered asked={known}>
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.schedules);
+          return all.length === 0 ? (
+            <Empty title={t("schedules.none")}>{t("schedules.noneHint")}</Empty>
+          ) : (
+            <ScheduleTable found={all} />
+          );
+        }}
+      </Answered>
+      <More asked={known} />
+      {making ? <ScheduleDialog onClose={() => setMaking(false)} /> : null}
+    </Page>
+  );
+}
+
+function ScheduleTable({ found }: { found: readonly Schedule[] }) {
+  const { t, i18n } = useTranslation();
+  const client = useQueryClient();
+  const mayRest = useMay("operator");
+  const named = useScheduleName();
+  const change = useMutation({
+    mutationFn: (one: Schedule) => rest(one.id, !one.paused),
+    onSettled: () => client.invalidateQueries({ queryKey: ["schedules"] }),
+  });
+  return (
+    <>
+      {change.isError ? (
+        <div className="mb-3">
+          <Failed why={change.error} />
+        </div>
+      ) : null}
+      <Listing
+        name={t("schedules.title")}
+        entries={found}
+        keyOf={(one) => one.id}
+        columns={[
+          { name: t("schedules.name"), cell: (one) => <Named schedule={one} /> },
+          { name: t("schedules.when"), cell: (one) => <Words cron={one.cron} every={one.every} at={one.at} /> },
+          {
+            name: t("schedules.next"),
+            cell: (one) =>
+              one.next === null ? null : <When at={one.next} told={onClocks(one.next, ownZone(), i18n.language)} />,
+          },
+          { name: t("schedules.last"), cell: (one) => (one.results[0] ? <Outcome fired={one.results[0]} /> : null) },
+          ...(mayRest
+            ? [
+                {
+                  name: t("schedules.do"),
+                  isNarrow: true,
+                  cell: (one: Schedule) => (
+                    <Button
+                      kind="quiet"
+                      disabled={change.isPending || !one.enabled}
+                      onClick={() => change.mutate(one)}
+                      aria-label={t(one.paused ? "schedules.resumeNamed" : "schedules.pauseNamed", {
+                        name: named(one),
+                      })}
+                    >
+                      {one.paused ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
+                      {t(one.paused ? "schedules.resume" : "schedules.pause")}
+                    </Button>
+                  ),
+                },
+              ]
+            : []),
+        ]}
+      />
+    </>
+  );
+}
+
+function Named({ schedule: one }: { schedule: Schedule }) {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const named = useScheduleName();
+  return (
+    <>
+      <Link to="/schedules/$id" params={{ id: one.id }} title={one.id} className="hover:underline">
+        <bdi>{named(one)}</bdi>
+      </Link>
+      <span className="flex flex-wrap gap-1 font-normal">
+        {one.trigger !== null || called(one.workflowId) === one.id ? null : (
+          <WorkflowLink id={one.workflowId} className="text-xs text-ink-faint hover:underline" />
+        )}
+        {one.enabled ? null : <Chip>{t("schedules.disabled")}</Chip>}
+        {one.enabled && one.paused ? <Chip look="careful">{t("schedules.paused")}</Chip> : null}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+import { useTranslation } from "react-i18next";
+import { cronWords } from "./cronWords";
+import { amountOf, onClocks, ownZone } from "./timing";
+
+/** When a schedule is due, in words; cron stands beside them for who reads it. */
+export function Words(props: { cron: string | null; every: number | null; at: number | null; isPlain?: boolean }) {
+  const { t, i18n } = useTranslation();
+  if (props.cron !== null) {
+    const said = cronWords(props.cron, i18n.language, (word, values) => t(`cron.${word}`, values ?? {}));
+    return (
+      <span>
+        {said ? <span className="mr-2">{said}</span> : null}
+        {said && props.isPlain ? null : (
+          <code className={said ? "inline-block text-xs text-ink-faint" : ""}>{props.cron}</code>
+        )}
+      </span>
+    );
+  }
+  if (props.every !== null) {
+    const { amount, unit } = amountOf(props.every);
+    return <span>{t(`cron.each.${unit}`, { count: Number(amount) })}</span>;
+  }
+  return props.at === null ? null : (
+    <span>{t("cron.once", { when: onClocks(props.at, ownZone(), i18n.language) })}</span>
+  );
+}

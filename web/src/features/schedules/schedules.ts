@@ -1,0 +1,67 @@
+/** Schedules, asked of the server and changed there. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { type Answer, answerOf, ask, query } from "@/api/http";
+import type { Json, Schemas } from "@/api/views";
+import type { Timing } from "./timing";
+
+export type Schedule = Schemas["ScheduleAnswer"];
+export type Fired = Schemas["FiredAnswer"];
+export type Missed = Schedule["missed"];
+export type Overlap = Schedule["overlap"];
+
+/** What people say of a schedule. */
+export type Said = Timing & { workflow: string; input: Json; missed: Missed; overlap: Overlap };
+
+const path = (id: string) => `/api/schedules/${encodeURIComponent(id)}`;
+
+export const schedules = () =>
+  infiniteQueryOptions({
+    queryKey: ["schedules"],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["SchedulePage"]>(`/api/schedules${query({ after: pageParam, limit: 50 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: 10_000,
+  });
+
+export const schedule = (id: string) =>
+  queryOptions({
+    queryKey: ["schedules", id],
+    queryFn: ({ signal }) => answerOf<Schedule>(path(id), { signal }),
+    refetchInterval: 10_000,
+  });
+
+export const timesOf = (id: string, count: number) =>
+  queryOptions({
+    queryKey: ["schedules", id, "times", count],
+    queryFn: ({ signal }) => ask<{ times: number[] }>(`${path(id)}/times?count=${count}`, { signal }),
+    select: (told) => told.times,
+  });
+
+/** When a schedule would be due that is not kept yet. */
+export const tried = (timing: Timing | null) =>
+  queryOptions({
+    enabled: timing !== null,
+    queryKey: ["schedules", "tried", timing],
+    queryFn: ({ signal }) => ask<{ times: number[] }>("/api/schedules/times", { body: timing, signal }),
+    select: (told) => told.times,
+    retry: false,
+  });
+
+export const make = (id: string, said: Said) =>
+  ask<Schedule>("/api/schedules", { body: { ...said, ...(id ? { id } : {}) } });
+
+/** `read`: what was read before; nothing is changed where somebody else changed it since. */
+export const revise = (read: Answer<Schedule>, said: Said) =>
+  ask<Schedule>(path(read.value.id), {
+    method: "PUT",
+    body: said,
+    ...(read.etag ? { headers: { "if-match": read.etag } } : {}),
+  });
+
+export const rest = (id: string, rests: boolean) =>
+  ask<Schedule>(`${path(id)}/${rests ? "pause" : "resume"}`, { method: "POST" });
+
+export const runNow = (id: string) => ask<Fired>(`${path(id)}/run`, { method: "POST" });
+
+export const remove = (id: string) => ask<void>(path(id), { method: "DELETE" });

@@ -1,0 +1,127 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiError, ask } from "@/api/http";
+import type { Schemas } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Chip } from "@/components/Chip";
+import { Card, Facts, Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { SearchBox } from "@/components/SearchBox";
+import { Empty } from "@/components/Told";
+
+type Setting = Schemas["SettingEntry"];
+
+const settings = queryOptions({
+  queryKey: ["settings"],
+  queryFn: ({ signal }) => ask<Schemas["SettingsAnswer"]>("/api/settings", { signal }),
+});
+const readiness = queryOptions({
+  queryKey: ["ready"],
+  // A server that is not ready says why in the same words.
+  queryFn: async ({ signal }): Promise<Schemas["Ready"]> => {
+    const response = await fetch("/ready", { signal });
+    if (!response.ok && response.status !== 503) throw new ApiError(response.status, {});
+    return response.json();
+  },
+  refetchInterval: 10_000,
+});
+
+/** How the installation is set up, and how it is. Read here, changed where the server is started. */
+export function SettingsPage() {
+  const { t } = useTranslation();
+  const known = useQuery(settings);
+  const ready = useQuery(readiness);
+  return (
+    <Page title={t("settings.title")} about={t("settings.about")}>
+      <Answered asked={known}>
+        {(told) => (
+          <>
+            <Part title={t("settings.server")}>
+              <Card>
+                <Facts
+                  facts={{
+                    [t("settings.version")]: told.version,
+                    [t("settings.store")]: <code className="wrap-anywhere">{told.store}</code>,
+                    ...(ready.data ? State(ready.data, t) : {}),
+                  }}
+                />
+              </Card>
+            </Part>
+            <Part title={t("settings.all")}>
+              <Table all={told.settings} />
+            </Part>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function State(told: Schemas["Ready"], t: (word: string) => string) {
+  const isReady = told.status === "ready";
+  return {
+    [t("settings.ready")]: (
+      <Chip look={isReady ? "good" : "bad"}>{isReady ? t("settings.isReady") : t("settings.unready")}</Chip>
+    ),
+    [t("settings.answers")]: told.store ? t("settings.yes") : t("settings.no"),
+    [t("settings.room")]: told.room ? t("settings.enough") : t("settings.little"),
+    [t("settings.keeper")]: told.keeper === "here" ? t("settings.here") : t("settings.standby"),
+  };
+}
+
+function Table({ all }: { all: readonly Setting[] }) {
+  const { t } = useTranslation();
+  const [wanted, setWanted] = useState("");
+  const [onlySet, setOnlySet] = useState(false);
+  const words = wanted.trim().toLowerCase();
+  const found = all.filter(
+    (one) =>
+      (!onlySet || one.source !== "default") && `${one.name} ${written(one.value)}`.toLowerCase().includes(words),
+  );
+  return (
+    <>
+      <div className="mb-3 flex flex-wrap items-center gap-4">
+        <SearchBox value={wanted} onChange={setWanted} label={t("settings.search")} />
+        <label className="flex h-8 items-center gap-2">
+          <input
+            type="checkbox"
+            className="size-4"
+            checked={onlySet}
+            onChange={(event) => setOnlySet(event.target.checked)}
+          />
+          {t("settings.onlySet")}
+        </label>
+      </div>
+      {found.length === 0 ? <Empty title={t("settings.noMatch")} /> : null}
+      <Listing
+        name={t("settings.all")}
+        entries={found}
+        keyOf={(one) => one.name}
+        columns={[
+          { name: t("settings.name"), cell: (one) => <code>{one.name}</code> },
+          {
+            name: t("settings.value"),
+            cell: (one) => (
+              <code className="block text-xs whitespace-pre-wrap wrap-anywhere">{written(one.value)}</code>
+            ),
+          },
+          {
+            name: t("settings.source"),
+            cell: (one) =>
+              one.source === "default" ? (
+                <span className="text-ink-faint">{t("settings.default")}</span>
+              ) : (
+                <code className="text-xs wrap-anywhere">{one.source}</code>
+              ),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+function written(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}

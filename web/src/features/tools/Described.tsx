@@ -1,0 +1,12 @@
+import { InEnglish } from "@/components/Why";
+import type { Tool } from "./tools";
+
+/** What a tool says of itself to models: ours in English, another's in whatever language. */
+export function Described({ tool, look = "" }: { tool: Tool; look?: string }) {
+  if (tool.origin === "builtin") return <InEnglish text={tool.description} look={look} />;
+  return (
+    <span lang="" className={`block break-words ${look}`}>
+      {tool.description}
+    </span>
+  );
+}

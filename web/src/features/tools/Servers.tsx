@@ -1,0 +1,39 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { Chip } from "@/components/Chip";
+import { Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { Why } from "@/components/Why";
+import { type Server, servers } from "./tools";
+
+/** The MCP servers that offer tools here, and why one offers none; nothing where none is configured. */
+export function Servers() {
+  const { t } = useTranslation();
+  const known = useQuery(servers());
+  if (!known.data || known.data.length === 0) return null;
+  return (
+    <Part title={t("tools.servers")}>
+      <Listing
+        name={t("tools.servers")}
+        entries={known.data}
+        keyOf={(one) => one.name}
+        columns={[
+          { name: t("tools.server"), cell: (one) => one.name },
+          { name: t("tools.state"), cell: (one) => <State server={one} /> },
+          { name: t("tools.prefix"), cell: (one) => <code className="text-xs">{one.prefix}</code> },
+        ]}
+      />
+    </Part>
+  );
+}
+
+function State({ server }: { server: Server }) {
+  const { t } = useTranslation();
+  if (server.failure === null) return <Chip look="good">{t("tools.offers", { count: server.tools })}</Chip>;
+  return (
+    <>
+      <Chip look="bad">{server.failure.code}</Chip>
+      <Why code={server.failure.code} message={server.failure.message} hint={server.failure.hint} />
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import type { JsonObject } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Card, Facts, Part } from "@/components/Facts";
+import { Page } from "@/components/Page";
+import { SchemaTable } from "@/components/SchemaTable";
+import { InEnglish } from "@/components/Why";
+import { Described } from "./Described";
+import { TryTool } from "./TryTool";
+import { type Tool, tool } from "./tools";
+
+/** One tool: what it does and takes, and a place to try it. */
+export function ToolPage() {
+  const { t } = useTranslation();
+  const { name } = useParams({ from: "/tools/$name" });
+  const known = useQuery(tool(name));
+  return (
+    <Page
+      title={name}
+      back={{ to: "/tools", name: t("tools.title") }}
+      about={known.data ? <Described tool={known.data} /> : undefined}
+    >
+      <Answered asked={known}>
+        {(one) => (
+          <>
+            <Card>
+              <Effects tool={one} />
+            </Card>
+            <Part title={t("tools.takes")}>
+              <SchemaTable schema={one.parameters as JsonObject} name={t("tools.takes")} />
+            </Part>
+            <Part title={t("tools.try")}>
+              <TryTool tool={one} />
+            </Part>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Effects({ tool: one }: { tool: Tool }) {
+  const { t } = useTranslation();
+  return (
+    <Facts
+      facts={{
+        [t("tools.originName")]: t(`origin.${one.origin}`, one.origin),
+        [t("tools.off")]: one.enabled ? null : <InEnglish text={one.off ?? ""} look="text-failed" />,
+        [t("tools.effects")]: (
+          <ul>
+            <li>{one.requiresApproval ? t("tools.approvalLong") : t("tools.noApproval")}</li>
+            <li>{one.idempotent ? t("tools.idempotentLong") : t("tools.notIdempotent")}</li>
+            <li>{one.side === "client" ? t("tools.clientLong") : t("tools.serverLong")}</li>
+          </ul>
+        ),
+      }}
+    />
+  );
+}

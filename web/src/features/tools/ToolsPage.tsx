@@ -1,0 +1,117 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Part } from "@/components/Facts";
+import { Listing, More } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { SearchBox } from "@/components/SearchBox";
+import { ToggleChip } from "@/components/ToggleChip";
+import { Empty } from "@/components/Told";
+import { useTyped } from "@/components/useTyped";
+import { InEnglish } from "@/components/Why";
+import { Described } from "./Described";
+import { Servers } from "./Servers";
+import { ToolChips } from "./ToolChips";
+import { byOrigin, type Tool, toolsFound } from "./tools";
+
+/** Whatever can be called here, by where it comes from. */
+export function ToolsPage() {
+  const { t } = useTranslation();
+  const [words, setWords] = useState("");
+  const [typed, type] = useTyped(words, setWords);
+  const [origin, setOrigin] = useState<string | null>(null);
+  const known = useInfiniteQuery(toolsFound(words, origin));
+  return (
+    <Page
+      title={t("tools.title")}
+      about={t("tools.about")}
+      actions={<SearchBox value={typed} onChange={type} label={t("tools.search")} />}
+    >
+      <Answered asked={known}>
+        {({ pages }) => {
+          const groups = byOrigin(pages.flatMap((page) => page.tools));
+          const isCut = known.hasNextPage || pages.length > 1 || origin !== null;
+          return (
+            <>
+              {isCut ? <Origins counts={pages[0]?.origins ?? {}} chosen={origin} onChoose={setOrigin} /> : null}
+              {groups.length === 0 ? (
+                <Empty title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
+              ) : (
+                groups.map(([from, found]) => (
+                  <Part key={from} title={t(`origin.${from}`, from)}>
+                    <ToolTable name={t(`origin.${from}`, from)} found={found} />
+                  </Part>
+                ))
+              )}
+            </>
+          );
+        }}
+      </Answered>
+      <More asked={known} />
+      <div className="mt-8 empty:hidden">
+        <Servers />
+      </div>
+    </Page>
+  );
+}
+
+/** How many come from where; one of them narrows the list. */
+function Origins(props: {
+  counts: Readonly<Record<string, number>>;
+  chosen: string | null;
+  onChoose: (origin: string | null) => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const number = new Intl.NumberFormat(i18n.language);
+  // What is chosen stays to be let go of, also where nothing of it is found.
+  const known = props.chosen ? { [props.chosen]: 0, ...props.counts } : props.counts;
+  const counts = Object.entries(known).sort(([, a], [, b]) => b - a);
+  return (
+    <fieldset className="mb-4 flex flex-wrap gap-1.5">
+      <legend className="sr-only">{t("tools.originName")}</legend>
+      {counts.map(([origin, count]) => {
+        const isOn = props.chosen === origin;
+        return (
+          <ToggleChip key={origin} isOn={isOn} onPress={() => props.onChoose(isOn ? null : origin)}>
+            {t(`origin.${origin}`, origin)} <span className="tabular-nums">{number.format(count)}</span>
+          </ToggleChip>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function ToolTable(props: { name: string; found: readonly Tool[] }) {
+  const { t } = useTranslation();
+  return (
+    <Listing
+      name={props.name}
+      entries={props.found}
+      keyOf={(one) => one.name}
+      columns={[
+        {
+          name: t("tools.name"),
+          cell: (one) => (
+            <Link to="/tools/$name" params={{ name: one.name }} className="font-mono hover:underline">
+              {one.name}
+            </Link>
+          ),
+        },
+        { name: t("tools.does"), cell: (one) => <Does tool={one} /> },
+        { name: t("tools.says"), cell: (one) => <ToolChips tool={one} /> },
+      ]}
+    />
+  );
+}
+
+/** What it does; of one that is off, what would turn it on. */
+function Does({ tool: one }: { tool: Tool }) {
+  return (
+    <>
+      <Described tool={one} look="line-clamp-2" />
+      {one.enabled ? null : <InEnglish text={one.off ?? ""} look="mt-0.5 text-xs text-ink-soft" />}
+    </>
+  );
+}

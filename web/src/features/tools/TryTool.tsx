@@ -1,0 +1,67 @@
+import { useMutation } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { ApiError } from "@/api/http";
+import type { Json, JsonObject } from "@/api/views";
+import { Card } from "@/components/Facts";
+import { useMay } from "@/components/may";
+import { Failed, Loading } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { Value } from "@/features/execution/Value";
+import { type Tool, type Tried, tryTool } from "./tools";
+
+const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
+
+/** One real call of a tool, with arguments by hand. */
+export function TryTool({ tool }: { tool: Tool }) {
+  const { t } = useTranslation();
+  const mayTry = useMay("editor");
+  const [given, setGiven] = useState<Json>({});
+  const call = useMutation<Tried, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
+  const why = !tool.enabled
+    ? (tool.off ?? "")
+    : tool.requiresApproval
+      ? t("tools.approvalWhy")
+      : tool.side === "client"
+        ? t("tools.clientWhy")
+        : mayTry
+          ? null
+          : t("tools.roleWhy");
+  if (why !== null) return <p className="text-ink-soft">{t("tools.tryOnly", { why })}</p>;
+  return (
+    <Card>
+      <p className="mb-3 text-ink-soft">{t("tools.tryAbout")}</p>
+      <Suspense fallback={<Loading />}>
+        <SchemaForm
+          schema={tool.parameters as JsonObject}
+          value={given}
+          onChange={setGiven}
+          onSubmit={(said) => call.mutate((said ?? {}) as JsonObject)}
+          submit={t("tools.call")}
+          busy={call.isPending}
+        />
+      </Suspense>
+      <div aria-live="polite" className="mt-3 empty:hidden">
+        {call.isError ? <Failed why={call.error} /> : null}
+        {call.data ? <Answer told={call.data} /> : null}
+      </div>
+    </Card>
+  );
+}
+
+function Answer({ told }: { told: Tried }) {
+  const { t } = useTranslation();
+  if (told.ok)
+    return (
+      <>
+        <p className="mb-1 font-medium text-done">{t("tools.result")}</p>
+        <Value value={told.result as Json} />
+      </>
+    );
+  return (
+    <div className="rounded-md border border-failed/40 bg-failed-soft p-3">
+      <p className="font-medium text-failed">{t("tools.failed", { code: told.failure?.code ?? "" })}</p>
+      <Why code={told.failure?.code ?? ""} message={told.failure?.message ?? ""} hint={told.failure?.hint ?? ""} />
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+/** What there is to call, asked of the server. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { ask, query } from "@/api/http";
+import { allNamed } from "@/api/named";
+import type { JsonObject, Schemas } from "@/api/views";
+
+export type Tool = Schemas["ToolAnswer"];
+export type Tried = Schemas["TriedAnswer"];
+
+/** Found by words and by where they come from, which orders them; in pages. */
+export const toolsFound = (words: string, origin: string | null) =>
+  infiniteQueryOptions({
+    queryKey: ["tools", { words, origin }],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["ToolPage"]>(
+        `/api/tools${query({ search: words, origin, sort: "origin", after: pageParam, limit: 50 })}`,
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: 30_000,
+    placeholderData: (before) => before,
+  });
+
+/** Those of these names that are there. */
+export const toolsNamed = (names: readonly string[]) =>
+  queryOptions({
+    queryKey: ["tools", { names }],
+    queryFn: ({ signal }) => allNamed<Tool>("/api/tools", "tools", "name", names, signal),
+    enabled: names.length > 0,
+    staleTime: 30_000,
+  });
+
+export type Server = Schemas["McpServerAnswer"];
+
+/** The MCP servers, asked for their tools just now. */
+export const servers = () =>
+  queryOptions({
+    queryKey: ["tools", "of servers"],
+    queryFn: ({ signal }) => ask<Schemas["ToolPage"]>("/api/tools?origin=mcp&limit=1", { signal }),
+    select: (page) => page.servers,
+    staleTime: 30_000,
+  });
+
+export const tool = (name: string) =>
+  queryOptions({
+    queryKey: ["tools", "one", name],
+    queryFn: ({ signal }) => ask<Tool>(`/api/tools/${encodeURIComponent(name)}`, { signal }),
+    staleTime: 30_000,
+  });
+
+export const tryTool = (name: string, given: JsonObject) =>
+  ask<Tried>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
+
+/** Tools as they come, by where they come from. */
+export function byOrigin(found: readonly Tool[]): [string, Tool[]][] {
+  const groups = new Map<string, Tool[]>();
+  for (const one of found) {
+    const group = groups.get(one.origin);
+    if (group) group.push(one);
+    else groups.set(one.origin, [one]);
+  }
+  return [...groups];
+}

@@ -1,0 +1,26 @@
+/** What can be tried of the node that was clicked on, as entries of a menu. */
+import type { DefinitionNode } from "@/api/views";
+import type { MenuEntry } from "../editor/CanvasMenu";
+import { useWork } from "../editor/work";
+import { isPinnable } from "./last";
+import { tryoutOf, useTryout } from "./tryout";
+import { useRun } from "./useRun";
+
+export function useTrialEntries(node: DefinitionNode | undefined): MenuEntry[] {
+  const { id } = useWork();
+  const { run, pin } = useRun();
+  const pins = useTryout(id, (now) => now.pins);
+  const breakpoints = useTryout(id, (now) => now.breakpoints);
+  if (!node) return [];
+  const acts = tryoutOf(id).getState();
+  const isStop = breakpoints.includes(node.id);
+  return [
+    { name: "runTo", act: () => run.mutate({ until: node.id }), isOff: run.isPending },
+    ...(!isPinnable(node.type)
+      ? []
+      : node.id in pins
+        ? [{ name: "unpin", act: () => acts.unpin(node.id) }]
+        : [{ name: "pin", act: () => void pin(node.id) }]),
+    { name: isStop ? "unstop" : "stop", act: () => acts.stopAt(node.id, !isStop) },
+  ];
+}

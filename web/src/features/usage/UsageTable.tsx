@@ -1,0 +1,102 @@
+/** Usage row by row, as much as the chart shows and more; each row leads to its executions. */
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { Listing } from "@/components/Listing";
+import { useWorkflowName } from "@/components/useWorkflowName";
+import { type Dimension, type Measure, measured, nameOf, type Row, written } from "./usage";
+
+export function UsageTable(props: {
+  by: Dimension;
+  show: Measure;
+  rows: readonly Row[];
+  /** To the executions behind one row: `dimension:name`. */
+  onNarrow: (of: string) => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const total = props.rows.reduce((sum, row) => sum + measured(row, props.show), 0);
+  const ordered = [...props.rows].sort((a, b) =>
+    props.by === "day"
+      ? nameOf(b, "day").localeCompare(nameOf(a, "day"))
+      : measured(b, props.show) - measured(a, props.show),
+  );
+  const say = (row: Row, measure: Measure) => written(measured(row, measure), measure, i18n.language);
+  return (
+    <Listing
+      name={t("usage.title")}
+      entries={ordered}
+      keyOf={(row) => nameOf(row, props.by)}
+      columns={[
+        {
+          name: t(`usage.dimension.${props.by}`),
+          cell: (row) => <Name row={row} by={props.by} onNarrow={props.onNarrow} />,
+        },
+        {
+          name: t("usage.share"),
+          isNumber: true,
+          cell: (row) =>
+            total > 0
+              ? new Intl.NumberFormat(i18n.language, { style: "percent" }).format(measured(row, props.show) / total)
+              : null,
+        },
+        {
+          name: t("usage.cost"),
+          isNumber: true,
+          cell: (row) => (row.costUsd === null ? <span className="text-ink-faint">–</span> : say(row, "costUsd")),
+        },
+        {
+          name: t("usage.tokens"),
+          isNumber: true,
+          cell: (row) => (
+            <span title={`${row.inputTokens} ${t("usage.input")}, ${row.outputTokens} ${t("usage.output")}`}>
+              {say(row, "tokens")}
+            </span>
+          ),
+        },
+        { name: t("usage.calls"), isNumber: true, cell: (row) => say(row, "modelCalls") },
+        { name: t("usage.steps"), isNumber: true, cell: (row) => say(row, "steps") },
+        {
+          name: t("usage.failures"),
+          isNumber: true,
+          cell: (row) => (row.failures ? <span className="text-failed">{row.failures}</span> : 0),
+        },
+        { name: t("usage.time"), isNumber: true, cell: (row) => say(row, "seconds") },
+      ]}
+    />
+  );
+}
+
+/** What a row is about, and the way to its executions. */
+function Name(props: { row: Row; by: Dimension; onNarrow: (of: string) => void }) {
+  const { t } = useTranslation();
+  const called = useWorkflowName();
+  const { by } = props;
+  const name = nameOf(props.row, by);
+  if (by === "execution")
+    return (
+      <Link to="/executions/$id" params={{ id: name }} className="font-mono hover:underline">
+        {name}
+      </Link>
+    );
+  if (by === "workflow")
+    return (
+      <Link
+        to="/executions"
+        search={{ workflow: name }}
+        title={name}
+        className="hover:underline"
+        aria-label={t("usage.executions", { name: called(name) })}
+      >
+        <bdi>{called(name)}</bdi>
+      </Link>
+    );
+  return (
+    <button
+      type="button"
+      className={`min-h-6 text-left hover:underline ${name ? (by === "day" ? "tabular-nums" : "font-mono") : "text-ink-faint"}`}
+      aria-label={t("usage.executions", { name: name || t("usage.noName") })}
+      onClick={() => props.onNarrow(`${by}:${name}`)}
+    >
+      <bdi>{name || t("usage.noName")}</bdi>
+    </button>
+  );
+}

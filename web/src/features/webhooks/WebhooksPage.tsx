@@ -1,0 +1,109 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Chip } from "@/components/Chip";
+import { Copy } from "@/components/Copy";
+import { Part } from "@/components/Facts";
+import { Listing } from "@/components/Listing";
+import { Page } from "@/components/Page";
+import { Empty } from "@/components/Told";
+import { WorkflowLink } from "@/components/WorkflowLink";
+import { Deliveries } from "./Deliveries";
+import { WebhookDialog } from "./WebhookDialog";
+import { addressOf, type Webhook, webhooks } from "./webhooks";
+
+const DECLARED = `triggers:
+  - id: order
+    type: webhook
+    path: shop/orders
+    secret: secret.SHOP
+    inputs: {order: event.order}`;
+
+/** Addresses that start workflows when somebody outside calls them. */
+export function WebhooksPage() {
+  const { t } = useTranslation();
+  const known = useQuery(webhooks());
+  return (
+    <Page title={t("webhooks.title")} about={t("webhooks.about")}>
+      <Answered asked={known}>
+        {(all) => (
+          <>
+            {all.length === 0 ? <Empty title={t("webhooks.none")}>{t("webhooks.noneHint")}</Empty> : null}
+            <WebhookTable found={all} />
+          </>
+        )}
+      </Answered>
+      <Part title={t("webhooks.new")} about={t("webhooks.newAbout")}>
+        <pre className="wrap-anywhere whitespace-pre-wrap rounded-md border border-line bg-surface p-3 font-mono text-xs">
+          {DECLARED}
+        </pre>
+      </Part>
+    </Page>
+  );
+}
+
+function WebhookTable({ found }: { found: readonly Webhook[] }) {
+  const { t } = useTranslation();
+  const [shown, setShown] = useState<Webhook | null>(null);
+  const [heard, setHeard] = useState<Webhook | null>(null);
+  return (
+    <>
+      <Listing
+        name={t("webhooks.title")}
+        entries={found}
+        keyOf={(one) => one.path}
+        columns={[
+          {
+            name: t("webhooks.address"),
+            cell: (one) => (
+              <span className="flex flex-wrap items-center gap-x-2">
+                <span className="font-mono text-xs font-normal wrap-anywhere">{addressOf(one)}</span>
+                <Copy text={addressOf(one)} name={t("webhooks.addressOf", { path: one.path })} />
+              </span>
+            ),
+          },
+          {
+            name: t("webhooks.starts"),
+            cell: (one) => (
+              <>
+                <WorkflowLink id={one.workflowId} className="text-accent underline" />
+                <span className="block text-xs text-ink-faint">
+                  {one.event ? t("webhooks.publishes", { event: one.event }) : one.trigger}
+                </span>
+              </>
+            ),
+          },
+          {
+            name: t("webhooks.signature"),
+            cell: (one) =>
+              one.signed ? (
+                <Chip look="good">{t("webhooks.signed")}</Chip>
+              ) : (
+                <Chip look="careful" title={t("webhooks.openAbout")}>
+                  {t("webhooks.open")}
+                </Chip>
+              ),
+          },
+          {
+            name: t("webhooks.do"),
+            isNarrow: true,
+            cell: (one) => (
+              <span className="flex gap-2 max-sm:flex-wrap">
+                <Button onClick={() => setHeard(one)} aria-label={t("webhooks.callsOf", { path: one.path })}>
+                  {t("webhooks.calls")}
+                </Button>
+                <Button onClick={() => setShown(one)} aria-label={t("webhooks.tryNamed", { path: one.path })}>
+                  {t("webhooks.try")}
+                </Button>
+              </span>
+            ),
+          },
+        ]}
+      />
+      {heard ? <Deliveries webhook={heard} onClose={() => setHeard(null)} /> : null}
+      {shown ? <WebhookDialog webhook={shown} onClose={() => setShown(null)} /> : null}
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+/** Webhooks that saved workflows declare, asked of the server and tried there. */
+import { queryOptions } from "@tanstack/react-query";
+import { ask } from "@/api/http";
+import { every } from "@/api/pages";
+import type { Json, Schemas } from "@/api/views";
+
+export type Webhook = Schemas["WebhookAnswer"];
+export type Delivery = Schemas["DeliveryAnswer"];
+export type Tried = Schemas["TriedWebhookAnswer"];
+
+export const webhooks = () =>
+  queryOptions({
+    queryKey: ["webhooks"],
+    queryFn: ({ signal }) => every<Webhook>("/api/webhooks", "webhooks", {}, signal),
+  });
+
+const triggerOf = (one: Webhook) =>
+  `/api/workflows/${encodeURIComponent(one.workflowId)}/triggers/${encodeURIComponent(one.trigger)}`;
+
+export const deliveries = (one: Webhook) =>
+  queryOptions({
+    queryKey: ["webhooks", one.path, "deliveries"],
+    queryFn: ({ signal }) => ask<{ deliveries: Delivery[] }>(`${triggerOf(one)}/deliveries`, { signal }),
+    select: (told) => told.deliveries,
+  });
+
+export const tryWebhook = (one: Webhook, data: Json) => ask<Tried>(`${triggerOf(one)}/try`, { body: { data } });
+
+export const addressOf = (one: Webhook): string =>
+  new URL(one.address.split("/").map(encodeURIComponent).join("/"), window.location.origin).href;
+
+/** How a sender calls it, at a prompt. */
+export function curlOf(one: Webhook, address: string): string {
+  const url = quoted(address);
+  if (!one.signed) return `curl -X POST ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"order": 12}'`;
+  return [
+    `body='{"order": 12}'; id="msg_$(date +%s%N)"; at="$(date +%s)"`,
+    `signature="$(printf '%s.%s.%s' "$id" "$at" "$body" |`,
+    `  openssl dgst -sha256 -hmac "$SECRET" -binary | base64)"`,
+    `curl -X POST ${url} \\`,
+    `  -H 'content-type: application/json' \\`,
+    `  -H "webhook-id: $id" -H "webhook-timestamp: $at" \\`,
+    `  -H "webhook-signature: v1,$signature" -d "$body"`,
+  ].join("\n");
+}
+
+/** For a shell: nothing in it means anything but itself. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,82 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { CatalogueEntry } from "@/api/views";
+import { Button } from "@/components/Button";
+import { Confirm } from "@/components/Confirm";
+import { useMay } from "@/components/may";
+import { SelectionBar } from "@/components/SelectionBar";
+import { useSelection } from "@/components/useSelection";
+import { textIn } from "@/i18n";
+import { type Kept, removeEach } from "./catalogue";
+import { WorkflowRow } from "./WorkflowRow";
+
+const NAMED_MAX = 12;
+
+/** Those that people saved; several can be deleted at once. */
+export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onStart: (id: string) => void }) {
+  const { t, i18n } = useTranslation();
+  const client = useQueryClient();
+  const mayDesign = useMay("editor");
+  const ids = props.entries.map((one) => one.id);
+  const selection = useSelection(ids);
+  const [isSure, setSure] = useState(false);
+  const [kept, setKept] = useState<readonly Kept[]>([]);
+  const names = props.entries
+    .filter((one) => selection.has(one.id))
+    .map((one) => textIn(one.names ?? one.name, i18n.language, one.id));
+  const remove = async () => {
+    setKept(await removeEach(selection.ids));
+    selection.clear();
+    await client.invalidateQueries({ queryKey: ["workflows"] });
+  };
+  const more = names.length - NAMED_MAX;
+  return (
+    <>
+      {kept.length > 0 ? (
+        <div role="alert" className="mb-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
+          <p className="font-medium">{t("workflows.kept", { count: kept.length })}</p>
+          <ul className="mt-1 list-disc pl-5">
+            {kept.map((one) => (
+              <li key={one.id} className="wrap-anywhere">
+                {one.id}: {one.why}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ) : null}
+      {mayDesign ? (
+        <SelectionBar selection={selection} listed={ids}>
+          <Button kind="danger" onClick={() => setSure(true)}>
+            <Trash2 className="size-4" aria-hidden /> {t("workflows.delete")}
+          </Button>
+        </SelectionBar>
+      ) : null}
+      <ul className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface empty:hidden">
+        {props.entries.map((one) => (
+          <WorkflowRow
+            key={one.id}
+            entry={one}
+            selection={mayDesign ? selection : null}
+            onStart={() => props.onStart(one.id)}
+          />
+        ))}
+      </ul>
+      {isSure ? (
+        <Confirm
+          title={t("workflows.deleteMany", { count: names.length })}
+          about={t("workflows.deleteNamed", {
+            names: [
+              ...names.slice(0, NAMED_MAX),
+              ...(more > 0 ? [t("workflows.deleteMore", { count: more })] : []),
+            ].join(", "),
+          })}
+          deed={t("workflows.delete")}
+          act={remove}
+          onClose={() => setSure(false)}
+        />
+      ) : null}
+    </>
+  );
+}

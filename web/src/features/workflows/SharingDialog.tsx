@@ -1,0 +1,104 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { ApiError } from "@/api/http";
+import { me } from "@/api/queries";
+import type { Me } from "@/api/views";
+import { Answered } from "@/components/Answered";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { DialogActions } from "@/components/DialogActions";
+import { LabelledField } from "@/components/LabelledField";
+import { Failed } from "@/components/Told";
+import { type Audience, type Sharing, share, sharing } from "./catalogue";
+
+const AUDIENCES: readonly Audience[] = ["private", "groups", "everyone"];
+
+/** Who may see and use a workflow; its owner and admins change that. */
+export function SharingDialog(props: { id: string; name: string; onClose: () => void }) {
+  const { t } = useTranslation();
+  const known = useQuery({ ...sharing(props.id), refetchOnWindowFocus: false });
+  const self = useQuery(me());
+  return (
+    <Dialog
+      open
+      onClose={props.onClose}
+      title={t("sharing.of", { name: props.name })}
+      about={known.data?.owner ? t("sharing.owner", { owner: known.data.owner }) : t("sharing.nobodys")}
+    >
+      <Answered asked={known}>
+        {(told) =>
+          self.data ? <SharingForm id={props.id} told={told} self={self.data} onClose={props.onClose} /> : null
+        }
+      </Answered>
+    </Dialog>
+  );
+}
+
+function SharingForm(props: { id: string; told: Sharing; self: Me; onClose: () => void }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { told, self } = props;
+  const isOwn = self.role === "admin" || told.owner === self.name;
+  const [audience, choose] = useState<Audience>(told.audience);
+  const [groups, setGroups] = useState((told.groups.length > 0 ? told.groups : self.groups).join(", "));
+  const named = [...new Set(groups.split(",").map((one) => one.trim()))].filter(Boolean);
+  const save = useMutation<Sharing, ApiError>({
+    mutationFn: () => share(props.id, audience, audience === "groups" ? named : []),
+    onSuccess: async (next) => {
+      client.setQueryData(sharing(props.id).queryKey, next);
+      await client.invalidateQueries({ queryKey: ["workflows"] });
+      props.onClose();
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <fieldset disabled={!isOwn} className="space-y-1">
+        <legend className="sr-only">{t("sharing.who")}</legend>
+        {AUDIENCES.map((one) => (
+          <label key={one} className="flex cursor-pointer gap-3 rounded-md p-2 hover:bg-sunken">
+            <input
+              type="radio"
+              name="audience"
+              className="mt-0.5 size-4"
+              checked={audience === one}
+              onChange={() => choose(one)}
+            />
+            <span>
+              <span className="font-medium">{t(`sharing.audience.${one}`)}</span>
+              <span className="block text-ink-soft">{t(`sharing.audienceAbout.${one}`)}</span>
+            </span>
+          </label>
+        ))}
+        {audience === "groups" ? (
+          <LabelledField name={t("sharing.groups")} about={t("sharing.groupsAbout")} required>
+            {(its) => <input {...its} value={groups} onChange={(event) => setGroups(event.target.value)} />}
+          </LabelledField>
+        ) : null}
+      </fieldset>
+      {isOwn ? null : <p className="mt-3 text-ink-soft">{t("sharing.notYours")}</p>}
+      {save.isError ? (
+        <div className="mt-3">
+          <Failed why={save.error} />
+        </div>
+      ) : null}
+      <DialogActions>
+        <Button onClick={props.onClose}>{t(isOwn ? "dialog.cancel" : "dialog.close")}</Button>
+        {isOwn ? (
+          <Button
+            type="submit"
+            kind="primary"
+            disabled={save.isPending || (audience === "groups" && named.length === 0)}
+          >
+            {t("sharing.save")}
+          </Button>
+        ) : null}
+      </DialogActions>
+    </form>
+  );
+}

@@ -1,0 +1,76 @@
+/** The list of workflows: what is looked for, page by page; and what is done to those in it. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { ApiError, ask, query } from "@/api/http";
+import type { CatalogueEntry, Schemas } from "@/api/views";
+
+export const SORTS = ["name", "saved"] as const;
+export type Sort = (typeof SORTS)[number];
+
+/** As the address says: it can be sent to somebody. */
+export interface CatalogueSearch {
+  q?: string;
+  tag?: string[];
+  /** `saved`: the newest first. */
+  sort?: Sort;
+}
+
+const PAGE = 50;
+const at = (id: string) => `/api/workflows/${encodeURIComponent(id)}`;
+
+export const catalogue = (search: CatalogueSearch, builtIn: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ["workflows", "found", search, builtIn],
+    queryFn: ({ pageParam, signal }) =>
+      ask<{ workflows: CatalogueEntry[]; next: string | null }>(
+        `/api/workflows${query({
+          disabled: "true",
+          builtIn: String(builtIn),
+          search: search.q,
+          tag: search.tag,
+          sort: search.sort ?? "name",
+          order: search.sort === "saved" ? "desc" : "asc",
+          last: "true",
+          after: pageParam,
+          limit: PAGE,
+        })}`,
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: (before) => before,
+  });
+
+export type Sharing = Schemas["SharingAnswer"];
+export type Audience = Sharing["audience"];
+
+export const sharing = (id: string) =>
+  queryOptions({
+    queryKey: ["workflow", id, "sharing"],
+    queryFn: ({ signal }) => ask<Sharing>(`${at(id)}/sharing`, { signal }),
+  });
+
+export const share = (id: string, audience: Audience, groups: readonly string[]) =>
+  ask<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups } });
+
+/** What of the author's text was not kept by it, a sentence each. */
+export const enable = async (id: string, enabled: boolean): Promise<string[]> =>
+  (await ask<{ losses?: string[] }>(at(id), { method: "PATCH", body: { enabled } })).losses ?? [];
+
+export interface Kept {
+  id: string;
+  why: string;
+}
+
+/** Deletes one after another; tells which are still there, and why. */
+export async function removeEach(ids: readonly string[]): Promise<Kept[]> {
+  const kept: Kept[] = [];
+  for (const id of ids) {
+    try {
+      await ask<void>(at(id), { method: "DELETE" });
+    } catch (why) {
+      if (!(why instanceof ApiError)) throw why;
+      if (why.code !== "unknown-workflow") kept.push({ id, why: why.message });
+    }
+  }
+  return kept;
+}

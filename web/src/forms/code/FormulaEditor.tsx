@@ -1,0 +1,176 @@
+/** One formula: coloured, completed (Ctrl-Space), checked by the server as it is typed. Tab moves on. */
+import {
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  closeCompletion,
+  completionKeymap,
+  completionStatus,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { bracketMatching } from "@codemirror/language";
+import { type Diagnostic, linter } from "@codemirror/lint";
+import { EditorState, type Extension, Prec } from "@codemirror/state";
+import { EditorView, keymap, placeholder } from "@codemirror/view";
+import { useQuery } from "@tanstack/react-query";
+import { type RefObject, useEffect, useRef } from "react";
+import { useTranslation } from "react-i18next";
+import type { Known } from "@/features/editor/known";
+import type { Spelled } from "@/features/editor/shapes";
+import { useGiven } from "@/i18n/given";
+import { type Entry, type Offer, offersAt } from "./completion";
+import { checkFormula, functionsOfLanguage, unitsAt } from "./formulas";
+import { LOOKS } from "./looks";
+import { phrasesIn } from "./phrases";
+import { remarkOf } from "./remarks";
+import { languageOf } from "./spelling";
+import { useCodeMirror } from "./useCodeMirror";
+
+const RESTS_MS = 300;
+
+export interface FormulaProps {
+  value: string;
+  onChange: (text: string) => void;
+  spelled: Spelled;
+  known: Known;
+  labelledBy: string;
+  describedBy?: string | undefined;
+  /** Shown while nothing is written. */
+  hint?: string | undefined;
+  isWrong?: boolean;
+  /** As high as the place it stands in. */
+  isTall?: boolean;
+  /** Filled with what writes at the caret. */
+  inserter?: RefObject<((text: string) => void) | null>;
+}
+
+interface Now {
+  known: Known;
+  functions: readonly Entry[];
+  about: (name: string) => string;
+  meaning: (code: string) => string | null;
+}
+
+export default function FormulaEditor(props: FormulaProps) {
+  const { value, onChange, spelled, known, labelledBy, describedBy, isWrong = false, isTall = false, inserter } = props;
+  const { t } = useTranslation();
+  const { meaning } = useGiven();
+  const functions = useQuery(functionsOfLanguage()).data;
+  const now = useRef<Now>({ known, functions: [], about: String, meaning });
+  now.current = {
+    known,
+    functions: functions ?? [],
+    about: (about) => (about.includes(" ") ? about : t(`known.${about}`, t("known.by", { node: about }))),
+    meaning,
+  };
+  const { place, view } = useCodeMirror(value, onChange, () => [
+    phrasesIn(t),
+    history(),
+    bracketMatching(),
+    EditorView.lineWrapping,
+    props.hint ? placeholder(props.hint) : [],
+    languageOf(spelled),
+    // Before the keys that come along with completion.
+    Prec.highest(keymap.of([{ key: "Escape", run: dropPending }])),
+    autocompletion({
+      override: [(context) => offered(context, spelled, now.current)],
+      icons: false,
+      interactionDelay: 0,
+    }),
+    linter(async (on) => remarksOn(on.state.doc.toString(), spelled, now.current), { delay: RESTS_MS }),
+    spelled === "template" ? [] : oneLine(),
+    keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+    EditorView.contentAttributes.of({
+      "aria-labelledby": labelledBy,
+      ...(describedBy ? { "aria-describedby": describedBy } : {}),
+      spellcheck: spelled === "template" ? "true" : "false",
+    }),
+    LOOKS,
+  ]);
+  useEffect(() => {
+    view.current?.contentDOM.setAttribute("aria-invalid", String(isWrong));
+  }, [isWrong, view]);
+  useEffect(() => {
+    if (!inserter) return;
+    inserter.current = (text) => {
+      const editor = view.current;
+      if (!editor) return;
+      editor.dispatch(editor.state.replaceSelection(text), { userEvent: "input" });
+      editor.focus();
+    };
+  }, [inserter, view]);
+  const height = isTall ? "h-full" : spelled === "template" ? "min-h-16 max-h-96 resize-y" : "min-h-8 max-h-48";
+  return (
+    <div
+      ref={place}
+      className={`overflow-auto rounded-md border bg-surface focus-within:outline-2 focus-within:outline-accent ${isWrong ? "border-failed" : "border-line-strong"} ${height}`}
+    />
+  );
+}
+
+/** Names that nobody sees yet are no step to go back by: Escape leaves the field at once. */
+function dropPending(view: EditorView): boolean {
+  if (completionStatus(view.state) === "pending") closeCompletion(view);
+  return false;
+}
+
+/** What is pasted on several lines is one. */
+function oneLine(): Extension {
+  return EditorState.transactionFilter.of((change) => {
+    if (!change.docChanged || change.newDoc.lines < 2) return change;
+    const text = change.newDoc.toString().replaceAll(/\s*\n\s*/g, " ");
+    const isEnter = change.isUserEvent("input") && change.newDoc.length - change.startState.doc.length === 1;
+    if (isEnter) return [];
+    return [{ changes: { from: 0, to: change.startState.doc.length, insert: text } }];
+  });
+}
+
+function offered(context: CompletionContext, spelled: Spelled, now: Now): CompletionResult | null {
+  const before = context.state.sliceDoc(0, context.pos);
+  const after = context.state.sliceDoc(context.pos, context.pos + 200);
+  const found = offersAt(before, after, spelled, now.known, now.functions, context.explicit);
+  if (!found || found.offers.length === 0) return null;
+  const options = found.offers.map((one, at): Completion => completionOf(one, found.offers.length - at, now));
+  return { from: found.from, options, validFor: /^[\p{L}\p{N}_$#-]*$/u };
+}
+
+function completionOf(offer: Offer, order: number, now: Now): Completion {
+  const about = offer.kind === "name" && offer.about ? now.about(offer.about) : offer.about;
+  return {
+    label: offer.label,
+    detail: offer.detail,
+    ...(about ? { info: about } : {}),
+    boost: offer.kind === "name" ? Math.min(99, order) : offer.kind === "function" ? -10 : -20,
+    apply: (view, _, from, to) => {
+      const isBracket = offer.insert.startsWith("[") && view.state.sliceDoc(from - 1, from) === ".";
+      const caret = offer.insert.indexOf("|");
+      const insert = offer.insert.replace("|", "");
+      const start = isBracket ? from - 1 : from;
+      view.dispatch({
+        changes: { from: start, to, insert },
+        selection: { anchor: start + (caret < 0 ? insert.length : caret) },
+        userEvent: "input.complete",
+      });
+    },
+  };
+}
+
+async function remarksOn(text: string, spelled: Spelled, now: Now): Promise<Diagnostic[]> {
+  if (!text.trim()) return [];
+  try {
+    const told = await checkFormula(text, spelled, now.known);
+    return told.problems.map((one) => {
+      const from = Math.min(unitsAt(text, one.offset), text.length);
+      return {
+        from,
+        to: Math.min(unitsAt(text, one.offset + one.length), text.length),
+        severity: one.severity === "note" ? "info" : one.severity,
+        ...remarkOf({ ...one, meaning: now.meaning(one.code) }),
+      };
+    });
+  } catch {
+    // The check of the whole workflow tells that the server is away.
+    return [];
+  }
+}

@@ -1,0 +1,42 @@
+/** What text editors say by themselves, such as their search, in the language of the page. */
+import { EditorState, type Extension } from "@codemirror/state";
+import type { TFunction } from "i18next";
+
+/** Their own phrases, and our words for them. */
+const PHRASES = {
+  Find: "find",
+  Replace: "replaceBy",
+  next: "next",
+  previous: "previous",
+  all: "all",
+  "match case": "matchCase",
+  regexp: "regexp",
+  "by word": "byWord",
+  replace: "replace",
+  "replace all": "replaceAll",
+  close: "close",
+  "Go to line": "goToLine",
+  go: "go",
+  "current match": "currentMatch",
+  "on line": "onLine",
+  "replaced match on line $": "replacedOne",
+  "replaced $ matches": "replacedAll",
+  "Folded lines": "foldedLines",
+  "Unfolded lines": "unfoldedLines",
+  to: "to",
+  "folded code": "foldedCode",
+  unfold: "unfold",
+  "Fold line": "foldLine",
+  "Unfold line": "unfoldLine",
+  Completions: "completions",
+  "Control character": "controlCharacter",
+  "Selection deleted": "selectionDeleted",
+  Diagnostics: "diagnostics",
+  "No diagnostics": "noDiagnostics",
+  "$ unchanged lines": "unchangedLines",
+} as const;
+
+export function phrasesIn(t: TFunction): Extension {
+  const said = Object.entries(PHRASES).map(([phrase, word]) => [phrase, t(`code.${word}`)]);
+  return EditorState.phrases.of(Object.fromEntries(said));
+}

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { arrowCalled, stepCalled } from "./called";
+
+const NAMES: Record<string, string> = { each: "Each chapter", write: "Write", check: "Check" };
+const called = (node: string) => NAMES[node] ?? node;
+
+describe("the names of steps", () => {
+  it("are those of their nodes, with the branch and the visit", () => {
+    expect(stepCalled("write", called)).toBe("Write");
+    expect(stepCalled("write#3", called)).toBe("Write #3");
+    expect(stepCalled("each[1.2]/write#3", called)).toBe("Each chapter [2] / Write #3");
+    expect(stepCalled("each~check.1.0[2.0]/each[1.1]/write~check.2.met", called)).toBe(
+      "Each chapter [0] / Each chapter [1] / Write",
+    );
+  });
+
+  it("are their ids where nodes have no name", () => {
+    expect(stepCalled("odd.node#2", called)).toBe("odd.node #2");
+    expect(stepCalled("", called)).toBe("");
+  });
+
+  it("stand at both ends of an arrow that has no id of its own", () => {
+    expect(arrowCalled("write->check", called)).toBe("Write → Check");
+    expect(arrowCalled("write->check 2", called)).toBe("Write → Check 2");
+    expect(arrowCalled("again", called)).toBe("again");
+  });
+});

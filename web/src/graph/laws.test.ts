@@ -1,0 +1,265 @@
+/** What holds for every picture, whatever the graph and wherever its boxes stand. */
+import { describe, expect, it } from "vitest";
+import type { Definition } from "@/api/views";
+import { framesOf } from "./frames";
+import { between, Ground, meets, type Rect } from "./ground";
+import { type Lines, linesOf } from "./lines";
+import { randomOf, workflowOf } from "./made";
+import { pointOn } from "./paths";
+import { BOX, type Picture, pictureOf } from "./picture";
+import { type Layout, layoutOf, type Point, settled } from "./quickLayout";
+
+const ROUNDS = 60;
+
+interface Drawn extends Lines {
+  picture: Picture;
+  layout: Layout;
+}
+
+function drawn(definition: Definition): Drawn {
+  const picture = pictureOf(definition, "en");
+  const layout = layoutOf(picture);
+  return { picture, layout, ...linesOf(picture, layout) };
+}
+
+function everyPicture(look: (shown: Drawn, seed: number) => void): void {
+  for (let seed = 1; seed <= ROUNDS; seed++) {
+    const random = randomOf(seed);
+    look(drawn(workflowOf(random, 4 + random(50))), seed);
+  }
+}
+
+/** As a person would leave them: in a grid with gaps, moved about, in no order. */
+function byHand(definition: Definition, seed: number): Definition {
+  const random = randomOf(seed + 1000);
+  const wide = Math.ceil(Math.sqrt(definition.nodes.length)) + 1;
+  const spots = definition.nodes.map((_, at) => at).sort((a, b) => ((a * 7 + seed) % 11) - ((b * 7 + seed) % 11));
+  const nodes = definition.nodes.map((node, at) => {
+    const spot = spots[at] ?? 0;
+    const position = { x: (spot % wide) * 300 + random(60), y: Math.floor(spot / wide) * 130 + random(40) };
+    return { ...node, position };
+  });
+  return { ...definition, nodes };
+}
+
+const boxesOf = ({ layout }: Drawn) => [...layout.places].map(([id, at]) => ({ id, ...at, ...BOX }));
+
+const inner = (one: Rect): Rect => ({ x: one.x + 1, y: one.y + 1, width: one.width - 2, height: one.height - 2 });
+
+function crossings(shown: Drawn): string[] {
+  const boxes = new Ground(boxesOf(shown).map((box) => ({ ...inner(box), id: box.id })));
+  return shown.picture.arrows.flatMap(({ id, source, target }) => {
+    const points = shown.lines.get(id)?.points ?? [];
+    const met = new Set<string>();
+    for (let at = 1; at < points.length; at++) {
+      const [from, to] = [points[at - 1] as Point, points[at] as Point];
+      for (const box of boxes.near(between(from, to)))
+        for (let share = 0; share <= 32; share++)
+          if (meets({ ...pointOn(from, to, share / 32), width: 0, height: 0 }, box)) met.add(box.id);
+    }
+    return [...met].filter((box) => box !== source && box !== target).map((box) => `${source}>${target} over ${box}`);
+  });
+}
+
+function labelsOf(shown: Drawn): (Rect & { id: string })[] {
+  return [...shown.lines]
+    .filter(([, { label }]) => label.width > 0)
+    .map(([id, { label }]) => ({
+      id,
+      x: label.x - label.width / 2,
+      y: label.y - label.height / 2,
+      width: label.width,
+      height: label.height,
+    }));
+}
+
+function overlaps<T extends Rect & { id: string }>(things: readonly T[], others: readonly T[] = things): string[] {
+  return things.flatMap((one, at) =>
+    (others === things ? others.slice(at + 1) : others)
+      .filter((other) => meets(inner(one), inner(other)))
+      .map((other) => `${one.id} ${other.id}`),
+  );
+}
+
+describe("every picture that is laid out", () => {
+  it("has no box upon another", () => {
+    everyPicture((shown, seed) => expect([seed, overlaps(boxesOf(shown))]).toEqual([seed, []]));
+  });
+
+  it("has no arrow over a box that it does not belong to", () => {
+    everyPicture((shown, seed) => expect([seed, crossings(shown)]).toEqual([seed, []]));
+  });
+
+  it("has words upon no box and no other words, and none is left out", () => {
+    everyPicture((shown, seed) => {
+      const labels = labelsOf(shown);
+      expect([seed, overlaps(labels), overlaps(labels, boxesOf(shown))]).toEqual([seed, [], []]);
+      const unsaid = shown.picture.arrows.filter((one) => one.label && !labels.some((label) => label.id === one.id));
+      expect([seed, unsaid.map((one) => one.id)]).toEqual([seed, []]);
+    });
+  });
+
+  it("has frames that hold exactly what is theirs", () => {
+    everyPicture((shown, seed) => {
+      for (const frame of framesOf(shown.picture.groups ?? [], shown.layout.places))
+        for (const box of boxesOf(shown))
+          expect([seed, box.id, meets(frame, box)]).toEqual([seed, box.id, frame.group.members.includes(box.id)]);
+    });
+  });
+
+  it("is inside its bounds", () => {
+    everyPicture((shown, seed) => {
+      const { bounds } = shown;
+      const points = [...shown.lines.values()].flatMap(({ points }) => points);
+      const rects = [...boxesOf(shown), ...framesOf(shown.picture.groups ?? [], shown.layout.places)];
+      const out = [...rects, ...labelsOf(shown), ...points.map((one) => ({ ...one, width: 0, height: 0 }))].filter(
+        (one) =>
+          one.x < bounds.x ||
+          one.y < bounds.y ||
+          one.x + one.width > bounds.x + bounds.width ||
+          one.y + one.height > bounds.y + bounds.height,
+      );
+      expect([seed, out]).toEqual([seed, []]);
+    });
+  });
+
+  it("is the same a second time", () => {
+    everyPicture(({ picture, layout, lines }) => {
+      const again = layoutOf(picture);
+      expect(again).toEqual(layout);
+      expect(linesOf(picture, again).lines).toEqual(lines);
+    });
+  });
+});
+
+describe("every picture whose boxes were put by hand", () => {
+  it("has no arrow over a box that it does not belong to, and no words upon a box or other words", () => {
+    for (let seed = 1; seed <= ROUNDS; seed++) {
+      const random = randomOf(seed);
+      const shown = drawn(byHand(workflowOf(random, 4 + random(40)), seed));
+      expect(overlaps(boxesOf(shown))).toEqual([]);
+      const labels = labelsOf(shown);
+      expect([seed, crossings(shown), overlaps(labels), overlaps(labels, boxesOf(shown))]).toEqual([seed, [], [], []]);
+    }
+  });
+});
+
+/** As it was, with a node more: on one of its edges, or behind one of its nodes. */
+function withOneMore(definition: Definition, seed: number): Definition {
+  const edge = definition.edges[randomOf(seed + 500)(definition.edges.length)] as Definition["edges"][number];
+  const nodes = [...definition.nodes, { id: "new", type: "agent" }];
+  if (seed % 2 === 0)
+    return { ...definition, nodes, edges: [...definition.edges, { source: edge.source, target: "new" }] };
+  const edges = definition.edges.map((one) => (one === edge ? { ...one, target: "new" } : one));
+  return { ...definition, nodes, edges: [...edges, { source: "new", target: edge.target }] };
+}
+
+/** How many boxes stand exactly where they stood, and which pairs changed sides: one above the other, one beside the other. */
+function movedBetween(before: ReadonlyMap<string, Point>, after: ReadonlyMap<string, Point>) {
+  const stood = [...before].flatMap(([id, was]) => {
+    const now = after.get(id);
+    return now ? [{ was, now }] : [];
+  });
+  const pairs = stood.flatMap((one, at) => stood.slice(at + 1).map((other) => ({ one, other })));
+  const turned = (a: number, b: number, c: number, d: number) => Math.sign(a - b) !== Math.sign(c - d);
+  const columns = pairs.filter(({ one, other }) => one.was.x === other.was.x && one.now.x === other.now.x);
+  const rows = pairs.filter(({ one, other }) => one.was.y === other.was.y && one.now.y === other.now.y);
+  return {
+    boxes: stood.length,
+    still: stood.filter(({ was, now }) => was.x === now.x && was.y === now.y).length,
+    columns: columns.length,
+    upside: columns.filter(({ one, other }) => turned(one.was.y, other.was.y, one.now.y, other.now.y)).length,
+    sideways: rows.filter(({ one, other }) => turned(one.was.x, other.was.x, one.now.x, other.now.x)).length,
+  };
+}
+
+describe("tidying", () => {
+  it("changes nothing when it is asked once more", () => {
+    everyPicture(({ picture }, seed) => {
+      const once = settled(picture, new Map());
+      expect([seed, settled(picture, once)]).toEqual([seed, once]);
+    });
+  });
+
+  it("moves little when one node comes or goes", () => {
+    const sum = { boxes: 0, still: 0, columns: 0, upside: 0, sideways: 0 };
+    for (let seed = 1; seed <= ROUNDS; seed++) {
+      const random = randomOf(seed);
+      const definition = workflowOf(random, 4 + random(50));
+      if (definition.edges.length === 0) continue;
+      const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) => pictureOf(one, "en")) as [
+        Picture,
+        Picture,
+      ];
+      const first = settled(fewer, new Map());
+      const grown = settled(more, first);
+      const shrunk = settled(fewer, grown);
+      for (const one of [movedBetween(first, grown), movedBetween(grown, shrunk)])
+        for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += one[key];
+    }
+    expect(sum.still / sum.boxes).toBeGreaterThan(0.5);
+    expect(sum.upside / sum.columns).toBeLessThan(0.01);
+    expect(sum.sideways).toBe(0);
+  });
+});
+
+describe("a large picture whose boxes were put by hand", () => {
+  it("has no arrow over a box either, though not every detour can be the best", () => {
+    const random = randomOf(5);
+    const size = 500;
+    const nodes = Array.from({ length: size }, (_, at) => ({ id: `n${at}`, type: "agent" }));
+    const edges = Array.from({ length: 650 }, () => ({ source: `n${random(size)}`, target: `n${random(size)}` }));
+    const shown = drawn(byHand({ id: "large", nodes, edges: edges.filter((one) => one.source !== one.target) }, 5));
+    expect(crossings(shown)).toEqual([]);
+  });
+});
+
+describe("boxes that are dragged one after another", () => {
+  const dragged = (definition: Definition, box: string, by: number): Definition => ({
+    ...definition,
+    nodes: definition.nodes.map((one) =>
+      one.id === box && one.position
+        ? { ...one, position: { x: one.position.x + by, y: one.position.y + by / 3 } }
+        : one,
+    ),
+  });
+
+  it("leave the lines that would be drawn if nothing had been there before", () => {
+    for (let seed = 1; seed <= ROUNDS / 4; seed++) {
+      const random = randomOf(seed);
+      let definition = byHand(workflowOf(random, 4 + random(40)), seed);
+      let shown = drawn(definition);
+      for (let step = 0; step < 4; step++) {
+        const box = definition.nodes[random(definition.nodes.length)]?.id ?? "";
+        definition = dragged(definition, box, random(900) - 450);
+        const picture = pictureOf(definition, "en");
+        const layout = layoutOf(picture);
+        shown = { picture, layout, ...linesOf(picture, layout, shown) };
+        const { lines, bounds } = drawn(definition);
+        expect([seed, step, shown.lines, shown.bounds]).toEqual([seed, step, lines, bounds]);
+      }
+    }
+  });
+
+  it("have only the courses looked for again that lead by where they were or are", () => {
+    const random = randomOf(7);
+    const [size, wide] = [500, 23];
+    const nodes = Array.from({ length: size }, (_, at) => ({
+      id: `n${at}`,
+      type: "agent",
+      position: { x: (at % wide) * 300 + random(60), y: Math.floor(at / wide) * 130 + random(40) },
+    }));
+    const edges = Array.from({ length: 600 }, (_, at) => ({
+      source: `n${at % size}`,
+      target: `n${Math.min(size - 1, (at % size) + 2 + random(6))}`,
+    })).filter((one) => one.source !== one.target);
+    const definition = { id: "large", nodes, edges };
+    const shown = drawn(definition);
+    const next = dragged(definition, "n250", 150);
+    const picture = pictureOf(next, "en");
+    const { courses } = linesOf(picture, layoutOf(picture), shown);
+    const anew = [...courses].filter(([id, course]) => shown.courses.get(id) !== course);
+    expect(shown.courses.size).toBeGreaterThan(300);
+    expect(anew.length).toBeLessThan(shown.courses.size / 10);
+  });
+});

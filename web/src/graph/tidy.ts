@@ -1,0 +1,24 @@
+/** A tidy layout, in a worker of its own: however large the picture is, the page goes on. */
+import type { Picture } from "./picture";
+import type { Point } from "./quickLayout";
+
+export interface Tidying {
+  picture: Picture;
+  stands: ReadonlyMap<string, Point>;
+}
+
+export type Places = ReadonlyMap<string, Point>;
+
+/** Where each box goes, laid out anew; what stands above another stays there where that costs no crossing. */
+export async function tidied(picture: Picture, stands: Places): Promise<Places> {
+  const worker = new Worker(new URL("./tidy.worker.ts", import.meta.url), { type: "module" });
+  try {
+    return await new Promise<Places>((give, fail) => {
+      worker.onmessage = ({ data }: MessageEvent<Places>) => give(data);
+      worker.onerror = (why) => fail(new Error(why.message));
+      worker.postMessage({ picture, stands } satisfies Tidying);
+    });
+  } finally {
+    worker.terminate();
+  }
+}

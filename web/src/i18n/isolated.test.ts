@@ -1,0 +1,24 @@
+import i18next from "i18next";
+import { beforeAll, describe, expect, it } from "vitest";
+import { startLanguages } from ".";
+import { isolated } from "./isolated";
+
+describe("a name within a sentence", () => {
+  beforeAll(startLanguages);
+
+  it("is what it was, where it is harmless", () => {
+    for (const name of ["letter", "Brief & <b>Gruß</b>", "naïve 👩‍🔬", "a $t(editor.save) {{name}}"])
+      expect(i18next.t("editor.deleteSure", { name })).toBe(`Delete ${name}?`);
+    expect(i18next.t("editor.unsaved", { count: 3 })).toBe("3 changes not saved");
+  });
+
+  it("turns nothing around, breaks no line, hides nothing, and ends", () => {
+    expect(isolated("harmless\u202Eexe.\u2069\u200B\uFEFF")).toBe("harmlessexe.");
+    expect(isolated("שלום")).toBe("\u2068שלום\u2069");
+    expect(isolated("a\n\n\tb\u2028c\u0000")).toBe("a b c ");
+    const long = isolated(`${"👩".repeat(5_000)}end`);
+    expect([...long].length).toBeLessThan(260);
+    expect(long.endsWith("👩end")).toBe(true);
+    expect(() => encodeURIComponent(long), "no letter is cut in two").not.toThrow();
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "@/api/http";
+import type { follow, Told } from "./follow";
+import { type FromHub, Hub, SINGLES_MAX, type Viewer } from "./hub";
+
+type Options = Parameters<typeof follow>[1];
+
+/** A hub over connections that a test speaks for. */
+function stage() {
+  const open = new Map<string, Options>();
+  const connect = ((path: string, options: Options) =>
+    new Promise<void>((_, refuse) => {
+      open.set(path, options);
+      options.signal.addEventListener("abort", () => open.delete(path));
+      refused.set(path, refuse);
+    })) as typeof follow;
+  const refused = new Map<string, (why: unknown) => void>();
+  return { hub: new Hub(connect), open, refused };
+}
+
+function viewer(): Viewer & { heard: FromHub[] } {
+  const heard: FromHub[] = [];
+  return { heard, post: (message) => heard.push(message) };
+}
+
+const told = (data: string): Told => ({ id: null, event: "x", data });
+const single = (watch: number, path: string) => ({ kind: "open", watch, path, isBoard: false }) as const;
+const board = (watch: number) => ({ kind: "open", watch, path: "/board", isBoard: true }) as const;
+
+describe("the hub of all streams", () => {
+  it("connects once for all who watch the same, and tells all of them", () => {
+    const { hub, open } = stage();
+    const [one, other] = [viewer(), viewer()];
+    hub.take(one, board(1));
+    hub.take(other, board(7));
+    open.get("/board")?.onConnection?.("open");
+    open.get("/board")?.onEvent(told("a"));
+    expect([...open.keys()]).toEqual(["/board"]);
+    expect(one.heard.map((said) => said.kind)).toEqual(["connection", "told"]);
+    expect(other.heard.at(-1)).toEqual({ kind: "told", watch: 7, told: told("a") });
+    const late = viewer();
+    hub.take(late, board(1));
+    expect(late.heard).toEqual([{ kind: "connection", watch: 1, connection: "open" }]);
+  });
+
+  it("gives streams of their own to those that are looked at, and never more than fit", () => {
+    const { hub } = stage();
+    const tabs = Array.from({ length: 8 }, viewer);
+    tabs.forEach((tab, at) => {
+      hub.take(tab, { kind: "look", isSeen: true });
+      hub.take(tab, board(1));
+      hub.take(tab, single(2, `/${at}`));
+      hub.take(tab, { kind: "look", isSeen: at >= 6 });
+    });
+    expect(hub.connected.length).toBe(1 + SINGLES_MAX);
+    expect([...hub.connected].sort()).toEqual(["/6", "/7", "/board"]);
+    hub.take(tabs[0] as Viewer, { kind: "look", isSeen: true });
+    expect([...hub.connected].sort()).toEqual(["/0", "/7", "/board"]);
+    hub.take(tabs[0] as Viewer, { kind: "leave" });
+    expect([...hub.connected].sort()).toEqual(["/6", "/7", "/board"]);
+    for (const tab of tabs) hub.take(tab, { kind: "leave" });
+    expect(hub.connected).toEqual([]);
+  });
+
+  it("begins again where somebody else looks, and tells the other windows", () => {
+    const { hub, open } = stage();
+    const [one, other] = [viewer(), viewer()];
+    hub.take(one, board(1));
+    hub.take(other, board(1));
+    const before = open.get("/board");
+    hub.take(one, { kind: "restart" });
+    expect(before?.signal.aborted).toBe(true);
+    expect(open.get("/board")?.signal.aborted).toBe(false);
+    expect(other.heard).toEqual([{ kind: "restarted" }]);
+    expect(one.heard).toEqual([]);
+    before?.onEvent(told("of before"));
+    expect(one.heard).toEqual([]);
+  });
+
+  it("tells why it was refused", async () => {
+    const { hub, refused } = stage();
+    const one = viewer();
+    hub.take(one, single(3, "/x"));
+    refused.get("/x")?.(new ApiError(403, { detail: "no", code: "not-allowed", hint: "ask" }));
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(one.heard).toEqual([
+      { kind: "refused", watch: 3, status: 403, code: "not-allowed", detail: "no", hint: "ask" },
+    ]);
+  });
+});

@@ -1,0 +1,162 @@
+/** All streams of the app, shared by its windows.
+
+    windows ──open──▶ hub ──▶ one connection for each stream that somebody watches ──▶ told to all who do
+
+  Browsers allow six connections to a server over HTTP/1.1, for all windows together: so many windows may watch as many
+  executions, but only those that are looked at get a stream of their own. The others are told by the board, which is
+  one stream for everything. What is told here only says that there is news, and what is live: who missed some reads it.
+*/
+import { ApiError } from "@/api/http";
+import { type Connection, follow, type Told, Waker } from "./follow";
+
+/** At once, of single executions; the board's comes on top, and three connections are left for questions. */
+export const SINGLES_MAX = 2;
+
+export type ToHub =
+  | { kind: "open"; watch: number; path: string; isBoard: boolean }
+  | { kind: "close"; watch: number }
+  | { kind: "look"; isSeen: boolean }
+  | { kind: "wake" }
+  | { kind: "restart" }
+  | { kind: "leave" };
+
+export type FromHub =
+  | { kind: "told"; watch: number; told: Told }
+  | { kind: "connection"; watch: number; connection: Connection }
+  | { kind: "refused"; watch: number; status: number; code: string; detail: string; hint: string }
+  | { kind: "restarted" };
+
+/** A window, as the hub sees it. */
+export interface Viewer {
+  post: (message: FromHub) => void;
+}
+
+interface Watch {
+  viewer: Viewer;
+  number: number;
+  path: string;
+  isBoard: boolean;
+}
+
+interface Running {
+  stop: AbortController;
+  connection: Connection | null;
+}
+
+export class Hub {
+  private readonly watches: Watch[] = [];
+  private readonly running = new Map<string, Running>();
+  /** Those that are looked at, the latest last. */
+  private readonly seen: Viewer[] = [];
+  private readonly viewers = new Set<Viewer>();
+  private readonly waker = new Waker();
+
+  constructor(private readonly connect: typeof follow = follow) {}
+
+  take(viewer: Viewer, message: ToHub): void {
+    this.viewers.add(viewer);
+    switch (message.kind) {
+      case "open":
+        this.watches.push({ viewer, number: message.watch, path: message.path, isBoard: message.isBoard });
+        this.settle();
+        this.greet(viewer, message.watch, message.path);
+        break;
+      case "close":
+        this.drop((watch) => watch.viewer === viewer && watch.number === message.watch);
+        break;
+      case "look":
+        this.unsee(viewer);
+        if (message.isSeen) this.seen.push(viewer);
+        this.settle();
+        break;
+      case "wake":
+        this.waker.wake();
+        break;
+      case "restart":
+        this.restart(viewer);
+        break;
+      case "leave":
+        this.viewers.delete(viewer);
+        this.unsee(viewer);
+        this.drop((watch) => watch.viewer === viewer);
+        break;
+    }
+  }
+
+  /** The addresses that are connected now. */
+  get connected(): readonly string[] {
+    return [...this.running.keys()];
+  }
+
+  /** Who comes later learns how it stands; what it missed it reads by itself. */
+  private greet(viewer: Viewer, watch: number, path: string): void {
+    const connection = this.running.get(path)?.connection;
+    if (connection) viewer.post({ kind: "connection", watch, connection });
+  }
+
+  /** Somebody else looks now: nothing that was told to the one before may go on. */
+  private restart(by: Viewer): void {
+    for (const path of [...this.running.keys()]) this.end(path);
+    for (const viewer of this.viewers) if (viewer !== by) viewer.post({ kind: "restarted" });
+    this.settle();
+  }
+
+  private unsee(viewer: Viewer): void {
+    const at = this.seen.indexOf(viewer);
+    if (at >= 0) this.seen.splice(at, 1);
+  }
+
+  private drop(goes: (watch: Watch) => boolean): void {
+    for (let at = this.watches.length - 1; at >= 0; at--)
+      if (goes(this.watches[at] as Watch)) this.watches.splice(at, 1);
+    this.settle();
+  }
+
+  /** Connect what is wanted and fits, and nothing else. */
+  private settle(): void {
+    const wanted = new Set(this.watches.filter((watch) => watch.isBoard).map((watch) => watch.path));
+    let singles = 0;
+    for (const watch of this.byLooks()) {
+      if (watch.isBoard || wanted.has(watch.path)) continue;
+      if (singles++ === SINGLES_MAX) break;
+      wanted.add(watch.path);
+    }
+    for (const path of [...this.running.keys()]) if (!wanted.has(path)) this.end(path);
+    for (const path of wanted) if (!this.running.has(path)) void this.run(path);
+  }
+
+  /** Those of the window that was looked at last come first. */
+  private byLooks(): Watch[] {
+    const rank = (watch: Watch) => this.seen.indexOf(watch.viewer);
+    return [...this.watches].sort((a, b) => rank(b) - rank(a));
+  }
+
+  private end(path: string): void {
+    this.running.get(path)?.stop.abort();
+    this.running.delete(path);
+  }
+
+  private async run(path: string): Promise<void> {
+    const stop = new AbortController();
+    const one: Running = { stop, connection: null };
+    this.running.set(path, one);
+    const tell = (make: (watch: number) => FromHub) => {
+      if (stop.signal.aborted) return;
+      for (const watch of this.watches) if (watch.path === path) watch.viewer.post(make(watch.number));
+    };
+    try {
+      await this.connect(path, {
+        signal: stop.signal,
+        waker: this.waker,
+        onEvent: (told) => tell((watch) => ({ kind: "told", watch, told })),
+        onConnection: (connection) => {
+          one.connection = connection;
+          tell((watch) => ({ kind: "connection", watch, connection }));
+        },
+      });
+    } catch (why) {
+      const { status = 0, code = "unreachable", hint = "" } = why instanceof ApiError ? why : {};
+      tell((watch) => ({ kind: "refused", watch, status, code, detail: String((why as Error).message), hint }));
+    }
+  }
+}

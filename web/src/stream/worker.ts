@@ -1,0 +1,18 @@
+/** The hub in a worker that all windows of the app share. */
+import { Hub, type Viewer } from "./hub";
+import type { FromWorker, ToWorker } from "./sharedHub";
+
+declare const self: SharedWorkerGlobalScope;
+
+const hub = new Hub();
+
+self.onconnect = (connected) => {
+  const port = connected.ports[0] as MessagePort;
+  const viewer: Viewer = { post: (message) => port.postMessage(message) };
+  port.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+    if (data.kind === "ask") return port.postMessage({ kind: "alive" } satisfies FromWorker);
+    if (data.kind !== "lock") return hub.take(viewer, data);
+    // Held by the window as long as it lives: who gets it knows that the window is gone, even if it crashed.
+    void navigator.locks.request(data.name, () => hub.take(viewer, { kind: "leave" }));
+  };
+};

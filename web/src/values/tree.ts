@@ -1,0 +1,55 @@
+/** A value as rows of a tree: those that are open, or lead to what is looked for. */
+import type { Json } from "@/api/views";
+import { brief, isObject, pathText, type ValuePath } from "./changes";
+
+export interface TreeRow {
+  path: ValuePath;
+  text: string;
+  name: string;
+  value: Json;
+  /** Undefined: a leaf. */
+  isOpen: boolean | undefined;
+}
+
+export const ROWS_MAX = 500;
+
+export function rowsOf(
+  value: Json,
+  isOpen: (text: string, depth: number) => boolean,
+  sought = "",
+): { rows: TreeRow[]; isCut: boolean } {
+  const rows: TreeRow[] = [];
+  const wanted = sought.trim().toLowerCase();
+  let isCut = false;
+  const walk = (inside: Json, path: ValuePath): boolean => {
+    let found = false;
+    for (const [name, one] of childrenOf(inside)) {
+      if (rows.length >= ROWS_MAX) {
+        isCut = true;
+        return found;
+      }
+      const at = [...path, name];
+      const text = pathText(at);
+      const isBranch = childrenOf(one).length > 0;
+      const row: TreeRow = { path: at, text, name: String(name), value: one, isOpen: undefined };
+      const place = rows.push(row) - 1;
+      const isSought = !wanted || text.toLowerCase().includes(wanted) || (!isBranch && says(one, wanted));
+      if (isBranch) row.isOpen = wanted ? true : isOpen(text, path.length);
+      const isInside = isBranch && row.isOpen ? walk(one, at) : false;
+      if (isSought || isInside) found = true;
+      else rows.splice(place);
+    }
+    return found;
+  };
+  walk(value, []);
+  return { rows, isCut };
+}
+
+function says(value: Json, wanted: string): boolean {
+  return brief(value, 100_000).toLowerCase().includes(wanted);
+}
+
+function childrenOf(value: Json): [string | number, Json][] {
+  if (Array.isArray(value)) return value.map((one, at) => [at, one]);
+  return isObject(value) ? Object.entries(value) : [];
+}
