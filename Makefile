@@ -12,7 +12,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint ui bench reliability fuzz soak requirements lock clean
+.PHONY: help demo test check lint ui types bench reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -20,6 +20,7 @@ help:
 	@echo "make check         lint, format, types, walls between modules, house rules"
 	@echo "make lint          lint and format only"
 	@echo "make ui            the web app, where Node is there"
+	@echo "make types         the types of the web app, from the server's OpenAPI document"
 	@echo "make bench         what a node costs"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
 	@echo "make fuzz          schemathesis over the API: what its document allows, and what it does not"
@@ -47,6 +48,9 @@ lint: $(VENV)/dev.stamp
 ui: $(VENV)/pip.stamp
 	@test -e $(VENV)/dev.stamp -o -e $(VENV)/runtime.stamp || $(MAKE) --no-print-directory $(VENV)/runtime.stamp
 	@$(BIN)/python hatch_build.py
+
+types: $(VENV)/dev.stamp ui
+	$(BIN)/python -m tests.web.types
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)

@@ -1,7 +1,7 @@
 """`python -m bench.serving`: what the server costs, over real sockets; writes SERVER.md.
 
 The clients run in this process and take CPU too, so what is told of the server is its own CPU beside the times that
-clients see.
+clients see. Where `wrk` is there, it asks too: clients that cost next to nothing show how many requests a server takes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import argparse
 import asyncio
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,7 @@ PAGE: Final = ROOT / "bench" / "SERVER.md"
 CLIENTS: Final = (1, 10, 100)
 CROWDS: Final = (1, 100, 1000, 5000)
 REQUESTS: Final = 400
+WRK_S: Final = 3
 EVENTS: Final = 60
 START_S_MAX: Final = 60.0
 ONE: Final = "pointsman: 1\nid: one\nnodes: [{id: a, type: transform, config: {set: {x: '1'}}}]\n"
@@ -201,6 +204,32 @@ async def operations(one: Server, clients: int) -> list[Asked]:
     return [await asked(one, name, clients, ask) for name, ask in named.items()]
 
 
+async def by_wrk(one: Server, clients: int) -> list[Asked]:
+    """An execution that is read, as fast as it can be; nothing where there is no `wrk`."""
+    program = shutil.which("wrk")
+    if program is None:
+        return []
+    line = await Line.open(one.port)
+    address = f"http://127.0.0.1:{one.port}{path_of(await begun(line, 'one'))}"
+    line.writer.close()
+    options = ["-t1", f"-c{clients}", f"-d{WRK_S}s", "--latency"]
+    cpu = one.cpu_s()
+    running = await asyncio.create_subprocess_exec(program, *options, address, stdout=asyncio.subprocess.PIPE)
+    said = (await running.communicate())[0].decode()
+    spent = one.cpu_s() - cpu
+    assert running.returncode == 0, said
+    assert "Non-2xx" not in said, said
+    count = int(re.findall(r"(\d+) requests in", said)[0])
+    p50, p99 = (_ms(re.findall(rf"{part}%\s+([\d.]+)([a-z]+)", said)[0]) for part in (50, 99))
+    return [Asked("get, by wrk", clients, count / WRK_S, p50, p99, 1e6 * spent / count)]
+
+
+def _ms(said: tuple[str, str]) -> float:
+    """As `wrk` writes a time."""
+    number, unit = said
+    return float(number) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit]
+
+
 async def streamed(one: Server, subscribers: int) -> Streamed:
     line = await Line.open(one.port)
     execution = await begun(line, "count")
@@ -236,7 +265,7 @@ async def measured(
     line = await Line.open(one.port)
     for document in (ONE, GATE, COUNT):
         await line.ask("POST", "/api/workflows", document)
-    operated = [found for count in clients for found in await operations(one, count)]
+    operated = [found for count in clients for found in [*await operations(one, count), *await by_wrk(one, count)]]
     return operated, [await streamed(one, count) for count in crowds]
 
 
@@ -253,7 +282,7 @@ def page(cold: list[float], operated: list[Asked], crowds: list[Streamed]) -> st
         "",
         f"Cold start: {median(cold):.2f} s of CPU until it serves (goal: 1.5).",
         "",
-        f"| {REQUESTS} × | clients | per second | p50 ms | p99 ms | CPU µs of the server |",
+        f"| {REQUESTS} ×, `wrk` for {WRK_S} s | clients | per second | p50 ms | p99 ms | CPU µs of the server |",
         "|---|---:|---:|---:|---:|---:|",
         *(
             f"| {name} | {clients} | {per_s:.0f} | {p50:.1f} | {p99:.1f} | {cpu:.0f} |"
