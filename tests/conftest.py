@@ -10,10 +10,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import postgres
 from tests.house.requirements import REQUIREMENTS
 from tests.local_model import server as model_server
+
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+"""How long an example takes says more of the machine than of what is tested."""
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 
@@ -57,6 +62,12 @@ def shut_sockets() -> Any:
         patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
         patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    browser = parser.getgroup("browser", "how steady the tests of the web app are")
+    browser.addoption("--weak", type=float, nargs="?", const=6.0, default=0.0, help="a browser so many times slower")
+    browser.addoption("--late", type=float, nargs="?", const=300.0, default=0.0, help="so many ms before each deed")
 
 
 def pytest_configure() -> None:

@@ -75,6 +75,17 @@ class Cluster:
     def running(self) -> bool:
         return (self.folder / "data" / "postmaster.pid").exists()
 
+    @property
+    def alive(self) -> bool:
+        """Whether a process is behind it: one that was killed leaves its file, and the number goes to another."""
+        if not self.running or not Path("/proc/self").exists():
+            return self.running
+        pid = (self.folder / "data" / "postmaster.pid").read_text().partition("\n")[0].strip()
+        try:
+            return str(self.folder).encode() in Path("/proc", pid, "cmdline").read_bytes()
+        except OSError:
+            return False
+
     def make(self) -> None:
         """Initialise it and start it."""
         runs_it = user()
@@ -155,11 +166,9 @@ def take_down() -> None:
 
 
 def take_away(folder: Path) -> None:
-    """Stop the server in a folder, if there is one, and delete both."""
-    if (folder / "data").exists():
-        cluster = Cluster(folder)
-        if cluster.running:
-            cluster.stop()
+    """Stop the server in a folder, if one lives there, and delete both."""
+    if binaries() is not None and (cluster := Cluster(folder)).alive:
+        cluster.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -169,7 +178,7 @@ def own_folder() -> Path:
 
 
 def clear_away() -> None:
-    """Take away what a run left that was killed."""
+    """Take away what a run left that was killed, with its server or without."""
     for folder in TEMPORARY.glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isdecimal() and not Path("/proc", pid).exists() and Path("/proc/self").exists():

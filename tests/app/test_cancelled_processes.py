@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 SOURCES = Path(__file__).resolve().parents[2] / "src"
-PATIENCE_S = 60.0
 LINGERS = '''
 import asyncio
 import sys

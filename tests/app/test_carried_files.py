@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from tempfile import gettempdir
+from uuid import uuid4
 
 import pytest
 
@@ -25,6 +27,7 @@ from tests.app.test_export import change, exported, forged, full
 
 BINARY = b"\xff\0\1"
 TEXT = "Größe"
+EVIL = Path(gettempdir()) / f"evil-{uuid4().hex}"
 
 
 def writing() -> Workflow:
@@ -64,7 +67,7 @@ def directories(directory: Path) -> list[str]:
 
 
 def anything_evil(directory: Path) -> bool:
-    return any("evil" in one.name for one in directory.rglob("*")) or Path("/tmp/evil").exists()
+    return any("evil" in one.name for one in directory.rglob("*")) or EVIL.exists()
 
 
 async def written(app: Pointsman) -> ExecutionId:
@@ -135,7 +138,7 @@ def of_files(how: Callable[[list[dict[str, Json]]], object]) -> Callable[[bytes]
 
 HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "up": of_files(lambda files: files[0].update(file="../evil")),
-    "absolute": of_files(lambda files: files[0].update(file="/tmp/evil")),
+    "absolute": of_files(lambda files: files[0].update(file=str(EVIL))),
     "an odd name": of_files(lambda files: files[0].update(file="a\u0000b")),
     "twice": of_files(lambda files: files[0].update(file=files[1]["file"])),
     "inside of a file": of_files(lambda files: files[0].update(file=f"{files[1]['file']}/inner")),

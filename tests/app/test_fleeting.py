@@ -12,6 +12,7 @@ from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, listening, noting, opened
+from tests.patience import PATIENCE_S
 
 NONE: Json = {"persistence": "none"}
 SECRET = "canary-of-an-input"
@@ -79,7 +80,7 @@ async def test_an_event_it_emits_reaches_those_that_are_kept(tmp_path: Path) -> 
         await waiting.settled()
         execution = await app.start(telling, {"sum": 7})
         await execution.settled()
-        await asyncio.wait_for(waiting.settled(), 20.0)
+        await asyncio.wait_for(waiting.settled(), PATIENCE_S)
         assert waiting.status == "completed"
         assert (await waiting.view())["output"] == {"got": {"sum": 7}}
 

@@ -205,3 +205,42 @@ async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places
 def test_a_model_of_embeddings_without_a_provider_is_refused_by_name(model: str, places: Places) -> None:
     with pytest.raises(ValidationError, match="names no provider: write provider:name"):
         settings(places, model=model)
+
+
+async def test_what_a_search_was_told_of_its_meaning_counts_for_the_execution_and_its_budget(
+    store_url: str, places: Places
+) -> None:
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        await app.memory.of("user", "ann").set("pets", "a dog")
+        await app.memory.of("user", "ann").search("puppy")
+        execution = await app.start(noting("search", query="puppy"), {}, by="ann")
+        await execution.settled()
+        usage = execution.state.usage
+        assert (usage.model_calls, usage.input_tokens) == (1, 3)
+        asked = len(places.asked)
+    async with Pointsman(store_url, settings=settings(places)) as app:
+        kept = (await app.open(execution.id)).state.usage
+        assert (kept.model_calls, kept.input_tokens) == (1, 3)
+        document = json.loads(noting("search", query="puppy").document.text)
+        node = document["nodes"][0]
+        document["nodes"] = [node, {**node, "id": "more"}]
+        document["edges"] = [{"source": "do", "target": "more"}]
+        document["config"] = {"limits": {"modelCalls": 1}}
+        stopped = await app.start(Workflow.parse(json.dumps(document), name="twice"), {}, by="ann")
+        await stopped.settled()
+        assert (len(places.asked), stopped.state.usage.model_calls) == (asked + 1, 1)
+        assert stopped.state.status != "completed"
+
+
+async def test_keys_pay_for_embeddings_from_their_day(store_url: str, places: Places) -> None:
+    limited: JsonObject = {"base_url": places.address, "keys": [KEY], "day": {"calls": 2}}
+    embeddings: JsonObject = {"model": "own:small"}
+    own = Settings.model_validate({"providers": {"own": limited}, "memory": {"embeddings": embeddings}})
+    async with Pointsman(store_url, settings=own) as app:
+        ann = app.memory.of("user", "ann")
+        await ann.set("pets", "a dog")
+        assert (await ann.find("puppy")).warnings == ()
+    async with Pointsman(store_url, settings=own) as app:
+        finding = await app.memory.of("user", "ann").find("puppy")
+        assert "model-key-budget-spent" in finding.warnings[0]
+    assert len(places.asked) == 2, "one to place it, one to look for it"

@@ -15,8 +15,8 @@ from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime import neighbours
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 CALL: Json = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
 SLOW = Workflow.of({"id": "slow", "nodes": [CALL], "edges": []})
 ABOVE = Workflow.of(

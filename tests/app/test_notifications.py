@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from pointsman.app import Workflow
+from pointsman.app.health import findings
 from pointsman.app.notifications.notifier import ATTEMPTS_MAX, Notifier
 from pointsman.app.notifications.outbox import NoSuchNotice
 from pointsman.app.notifications.outgoing import post
@@ -210,15 +211,42 @@ async def test_each_address_hears_what_it_wants_to(tmp_path: Path, address: Addr
         assert [said["workflowId"] for said in address.bodies] == ["news-desk"]
 
 
-async def test_a_secret_that_is_not_set_sends_nothing(tmp_path: Path, address: Address) -> None:
-    clock = HandClock()
-    async with opened(tmp_path, clock, settings=told(address, "completed", secret="secret.DESK")) as app:
+async def test_what_cannot_be_signed_waits_for_its_secret(
+    tmp_path: Path, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, settings = HandClock(), told(address, "completed", secret="secret.DESK")
+    async with opened(tmp_path, clock, settings=settings) as app:
         notifier = Notifier(app)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         await notifier.round(clock.now())
         (kept,) = await notifier.outbox.list()
-        assert (kept.letter.state, address.calls) == ("dead", [])
+        assert (kept.letter.state, kept.letter.attempts, address.calls) == ("pending", 1, [])
+        assert "secret.DESK" in kept.letter.error
+    monkeypatch.setenv("POINTSMAN_SECRET_DESK", SECRET)
+    async with opened(tmp_path, clock, settings=settings) as app:
+        clock.move(3600)
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        (kept,) = await notifier.outbox.list()
+        assert (kept.letter.state, len(address.calls)) == ("sent", 1)
+
+
+async def test_notices_that_were_given_up_are_told_by_the_log_and_the_doctor(
+    tmp_path: Path, address: Address, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "completed", secret="secret.DESK")) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(noting())).settled()
+        for _ in range(ATTEMPTS_MAX + 1):
+            await notifier.round(clock.now())
+            clock.move(3600)
+        (found,) = [one for one in await findings(app) if one.code == "notices-given-up"]
+        assert "1 notices to 'desk'" in found.message
+        assert "secret.DESK" in found.message
+        assert [record.levelname for record in caplog.records if "given-up" in record.getMessage()] == ["WARNING"]
 
 
 @pytest.mark.parametrize(

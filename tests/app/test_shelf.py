@@ -125,7 +125,7 @@ async def test_a_clone_is_the_same_document_under_its_own_id_and_outlives_the_pr
         with pytest.raises(WorkflowInvalid):
             await clone_workflow(app, ITERATE, "../etc")
     async with installation(tmp_path) as app:
-        changed = (await app.source("mine")).document.text.replace("name: {en: Iterate}", "name: {en: Mine}")
+        changed = (await app.source("mine")).document.text.replace("name: {en: Iterate,", "name: {en: Mine,")
         assert (await app.save(parsed(changed))).revision == 2
         assert (await clone_workflow(app, "mine@1", "older")).draft.name == "Iterate"
         output = await (await app.start("mine", {"items": ["x"], "instruction": "Say"})).output()

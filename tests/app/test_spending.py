@@ -17,6 +17,7 @@ from pointsman.models.spending import Spent
 from pointsman.settings import Settings
 from pointsman.values import JsonObject
 from tests.app.streams import END, provider, words
+from tests.patience import PATIENCE_S
 
 CALL = Usage(input_tokens=3, output_tokens=4, model_calls=1, cost_usd=0.5)
 ADDRESSES: list[Callable[[Path], str]] = [lambda _: "memory:", lambda path: f"sqlite:///{path / 'store.db'}"]
@@ -49,7 +50,7 @@ async def test_a_key_that_is_spent_stays_so_after_a_restart(tmp_path: Path) -> N
         }
     )
     codes: list[str] = []
-    async with asyncio.timeout(30), provider([*words("Aye."), *END]) as own:
+    async with asyncio.timeout(PATIENCE_S), provider([*words("Aye."), *END]) as own:
         described: JsonObject = {"base_url": own.address, "keys": ["canary"], "day": {"calls": 1}}
         settings = Settings.model_validate(
             {"store": f"sqlite:///{tmp_path / 'store.db'}", "providers": {"own": described}}

@@ -14,8 +14,8 @@ from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.app.streams import END, Provider, chunk, provider, words
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 """Nothing here takes long; a test that hangs ends."""
 
 

@@ -13,6 +13,7 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.app.access.keys import NameInvalid
 from pointsman.app.access.vault import KNOWN_FOR_S, NoSuchSecret, SecretInvalid
 from pointsman.app.access.vault_keys import FILE, VARIABLE, SecretUnreadable, VaultKeyInvalid, VaultLocked, make_key
+from pointsman.app.health import findings
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.storage.backup import back_up, restore
 from pointsman.settings import Settings
@@ -314,3 +315,14 @@ async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: 
         done = await app.start(Workflow.of({"id": "none", "nodes": [{"id": "end", "type": "end"}], "edges": []}), {})
         assert await done.settled() == "completed"
         assert redactor_for(app.settings).text("open") == "open"
+
+
+async def test_the_doctor_names_the_secrets_that_cannot_be_opened(url: str) -> None:
+    async with installation(url, OLD) as app:
+        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("BACK", CANARY)
+        assert [one.code for one in await findings(app) if one.code == "secret-closed"] == []
+    async with installation(url, NEW) as app:
+        (found,) = [one for one in await findings(app) if one.code == "secret-closed"]
+        assert (found.severity, "secret.BACK, secret.DOOR" in found.message, bool(found.hint)) == ("error", True, True)
+        assert CANARY not in found.message

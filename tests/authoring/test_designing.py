@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.acting import save_as
 from pointsman.app.access.callers import LOCAL, Caller, NotAllowed
 from pointsman.app.scripts import parse_script
 from pointsman.authoring.briefing import design_briefing, edit_briefing
@@ -18,6 +19,7 @@ from pointsman.authoring.workbench import DesignFailed, Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
 from pointsman.settings import Settings
+from pointsman.settings.access import AccessSettings
 from pointsman.values import JsonObject
 from tests.server.flows import LETTER
 
@@ -188,12 +190,12 @@ async def test_only_editors_have_workflows_designed() -> None:
 
 async def test_a_model_is_told_how_workflows_are_written_and_what_is_here() -> None:
     async with app_with(saying(GOOD)) as app:
-        told = design_briefing(app)
+        told = await design_briefing(app, LOCAL)
         assert GUIDE in told
         assert "- calculator(" in told
         assert "- agent: " in told
         assert "prompt" in told
-        changing = edit_briefing(app, GOOD)
+        changing = await edit_briefing(app, LOCAL, GOOD)
         assert '"op": "rename_node", node!, to!' in changing
         assert '"id":"note"' in changing
 
@@ -203,3 +205,14 @@ async def test_the_example_of_the_guide_has_no_problems() -> None:
     async with app_with(None) as app:
         checked = await app.check(Workflow.parse(example))
     assert [problem.message for problem in checked.problems] == []
+
+
+async def test_a_model_is_told_of_no_workflow_that_the_caller_may_not_see() -> None:
+    settings = Settings(access=AccessSettings(new_workflows="private"))
+    async with Pointsman("memory:", settings=settings) as app:
+        await save_as(app, Caller(name="ann", role="editor"), Workflow.parse(LETTER))
+        await app.tools.prepare_all()
+        for name, told in (("ann", True), ("ben", False)):
+            caller = Caller(name=name, role="editor")
+            for briefing in (await design_briefing(app, caller), await edit_briefing(app, caller, GOOD)):
+                assert ("workflow__letter" in briefing) is told

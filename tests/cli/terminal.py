@@ -63,6 +63,17 @@ class Terminal:
             select.select([], [], [], 0.01)
         os.write(self._file, bytes([ord(key.lower()) - ord("a") + 1]))
 
+    def interrupt(self, heard: str) -> None:
+        """Ctrl-C at a prompt, until it was heard: CPython forgets one that comes between the prompt and its reading."""
+        for _ in range(int(PATIENCE_S)):
+            self.press("c")
+            until = time.monotonic() + 1
+            while heard not in self.seen[self._read :] and self._more(until):
+                pass
+            if heard in self.seen[self._read :]:
+                break
+        self.expect(heard)
+
     def kill(self) -> None:
         """kill -9."""
         os.kill(self._pid, signal.SIGKILL)

@@ -19,6 +19,7 @@ from tests.cli.flows import written
 from tests.cli.test_processes import started
 from tests.cli.test_serving import STORE
 from tests.cli.test_serving_ends import serving
+from tests.patience import PATIENCE_S
 
 WAITS_S = 60
 
@@ -58,7 +59,7 @@ def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
 
 def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prompt, any_store: list[str]) -> None:
     """Everything that was acknowledged before it began is in it, and all of what is in it adds up."""
-    with serving(any_store) as (_, address), httpx2.Client(base_url=address, timeout=30) as client:
+    with serving(any_store) as (_, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         client.post("/api/workflows", content=flows.CHAIN)
 
         def begin(number: int) -> list[str]:

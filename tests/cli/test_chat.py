@@ -109,8 +109,7 @@ async def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(own_place: Path
         person.say("Two")
         person.expect("Ann: Second.")
         person.expect("you: ")
-        person.press("c")
-        person.expect("(Ctrl-D leaves)")
+        person.interrupt("(Ctrl-D leaves)")
         person.expect("you: ")
         person.press("d")
         assert person.ends() == 0
@@ -182,6 +181,35 @@ async def test_a_gate_is_answered_inline_or_the_next_time(own_place: Path, talk:
         person.press("d")
         assert person.ends() == 0
     assert await said(own_place, "s") == ["One", "First, said slowly."]
+
+
+CALLS = """\
+pointsman: 1
+id: cashier
+config: {conversational: true}
+nodes: [{id: pay, type: agent, config: {tools: [transfer]}}]
+edges: []
+"""
+PAYS = """\
+rules:
+  - {call: 1, toolCalls: [{name: transfer, arguments: {to: ann}}, {name: transfer, arguments: {to: bob}}]}
+  - {text: That was it.}
+tools: {transfer: {requiresApproval: true, result: paid}}
+"""
+
+
+def test_calls_of_tools_are_seen_before_they_are_decided_one_by_one(prompt: Prompt, own_place: Path) -> None:
+    (own_place / "calls.yaml").write_text(CALLS, encoding="utf-8")
+    (own_place / "pays.yaml").write_text(PAYS, encoding="utf-8")
+    decided = '{"action": "edit", "data": {"2": false, "3": {"to": "cyd"}}}'
+    words = ("chat", "calls.yaml", "--script", "pays.yaml", "--store", "sqlite:///calls.db", "--session", "s")
+    printed = prompt(*words, stdin=f"Pay\n{decided}\n")
+    assert (printed.code, printed.out) == (0, "That was it.\n")
+    assert '  2: transfer {"to": "ann"}\n  3: transfer {"to": "bob"}\n' in printed.err
+    (execution,) = prompt("list", "--store", "sqlite:///calls.db", "--json").json["executions"]
+    told = prompt("events", execution["executionId"], "--store", "sqlite:///calls.db", "--json").json["events"]
+    (reviewed,) = [one["verdicts"] for one in told if one["kind"] == "calls_reviewed"]
+    assert [(one["approved"], one.get("arguments")) for one in reviewed] == [(False, None), (True, {"to": "cyd"})]
 
 
 async def test_a_conversation_that_was_ended_is_reopened_by_name_alone(

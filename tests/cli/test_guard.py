@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -57,3 +60,17 @@ def test_the_demo_plays_both_workflows_offline(prompt: Prompt) -> None:
     assert "--model openai:" in printed.out
     assert "export OPENAI_API_KEY=" in printed.out
     assert "\x1b" not in printed.out
+
+
+def test_what_the_demo_did_can_be_looked_at_afterwards(prompt: Prompt) -> None:
+    printed = prompt("demo").out
+    links = re.findall(r"http://127\.0\.0\.1:8000/executions/(exec-\S+)", printed)
+    serve = next(line for line in printed.splitlines() if "pointsman serve" in line)
+    said = shlex.split(serve)
+    store = said[said.index("--store") + 1]
+    assert [json.loads(prompt("show", one, "--json", "--store", store).out)["status"] for one in links] == [
+        "completed",
+        "completed",
+    ]
+    saved = json.loads(prompt("workflows", "list", "--saved", "--json", "--store", store).out)["workflows"]
+    assert {one["id"] for one in saved} == {"agentforge", "2nChat"}

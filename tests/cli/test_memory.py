@@ -75,3 +75,25 @@ def test_nothing_that_is_remembered_steers_a_terminal(prompt: Prompt) -> None:
     prompt("memory", "set", "k", '"\\u001b[2Jgone"', "--user", "ann", *STORE)
     assert "\x1b" not in prompt("memory", "list", "--user", "ann", *STORE).out
     assert "\x1b" not in prompt("memory", "search", "gone", "--user", "ann", *STORE).out
+
+
+def test_what_was_remembered_before_is_told_and_restored(prompt: Prompt) -> None:
+    ann = ("--user", "ann", *STORE)
+    for value in ("short", "long", "\\u001b[2Jodd"):
+        prompt("memory", "set", "tone", f'"{value}"', *ann)
+    lines = prompt("memory", "history", "tone", *ann).out.splitlines()
+    assert [line.split()[0] for line in lines] == ["3", "2", "1"]
+    assert [line.rsplit("  ", 1)[1] for line in lines[1:]] == ["long", "short"]
+    assert "\x1b" not in "".join(lines)
+    told = prompt("memory", "history", "tone", *ann, "--json", "--limit", "2").json["changes"]
+    assert [(one["number"], one["by"]["entrance"]) for one in told] == [(3, "shell"), (2, "shell")]
+    assert prompt("memory", "restore", "tone", "1", *ann).json == "short"
+    assert prompt("memory", "get", "tone", *ann).json == "short"
+    gone = prompt("memory", "restore", "tone", "77", *ann)
+    assert gone.code == 2
+    assert "nothing-remembered" in gone.err
+    assert "change 77 of 'tone'" in gone.err
+    prompt("memory", "delete", "tone", *ann)
+    nothing = prompt("memory", "history", "tone", *ann)
+    assert (nothing.code, nothing.out) == (1, "")
+    assert prompt("memory", "history", "tone", *ann, "--json").json == {"changes": []}

@@ -87,7 +87,7 @@ def test_models_are_listed_with_their_uses_prices_and_masked_keys(
     assert (house["kind"], house["keys"], house["masked"]) == ("openai-compatible", 3, ["…6789"] * 3)
     assert (openai["name"], openai["masked"], openai["source"]) == ("openai", ["…3210"], "OPENAI_API_KEY")
     shown = prompt("models").out
-    assert "house:strict                     validation · no price known" in shown
+    assert "house:strict                     validation · no price known: give it under [prices]" in shown
     assert not any(key in shown for key in KEYS)
     assert server.log == [], "nobody is asked"
     priced = prompt("models", "--json", "--model", "openai:gpt-4o").json["models"]
@@ -98,6 +98,7 @@ def test_models_are_listed_with_their_uses_prices_and_masked_keys(
             "scripted": False,
             "inputUsdPerMillion": pytest.approx(2.5),
             "outputUsdPerMillion": pytest.approx(10),
+            "priceFrom": "list",
         }
     ]
 
@@ -160,3 +161,22 @@ def test_a_run_with_keys_goes_on_after_a_restart_and_leaves_no_key_anywhere(
     left = b"".join(file.read_bytes() for file in own_place.iterdir() if file.name != "pointsman.toml")
     shown = waiting.out + waiting.err + done.out + done.err + events + prompt("settings", "--json").out
     assert not any(key.encode() in left or key in shown for key in KEYS)
+
+
+def test_keys_are_told_by_name_and_with_what_the_day_allows(
+    own_place: Path, prompt: Prompt, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings(own_place, server, monkeypatch)
+    with (own_place / "pointsman.toml").open("a", encoding="utf-8") as file:
+        file.write("day = {calls = 1}\n")
+    (own_place / "flow.yaml").write_text(FLOW, encoding="utf-8")
+    assert prompt("run", "flow.yaml").code == 3
+    shown = prompt("models", "--keys").out
+    (line,) = [line for line in shown.splitlines() if "house/0" in line]
+    assert "spent until" in line
+    assert "1 of 1 calls" in line
+    assert "(env:SECOND_KEY)" in shown
+    assert not any(key in shown for key in KEYS)
+    told = prompt("models", "--keys", "--json").json["paying"]["providers"][0]["keys"]
+    assert told[0]["condition"] == "spent"
+    assert told[1]["name"] == "env:SECOND_KEY"

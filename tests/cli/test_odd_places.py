@@ -72,3 +72,21 @@ def test_a_home_that_is_no_directory_is_told_with_a_way_out(prompt: Prompt, monk
     refused = prompt("list")
     assert (refused.code, "--store sqlite:///file.db" in refused.err) == (1, True)
     assert prompt("list", "--store", "sqlite:///here.db").code == 0
+
+
+@pytest.mark.parametrize(("folder", "said"), [("bin", "bin/pointsman"), ("elsewhere", "pointsman")])
+def test_the_demo_names_commands_that_work_where_it_was_begun(
+    folder: str, said: str, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SOURCES))
+    monkeypatch.setenv("PATH", f"{own_place / 'elsewhere'}:{os.environ['PATH']}")
+    program = own_place / folder / "pointsman"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nfrom pointsman.cli import main\nmain()\n", "utf-8")
+    program.chmod(0o755)
+    printed = subprocess.run([said, "demo"], capture_output=True, text=True, check=True).stdout
+    commands = [line.strip() for line in printed.splitlines() if line.startswith(f"  {said} ")]
+    assert [line.split()[1] for line in commands] == ["serve", "run", "check", "run", "test"]
+    shown = subprocess.run(["sh", "-c", f"{commands[0]} --help"], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0
+    assert "--store" in shown.stdout

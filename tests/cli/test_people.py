@@ -287,6 +287,8 @@ def test_a_tool_call_waits_for_approval_across_processes(prompt: Prompt) -> None
     execution = waiting(prompt, PAYING, "-i", "who=ben", "--script", written("script.yaml", PAY_SCRIPT))
     (gate,) = prompt("show", execution, "--json").json["waiting"]
     assert (gate["about"], gate["shown"]) == ("calls", {"2": {"tool": "pay", "arguments": {"amount": 9}}})
+    shown = prompt("show", execution).out
+    assert '  2: pay {"amount": 9}\n  one by one: {"action": "edit", "data": {"2": true}}' in shown
     edit = '{"action": "edit", "data": {"2": {"amount": 1}}}'
     assert refused(prompt, "answer", execution, "agent", edit, "--as", "ada") == "not-an-approver"
     refusals = [f'{{"action": "edit", "data": {data}}}' for data in ('"2"', "{}", '{"9": true}', '{"2": 5}')]

@@ -49,11 +49,11 @@ def in_the_middle() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def until_second_runs(prompt: Prompt, process: subprocess.Popen[str]) -> str:
+def until_second_runs(prompt: Prompt, process: subprocess.Popen[str], *listed: str) -> str:
     """The execution, once its second step has begun."""
     while process.poll() is None:
         if Path("store.db").exists():
-            for execution in prompt("list", *STORE).out.split()[:1]:
+            for execution in prompt("list", *listed, *STORE).out.split()[:1]:
                 if '"step": "second"' in prompt("events", execution, "--jsonl", *STORE).out:
                     return execution
     pytest.fail(f"it ended too early: {process.communicate()}")

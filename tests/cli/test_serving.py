@@ -15,6 +15,7 @@ import pytest
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.test_processes import started
+from tests.patience import PATIENCE_S
 
 STORE = ["--store", "sqlite:///store.db"]
 
@@ -33,7 +34,7 @@ def server(*more: str) -> Generator[tuple[subprocess.Popen[str], str]]:
 
 
 def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prompt) -> None:
-    with server() as (process, address), httpx2.Client(base_url=address) as client:
+    with server() as (process, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         assert client.get("/health").json()["status"] == "ok"
         assert client.post("/api/workflows", content=flows.APPROVAL).status_code == 201
         reply = client.post("/api/workflows/letter/execute", json={"input": {"goal": "tides"}, "wait": True})
@@ -44,7 +45,7 @@ def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prom
             assert next(lines) == "id: 1.0"
             process.send_signal(signal.SIGTERM)
             assert "event: workflow.human.required" in [*lines], "the stream is let go, not cut off"
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
         assert process.stderr is not None
         *logged, last = process.stderr.read().splitlines()
         assert last == "stopped"
@@ -56,19 +57,28 @@ def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prom
     assert prompt("verify", *STORE).code == 0
 
 
+def test_where_flags_let_it_listen_is_shown_among_its_settings() -> None:
+    Path("pointsman.toml").write_text('[server]\nport = 1\ndrain = "3s"\n', "utf-8")
+    with server("--host", "127.0.0.1") as (_, address):
+        shown = httpx2.get(f"{address}/api/settings", timeout=PATIENCE_S).json()["settings"]
+        (found,) = [one for one in shown if one["name"] == "server"]
+        assert (found["value"]["host"], found["value"]["port"], found["value"]["drain"]) == ("127.0.0.1", 0, "3s")
+        assert found["source"].endswith("pointsman.toml, --host, --port")
+
+
 def test_two_processes_do_not_keep_one_store_unless_one_stands_by() -> None:
     with server() as (first, address):
         with started("serve", "--port", "0", *STORE) as second:
-            _, err = second.communicate(timeout=20)
+            _, err = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 1
         assert "[store-kept]" in err
         with server("--standby") as (_, other):
-            assert httpx2.get(f"{other}/ready").json()["status"] == "ready"
-            assert httpx2.post(f"{other}/api/workflows", content=flows.APPROVAL).status_code == 201
-            assert httpx2.get(f"{address}/api/workflows").json()["workflows"][0]["id"] == "letter"
+            assert httpx2.get(f"{other}/ready", timeout=PATIENCE_S).json()["status"] == "ready"
+            assert httpx2.post(f"{other}/api/workflows", content=flows.APPROVAL, timeout=PATIENCE_S).status_code == 201
+            assert httpx2.get(f"{address}/api/workflows", timeout=PATIENCE_S).json()["workflows"][0]["id"] == "letter"
             first.send_signal(signal.SIGTERM)
-            assert first.wait(timeout=20) == 0
-            assert httpx2.get(f"{other}/ready").json()["status"] == "ready"
+            assert first.wait(timeout=PATIENCE_S) == 0
+            assert httpx2.get(f"{other}/ready", timeout=PATIENCE_S).json()["status"] == "ready"
 
 
 def test_nobody_else_is_let_in_without_a_key(prompt: Prompt) -> None:
@@ -111,9 +121,9 @@ def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
     assert "ada" in prompt("keys", "list", *STORE).out
     assert token.encode() not in b"".join(path.read_bytes() for path in Path().glob("store.db*"))
 
-    with server() as (_, address):
-        assert httpx2.get(f"{address}/api/workflows").status_code == 401
-        assert httpx2.get(f"{address}/api/workflows", headers={"authorization": f"Bearer {token}"}).status_code == 200
+    with server() as (_, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
+        assert client.get("/api/workflows").status_code == 401
+        assert client.get("/api/workflows", headers={"authorization": f"Bearer {token}"}).status_code == 200
     assert prompt("keys", "list", "--json", *STORE).json["keys"][0]["usedAt"] is not None
     assert prompt("keys", "revoke", "ada", *STORE).code == 0
     again = prompt("keys", "revoke", "ada", *STORE)

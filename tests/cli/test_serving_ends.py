@@ -44,7 +44,7 @@ def said(process: subprocess.Popen[str], word: str) -> str:
 
 
 def begun(address: str, number: int) -> list[str]:
-    with httpx2.Client(base_url=address, timeout=30) as client:
+    with httpx2.Client(base_url=address, timeout=WAITS_S) as client:
         client.post("/api/workflows", content=flows.CHAIN)
         replies = [client.post("/api/workflows/chain/execute", json={"input": {}}) for _ in range(number)]
     assert {reply.status_code for reply in replies} == {202}
@@ -124,16 +124,16 @@ def test_killed_under_load_it_goes_on_with_everything_that_was_acknowledged(
 
 def test_who_stands_by_serves_all_the_time_and_takes_over_from_a_killed_server(any_store: list[str]) -> None:
     with serving(any_store, script=SLOW) as (first, address), serving(any_store, "--standby") as (second, other):
-        roles = [httpx2.get(f"{one}/ready").json()["keeper"] for one in (address, other)]
+        roles = [httpx2.get(f"{one}/ready", timeout=WAITS_S).json()["keeper"] for one in (address, other)]
         assert roles == ["here", "standby"]
         (execution,) = begun(address, 1)
         until(other, execution, FIRST_ENDED)
         first.kill()
         first.wait()
-        assert httpx2.get(f"{other}/ready").json()["status"] == "ready"
+        assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["status"] == "ready"
         assert "keeping" in said(second, "keeping")
         until(other, execution, ENDED)
-        assert httpx2.get(f"{other}/ready").json()["keeper"] == "here"
+        assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["keeper"] == "here"
 
 
 def test_a_service_manager_hears_when_it_is_ready_lives_and_stops(
@@ -170,7 +170,7 @@ def test_behind_a_proxy_it_answers_to_its_name_and_asks_for_a_key(prompt: Prompt
     with serving(store) as (_, address):
 
         def asked(host: str, **more: str) -> int:
-            return httpx2.get(f"{address}/api/workflows", headers={"host": host, **more}).status_code
+            return httpx2.get(f"{address}/api/workflows", headers={"host": host, **more}, timeout=WAITS_S).status_code
 
         key = {"authorization": f"Bearer {token}"}
         assert asked("flows.example.org", **key) == 200

@@ -158,7 +158,7 @@ async def test_what_may_not_be_said_twice_is_not(served: Served) -> None:
 
     async with Client("http://there", transport=httpx2.MockTransport(dead)) as client:
         with pytest.raises(ServerUnreachable, match="the line is dead"):
-            await client.execution("exec-1").retry()
+            await client.execution("exec-1").delegate("review", "ben")
     assert len(said) == 1
 
 

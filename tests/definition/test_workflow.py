@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig
@@ -262,6 +262,8 @@ def replaced(place: tuple[str | int, ...], junk: Json) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(PLACES), JUNK)
+@example(("nodes", 13, "config", "duration"), 0.0078125)
+@example(("nodes", 13, "config", "duration"), 3_000_000_000_000.3)
 def test_junk_anywhere_gives_a_workflow_or_problems_inside_the_document(
     place: tuple[str | int, ...], junk: Json
 ) -> None:

@@ -15,6 +15,7 @@ from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import CORPUS
+from tests.patience import PATIENCE_S
 
 ROLES = ("TRIAGE", "AISEARCH", "AISEARCHSQL", "REPORTER", "REVIEWER", "CLASSIFY", "TABLES", "GRAPH", "TEXT", "WRITE")
 VARIABLES = {f"AGENT_ID_{role}": role.lower() for role in (*ROLES, "JUDGE")}
@@ -35,7 +36,7 @@ async def run(file: str, script: str, given: Json, *answers: tuple[str, str, Jso
 
 
 async def _settle(execution: Execution) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await execution.settled()
 
 

@@ -16,6 +16,7 @@ from pointsman.definition.graph import analyse
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.compile.trials import TrialUnfit, tried
 from pointsman.engine.events import (
     StepCancelled,
     StepFailed,
@@ -347,3 +348,46 @@ def hunt(graphs: range) -> None:
 
 
 Law = Callable[[Plan, int], None]
+
+
+def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
+    """The plan, tried: some nodes pinned, as far as some node, and with breakpoints."""
+    random = Random(seed)
+    nodes = sorted(id for id, node in plan.nodes.items() if not node.hidden)
+    works = sorted(id for id, node in plan.nodes.items() if isinstance(node.does, Work) and not node.hidden)
+    until = random.choice(nodes)
+    said: JsonObject = {"pinned": {id: {"pinned": id} for id in works if random.random() < 0.3}}
+    if random.random() < 0.7:
+        said["until"] = [until]
+    if stops:
+        said["breakpoints"] = [id for id in nodes if random.random() < 0.3]
+    try:
+        return tried(plan, said)
+    except TrialUnfit:  # a parallel that nothing joins is nowhere over; and some nodes are never reached
+        return tried(plan, {key: value for key, value in said.items() if key != "until"})
+
+
+def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:
+    """Whatever the schedule and the stops on the way. What is pinned, or behind the end, is not performed."""
+    calm = run(trial_for(plan, seed, stops=False), 0, wild=False, checked=False)
+    must_end(calm)
+    trial = trial_for(plan, seed, stops=True)
+    assert trial.trial is not None
+    stepping = seed % 4 == 0
+
+    def on() -> Report | None:
+        return ResumeRequested(step=stepping) if simulation.state.status == "paused" else None
+
+    simulation = Simulation(
+        trial, seed, work=perform, checked=seed % 3 == 0, chance_of_crash=0.2, chance_of_duplicate=0.2
+    )
+    simulation.at_rest = on
+    wild = simulation.run(INPUT)
+    must_settle_once(wild)
+    hold(told(wild) == told(calm), f"tried: {told(wild)} ≠ {told(calm)}")
+    for event in wild.events:
+        if isinstance(event, StepStarted) and event.runs:
+            node = event.step.node
+            hold(node not in trial.trial.pinned, f"{node!r} is pinned and was performed")
+            within = not trial.trial.until or node in trial.trial.performed
+            hold(within or wild.state.handed_off or wild.state.undo, f"{node!r} is behind the end of the trial")

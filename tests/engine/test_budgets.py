@@ -88,6 +88,10 @@ def test_a_cost_that_nobody_knows_is_told_and_is_not_zero() -> None:
     world = started(CHAIN, config=budget(costUsd=1)).done("agent1", usage=unpriced).done("agent2", usage=unpriced)
     assert world.warnings == ["cost-unknown"]
     assert "cost-unknown" not in talked(budget(costUsd=1)).warnings
+    free, mixed = Usage(model_calls=2, free_calls=2), Usage(model_calls=2, free_calls=1)
+    world = started(CHAIN, config=budget(costUsd=1)).done("agent1", usage=free)
+    assert world.warnings == [], "what has no price because nobody is asked costs nothing"
+    assert world.done("agent2", usage=mixed).warnings == ["cost-unknown"]
 
 
 def test_an_attempt_that_is_refused_half_way_has_not_failed_and_is_performed_again() -> None:

@@ -7,12 +7,14 @@ import os
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import Timer
 from pointsman.testing.descriptions import are_alike, describe
 from pointsman.testing.simulation import refolded, stored
 from tests.engine.laws import (
+    must_come_to_the_same_in_every_trial,
     must_come_to_the_same_when_retried,
     must_end,
     must_go_on_as_it_was,
@@ -145,6 +147,14 @@ def test_a_pause_anywhere_changes_nothing(graph: int, schedule: int) -> None:
 
 
 @law
+@given(graphs, schedules)
+def test_a_trial_comes_to_the_same_whatever_happens_and_performs_nothing_it_should_not(
+    graph: int, schedule: int
+) -> None:
+    must_come_to_the_same_in_every_trial(some(plan_for(graph, 8)), schedule)
+
+
+@law
 @given(graphs, schedules, st.floats(0, 1))
 def test_rows_may_be_folded_in_any_number_of_goes(graph: int, schedule: int, share: float) -> None:
     outcome = run(some(plan_for(graph, 6, unruly=True)), schedule, wild=False, checked=False)
@@ -169,7 +179,7 @@ def test_two_states_are_alike_exactly_when_nothing_in_them_differs(graph: int, s
         case 3:
             again.root.visits["tool1", ()] = 99
         case 4:
-            again.usage.model_calls += 1
+            again.usage = replace(again.usage, model_calls=again.usage.model_calls + 1)
         case _:
             again.timers["ring"] = Timer(1.0, "wait", None)
     assert not are_alike(again, state)

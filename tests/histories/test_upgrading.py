@@ -12,6 +12,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.health import damage
+from pointsman.app.observing.counting import count_spent
 from pointsman.app.storage.backup_file import ABOUT, KEPT_FILES, hash_of
 from pointsman.app.storage.deletion import summaries
 from pointsman.journal.faults import StoreNewer
@@ -20,7 +21,9 @@ from pointsman.journal.postgres.migrating import VERSION
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.sqlite.schema import MIGRATIONS
 from pointsman.journal.store import open_store
+from pointsman.runtime.status import spent_of
 from pointsman.settings import Settings
+from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows
 from tests.histories.stores import releases, thaw_dump, thaw_file
@@ -84,6 +87,21 @@ async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(o
         fresh = await app.start(Workflow.parse(flows.CHAIN), {})
         assert await fresh.settled() == "completed"
         assert await damage(app) == []
+
+
+async def test_what_was_spent_in_an_old_store_is_counted_when_somebody_asks(old: str) -> None:
+    async with opened(old) as app:
+        asked = ExecutionQuery(uncounted=True)
+        uncounted = {one.execution for one in await app.store.executions.list(asked)}
+        assert uncounted == {one for some in (await by_workflow(app)).values() for one in some}
+        assert await count_spent(app) == len(uncounted)
+        assert await app.store.executions.list(asked) == []
+        for name in uncounted:
+            listed = await app.store.executions.find(ExecutionId(name))
+            assert listed is not None
+            assert listed.spent == spent_of((await app.runtime.load(ExecutionId(name))).usage)
+    async with opened(old) as app:
+        assert await count_spent(app) == 0
 
 
 async def test_several_may_open_an_old_store_at_once(old: str) -> None:

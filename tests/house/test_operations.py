@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+import jsonschema_rs
 import pytest
 
+from pointsman.app.checking import ANSWERED
+from pointsman.definition.workflow import RESERVED_IDS
 from pointsman.server.application import openapi_document
 from pointsman.server.document import METHODS
 from pointsman.server.problems import MEDIA_TYPE, STATUS_OF, status_of
 from pointsman.server.samples import SAMPLES, sample_of
+from pointsman.server.sse import MEDIA_TYPE as STREAM
 from tests.house.test_errors import error_classes
 
 DOCUMENT: Final[dict[str, Any]] = openapi_document()
@@ -21,6 +26,7 @@ OPERATIONS: Final = {
     for method in METHODS
     if method in methods
 }
+LINE: Final = re.compile(r"^(\w+): (.+)$", re.MULTILINE)
 each: Final = pytest.mark.parametrize("name", OPERATIONS)
 
 
@@ -64,6 +70,17 @@ def is_bounded(schema: dict[str, Any]) -> bool:
             return True
 
 
+def test_no_workflow_can_be_named_as_an_operation_beside_it_is() -> None:
+    """It could be saved, and never be read: the operation would answer in its place."""
+    words = {
+        path.removeprefix("/api/workflows/")
+        for path, methods in DOCUMENT["paths"].items()
+        if re.fullmatch(r"/api/workflows/\w+", path) and methods.keys() & DOCUMENT["paths"]["/api/workflows/{id}"]
+    }
+    assert words == {"executions", "operations", "schema"}
+    assert words <= ANSWERED.union(RESERVED_IDS)
+
+
 @each
 def test_what_an_operation_takes_and_gives_is_shown(name: str) -> None:
     operation = OPERATIONS[name]
@@ -79,11 +96,47 @@ def test_what_an_operation_takes_and_gives_is_shown(name: str) -> None:
 
 
 @each
+def test_what_is_shown_has_the_shape_that_is_described(name: str) -> None:
+    operation = OPERATIONS[name]
+    wrong = [
+        f"{part} {media}: {why}"
+        for part, said in (("body", operation.get("requestBody", {})), *operation["responses"].items())
+        for media, content in said.get("content", {}).items()
+        for example in examples_of(media, content)
+        for why in faults(example, content["schema"])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
+def test_what_a_shape_shows_is_one(name: str) -> None:
+    shape = DOCUMENT["components"]["schemas"][name]
+    assert [why for example in shape.get("examples", ()) for why in faults(example, shape)] == []
+
+
+def examples_of(media: str, content: dict[str, Any]) -> Iterator[Any]:
+    shown = [content["example"]] if "example" in content else [one["value"] for one in content["examples"].values()]
+    for example in shown:
+        if media == STREAM and content["schema"]["type"] == "object":  # The shape is that of one event.
+            yield from (dict(LINE.findall(event)) for event in example.strip().split("\n\n"))
+        else:
+            yield example
+
+
+def faults(example: Any, schema: dict[str, Any]) -> Iterator[str]:
+    """Where, and what is wrong."""
+    whole = {**schema, "components": DOCUMENT["components"]}
+    for error in jsonschema_rs.validator_for(whole).iter_errors(example):
+        yield f"{'/'.join(map(str, error.instance_path))}: {error.message}"
+
+
+@each
 def test_an_operation_announces_its_errors_as_problem_documents(name: str) -> None:
     operation = OPERATIONS[name]
     refusals = {status: said for status, said in operation["responses"].items() if int(status) >= 400}
     if operation.get("security"):
-        assert refusals.keys() >= {"401", "403", "422"}
+        assert refusals.keys() >= {"401", "403", "429"}
+    assert ("422" in refusals) is bool(operation.get("parameters") or "requestBody" in operation)
     for status, said in refusals.items():
         if operation["tags"] == ["openai"]:  # Its clients read errors as OpenAI writes them.
             assert set(said["content"]["application/json"]["example"]["error"]) >= {"message", "type", "code"}

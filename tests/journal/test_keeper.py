@@ -17,6 +17,7 @@ from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import draft_of, summary_of
 from pointsman.values import ExecutionId
 from tests import postgres
+from tests.patience import PATIENCE_S
 
 Takeover = Callable[[Store], Awaitable[Keep]]
 Refusal = Callable[[str, Takeover], Awaitable[None]]
@@ -42,7 +43,7 @@ async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
         ):
             with pytest.raises(KeeperSuperseded):
                 await write
-        await asyncio.wait_for(kept.lost.wait(), 5)
+        await asyncio.wait_for(kept.lost.wait(), PATIENCE_S)
         await kept.release()
         with pytest.raises(KeeperSuperseded):
             await old.journal.append(ONE, row_of(2))

@@ -63,6 +63,10 @@ async def test_a_database_of_before_is_brought_up(postgres_url: str) -> None:
     address = address_of(postgres_url)
     with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
         connection.execute("ALTER TABLE memory DROP COLUMN changed, DROP COLUMN expires")
+        connection.execute(
+            "ALTER TABLE summaries"
+            " DROP COLUMN tokens, DROP COLUMN model_calls, DROP COLUMN tool_calls, DROP COLUMN cost_usd"
+        )
         connection.execute("UPDATE pointsman_version SET version_num = '1'")
         connection.execute(
             "INSERT INTO workflows"

@@ -303,6 +303,26 @@ async def test_every_change_behind_our_back_is_found(change: str, tmp_path: Path
         assert await store.verify() != []
 
 
+@pytest.mark.parametrize("column", ["at", "shape", "form", "data", "hash"])
+async def test_a_column_that_became_of_another_type_is_told(tmp_path: Path, column: str) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    async with opened(url) as store:
+        for seq in (1, 2):
+            await store.journal.append(ONE, row_of(seq))
+    other = {"data": "7", "hash": "7"}.get(column, "x'00'")
+    for change in (
+        "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '/*ST*/') WHERE name = 'rows'",
+        f"UPDATE rows SET {column} = {other} WHERE place & 4294967295 = 1",
+        "UPDATE sqlite_schema SET sql = replace(sql, '/*ST*/', 'STRICT') WHERE name = 'rows'",
+    ):
+        intruder = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        intruder.execute("PRAGMA writable_schema = ON")
+        intruder.execute(change)
+        intruder.close()
+    async with opened(url) as store:
+        assert "execution 'exec-one': row 1 is not what was written" in await store.verify()
+
+
 async def test_a_flipped_bit_in_a_stored_value_is_found(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:

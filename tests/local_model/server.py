@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.local_model.weights import write_weights
+from tests.server.processes import free_port
 
 CONFIGURED: Final = "POINTSMAN_TEST_LLAMA"
 NAME: Final = "tiny"
@@ -65,9 +65,7 @@ def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
         pytest.skip("no llama-server is installed (tests/install-llama unpacks one; on macOS: brew install llama.cpp)")
     weights, log = folder / "tiny.gguf", folder / "log"
     write_weights(weights)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    port = free_port()
     options = {
         "--model": weights,
         "--host": "127.0.0.1",

@@ -14,6 +14,7 @@ from mcp.types import ToolListChangedNotification
 from mcp import Client
 from pointsman.values import JsonObject
 from tests.mcp.conftest import CALC, MODES, Mode, call, names, refused
+from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER, secret_of
 
@@ -26,7 +27,7 @@ async def over_http(
 ) -> AsyncGenerator[Client, None]:
     address = str(served.client.base_url).rstrip("/") + "/mcp"
     async with (
-        httpx2.AsyncClient(headers=key or {}, timeout=30) as transport,
+        httpx2.AsyncClient(headers=key or {}, timeout=PATIENCE_S) as transport,
         Client(streamable_http_client(address, http_client=transport), mode=mode) as client,
     ):
         yield client
@@ -37,8 +38,21 @@ async def test_a_client_designs_saves_and_runs_over_http(mode: Mode) -> None:
     async with serving() as served, over_http(served, mode=mode) as client:
         assert (await call(client, "save_workflow", document=CALC))["revision"] == 1
         assert (await call(client, "workflow__calc", a=2))["output"] == 4
+        assert (await call(client, "check_workflow", document=CALC))["ok"]
         reply = await served.client.get("/api/workflows/calc")
         assert reply.json()["author"] == "local"
+        invalid = await refused(client, "workflow__calc", a="two")
+        assert invalid["error"]["code"] == "input-invalid"
+        deeds = (await served.client.get("/api/audit")).json()["deeds"]
+        assert [one["what"] for one in deeds] == ["mcp workflow__calc"] * 2 + ["mcp save_workflow"], (
+            "not what only reads"
+        )
+        ran = (await served.client.get("/api/workflows/executions")).json()["executions"][0]["executionId"]
+        assert [(one["target"], one["refused"]) for one in deeds] == [
+            ("", "input-invalid"),
+            (f"executionId={ran}", None),
+            ("id=calc, revision=1", None),
+        ]
 
 
 async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() -> None:
@@ -130,12 +144,12 @@ async def test_clients_hear_that_there_are_other_tools(mode: Mode) -> None:
             if mode == "auto":
                 async with client.listen(tools_list_changed=True) as changes:
                     await call(client, "save_workflow", document=CALC)
-                    async with asyncio.timeout(10):
+                    async with asyncio.timeout(PATIENCE_S):
                         async for _ in changes:
                             break
             else:
                 await names(client)
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(PATIENCE_S):
                     await call(client, "save_workflow", document=CALC)
                     await heard.wait()
             assert "workflow__calc" in await names(client)

@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from mcp import Client, MCPError
+from pointsman import Pointsman
+from pointsman.app.access.audit import Audit
 from pointsman.definition.schema import SCHEMA_ID
 from tests.mcp.conftest import CALC, MODES, SOURCES, Mode, at_prompt, call, names, refused
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning"
@@ -95,6 +98,34 @@ async def test_what_was_saved_is_there_for_the_next_client(tmp_path: Path) -> No
         assert bad["error"]["code"] == "action-not-offered"
         ended = await call(client, "answer_gate", executionId=execution, gate="ask", action="yes")
         assert ended["status"] == "completed"
+
+
+async def test_what_a_client_changes_is_in_the_audit_log_with_what_came_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "grace")
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with at_prompt(store) as client:
+        await call(client, "save_workflow", document=CALC)
+        await call(client, "check_workflow", document=CALC)
+        await call(client, "save_workflow", document=GATE)
+        waiting = (await call(client, "run_workflow", workflow="gate"))["executionId"]
+        await refused(client, "answer_gate", executionId=waiting, gate="ask", action="maybe")
+    async with at_prompt(store) as client:
+        await call(client, "answer_gate", executionId=waiting, gate="ask", action="yes", comment="a secret reason")
+    async with Pointsman(store) as app:
+        audit = Audit(app.store.entries, app.clock)
+        deeds, _ = await audit.page()
+        damage = await audit.damage()
+    assert [(one["what"], one["target"], one["refused"]) for one in reversed(deeds)] == [
+        ("mcp save_workflow", "id=calc, revision=1", None),
+        ("mcp save_workflow", "id=gate, revision=1", None),
+        ("mcp run_workflow", f"workflow=gate, executionId={waiting}", None),
+        ("mcp answer_gate", f"executionId={waiting}, gate=ask", "action-not-offered"),
+        ("mcp answer_gate", f"executionId={waiting}, gate=ask", None),
+    ]
+    assert {(one["who"], one["entrance"], one["origin"]) for one in deeds} == {("grace", "shell", "")}
+    assert damage == []
 
 
 @pytest.mark.requirement("S4-43")
@@ -252,7 +283,7 @@ def test_lines_that_are_no_messages_are_answered_or_left_and_end_nothing(tmp_pat
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -45,7 +45,7 @@ def answer(server: HTTPServer, body: Json, *, status: int = 200, headers: dict[s
 async def embed(server: HTTPServer, kind: str, *, dimensions: int | None = None) -> list[tuple[float, ...]]:
     models = PydanticModels(providers={"house": Provider(kind=kind, base_url=server.url_for("/v1"), keys=(KEY,))})
     try:
-        return await models.embed("house:small", ["one", "two"], dimensions=dimensions)
+        return (await models.embed("house:small", ["one", "two"], dimensions=dimensions)).vectors
     finally:
         await models.close()
 

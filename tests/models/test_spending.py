@@ -9,14 +9,14 @@ from pointsman.models.calling import Caller, Ear
 from pointsman.models.failures import ModelFailed
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.providers import Providers
-from pointsman.models.spending import DayLimit, Spent
+from pointsman.models.spending import DayLimit, Days, Spent
 from pointsman.models.transcript import user_message
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.testing.clock import run_virtually
 from tests.models.test_calling import Service
 
 
-class Days:
+class Calendar:
     """A day that tests turn."""
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: in
 
     async def story() -> list[ModelReply | str]:
         days, providers = (
-            Days(),
+            Calendar(),
             Providers(
                 {"house": Provider(base_url="http://house.test/v1", keys=("first", "second"), http=service, day=limit)}
             ),
         )
-        caller = Caller(providers, today=days)
+        caller = Caller(providers, days=Days(today=days))
         found: list[ModelReply | str] = []
         for number, index in enumerate(calls):
             if number == len(calls) - turns:

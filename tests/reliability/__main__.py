@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.reliability.findings import SEED, Finding, NotHere, Row, Tier
 from tests.reliability.report import PAGE, Result, complaints, joined, line_of, page
-from tests.reliability.scorecard import OPEN, ROWS
+from tests.reliability.scorecard import ROWS
 
 COMMANDS: Final[dict[Tier, str]] = {"pr": "make reliability", "long": "python -m tests.reliability --tier long --write"}
 SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600}
@@ -93,11 +93,9 @@ def main() -> int:
         print("in all:")  # noqa: T201 - as above
         for result in results.values():
             print(line_of(result))  # noqa: T201 - as above
-    for one in OPEN:
-        print(f"open: {one.experiment} ({one.needs})")  # noqa: T201 - as above
     if how.write:
         command = "make soak" if how.seconds is not None else COMMANDS[how.tier]
-        PAGE.write_text(page([*results.values()], OPEN, command=command, seed=how.seed), encoding="utf-8")
+        PAGE.write_text(page([*results.values()], command=command, seed=how.seed), encoding="utf-8")
     return 0 if all(result.finding is None or result.finding.holds for result in results.values()) else 1
 
 

@@ -19,9 +19,16 @@ class Finding(NamedTuple):
     violations: tuple[str, ...] = ()
     """What must not be, one line each, with whatever reproduces it. Empty: it holds."""
 
+    late: tuple[str, ...] = ()
+    """What took longer than promised: it breaks a row, and no test, whose machine may be anybody's."""
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        return self.violations + self.late
+
     @property
     def holds(self) -> bool:
-        return not self.violations
+        return not self.complaints
 
 
 class NotHere(Exception):
@@ -40,11 +47,3 @@ class Row(NamedTuple):
     examine: Callable[[int, int], Finding]
     test_size: int | None = None
     """The size in which `make test` runs it, where the whole tier would take too long."""
-
-
-class OpenRow(NamedTuple):
-    """An experiment that needs a part which is not built yet."""
-
-    experiment: str
-    must_show: str
-    needs: str

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.reliability.findings import Finding, OpenRow, Row
+from tests.reliability.findings import Finding, Row
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "reliability.md"
 SHOWN_MAX: Final = 10
@@ -40,7 +40,7 @@ class Result(NamedTuple):
     def verdict(self) -> str:
         if self.finding is None:
             return f"not run: {self.missing}"
-        return "holds" if self.finding.holds else f"**broken** ({len(self.finding.violations)})"
+        return "holds" if self.finding.holds else f"**broken** ({len(self.finding.complaints)})"
 
 
 def joined(before: Result | None, now: Result) -> Result:
@@ -49,7 +49,8 @@ def joined(before: Result | None, now: Result) -> Result:
         return now
     if now.finding is None:
         return before
-    finding = Finding(now.finding.figure, before.finding.violations + now.finding.violations)
+    one, other = before.finding, now.finding
+    finding = Finding(other.figure, one.violations + other.violations, one.late + other.late)
     return now._replace(seconds=before.seconds + now.seconds, finding=finding, times=before.times + 1)
 
 
@@ -68,7 +69,7 @@ def line_of(result: Result) -> str:
     return f"{result.row.name:<14} {result.sized:<22} {result.seconds:6.1f} s  {result.verdict}  {figure}"
 
 
-def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, command: str, seed: int) -> str:
+def page(results: Sequence[Result], *, command: str, seed: int) -> str:
     """The whole page, as Markdown."""
     lines = [
         "# Reliability scorecard",
@@ -87,8 +88,6 @@ def page(results: Sequence[Result], still_open: Sequence[OpenRow], *, command: s
         row = result.row
         figure = result.finding.figure if result.finding is not None else ""
         lines.append(f"| {row.experiment} | {result.sized} | {row.must_show} | {figure} | {result.verdict} |")
-    lines += ["", "## Not built yet", "", "| experiment | must show | comes with |", "|---|---|---|"]
-    lines += [f"| {one.experiment} | {one.must_show} | {one.needs} |" for one in still_open]
     return "\n".join(lines) + "\n"
 
 
@@ -96,6 +95,6 @@ def complaints(result: Result) -> list[str]:
     """What is broken, and how to see it again."""
     if result.finding is None or result.finding.holds:
         return []
-    shown = result.finding.violations[:SHOWN_MAX]
-    more = len(result.finding.violations) - len(shown)
+    shown = result.finding.complaints[:SHOWN_MAX]
+    more = len(result.finding.complaints) - len(shown)
     return [f"{result.row.name}, seed {result.seed}: {one}" for one in shown] + ([f"… and {more} more"] if more else [])

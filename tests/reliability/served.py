@@ -9,13 +9,26 @@ import sys
 from collections.abc import AsyncGenerator
 from typing import Final
 
+from pointsman import Pointsman
 from pointsman.app import channels
+from pointsman.app.access import seeing
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.keys import Keys
+from pointsman.app.access.sharing import Sharing
 from pointsman.app.ring import START, Place
 from pointsman.cli import main
 from pointsman.server import connections
 
 STUCK_S: Final = 1.0
 SEND_BYTES: Final = 32_768
+
+
+async def never(self: Keys) -> bool:
+    return False
+
+
+async def always(app: Pointsman, caller: Caller, reference: str) -> bool:
+    return True
 
 
 def plant(defect: str) -> None:
@@ -33,6 +46,20 @@ def plant(defect: str) -> None:
             channels.Channels.let_go = lambda self: None
         case "patient":
             connections.STUCK_S = 1000.0
+        case "unshared":
+            Sharing.lets_in = lambda self, caller: True
+        case "ungrouped":
+            Caller.is_among = lambda self, groups: True
+        case "ownerless":
+            Sharing.is_of = lambda self, caller: True
+        case "lax":
+            Caller.must_have = lambda self, role, what: None
+        case "strict":
+            Caller.has = lambda self, role: self.role == "admin"
+        case "ajar":
+            Keys.are_made = never
+        case "indiscreet":
+            seeing.visible = always
         case _:
             assert defect == "none"
 

@@ -50,6 +50,7 @@ from tests.reliability import (
     cancelling,
     crowd,
     disk_faults,
+    doors,
     flipped_bits,
     fuzzing,
     gates,
@@ -69,6 +70,7 @@ from tests.reliability.findings import NotHere
 from tests.reliability.killing import Siege
 from tests.reliability.large_state import Seen
 from tests.reliability.servers import server
+from tests.reliability.tenants import KINDS
 from tests.reliability.workload import EFFECT_S
 
 AMID_THE_AGENT = 6
@@ -262,7 +264,7 @@ def no_models(_: object) -> JsonObject:
 
 def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executions_routes, "executions_page", None)
-    assert any("GET /api/workflows/executions: 500" in line for line in requests.examine(320, 1).violations)
+    assert any("GET /api/workflows/executions: 500" in line for line in requests.examine(960, 1).violations)
 
 
 def test_random_requests_show_answers_that_are_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,3 +325,37 @@ def test_a_server_that_cuts_its_streams_off_is_found() -> None:
 def test_a_server_that_keeps_who_never_reads_is_found() -> None:
     violations, _ = asyncio.run(subscribers.crowd(4, defect="patient"))
     assert any("never read" in line for line in violations)
+
+
+WORKFLOW, CANCEL, LIST = (
+    "GET /api/workflows/{id}",
+    "POST /api/workflows/executions/{eid}/cancel",
+    "GET /api/workflows",
+)
+
+
+@pytest.mark.parametrize(
+    ("defect", "kind", "told"),
+    [
+        ("ajar", 0, f"{WORKFLOW} with no key: 404"),
+        ("lax", 2, f"{CANCEL} as viewer-desk at "),
+        ("strict", 2, f"{CANCEL} as operator-desk at "),
+        ("unshared", 0, f"{WORKFLOW} as viewer at a workflow for private, "),
+        ("ungrouped", 1, f"{CANCEL} as operator at a workflow for everyone within desk, "),
+        ("ownerless", 0, "DELETE /api/workflows/{id} as editor at "),
+        ("indiscreet", 0, f"{LIST} as viewer: told of word1"),
+    ],
+)
+def test_doors_show_one_that_is_open_or_shut_against_the_table(defect: str, kind: int, told: str) -> None:
+    async def tried() -> list[str]:
+        async with doors.besieged(1, defect) as siege:
+            siege.least = {one: least for one, least in siege.least.items() if one in looked_at}
+            await siege.furnish([KINDS[kind]])
+            await siege.strangers()
+            await siege.roles()
+            await siege.visits()
+            return siege.wrong
+
+    looked_at = (WORKFLOW, CANCEL, LIST, "DELETE /api/workflows/{id}")
+    wrong = asyncio.run(tried())
+    assert any(line.startswith(told) for line in wrong), wrong

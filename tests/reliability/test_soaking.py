@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from tests.reliability import __main__ as command
+from tests.reliability import subscribers
 from tests.reliability.findings import Finding, NotHere, Row, Tier
 from tests.reliability.report import Result, complaints, joined
 
@@ -60,6 +61,17 @@ def test_what_one_turn_found_is_not_forgotten_by_the_next() -> None:
     assert (both.sized, both.verdict) == ("3 × 5 things", "**broken** (1)")
     assert joined(Result(one, 5, 0.0, missing="no server"), first) == first
     assert joined(first, Result(one, 5, 0.0, missing="no server")) == first
+
+
+def test_what_took_longer_than_promised_breaks_a_row_of_the_scorecard() -> None:
+    def slow(size: int, seed: int) -> Finding:
+        return Finding("slow", late=subscribers.late_in(2.5))
+
+    late = row("a")._replace(examine=slow)
+    both = joined(joined(None, command.result_of(late, 5, 1)), command.result_of(row("a"), 5, 2))
+    assert both.verdict == "**broken** (1)"
+    assert complaints(both) == ["a, seed 2: an end took 2.50 s; 2 are promised"]
+    assert subscribers.late_in(1.9) == ()
 
 
 def test_a_row_that_breaks_is_broken_and_tells_with_which_seed() -> None:

@@ -21,6 +21,7 @@ from pointsman.server.desk import Desk
 from pointsman.server.gate import BODY_BYTES_MAX
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
+from tests.patience import PATIENCE_S
 
 QUIET = Settings(delays=False)
 
@@ -69,6 +70,11 @@ class Served:
         assert reply.status_code == 200, reply.text
         return reply.json()
 
+    async def ended(self, execution: str) -> Any:
+        """As it stands when it has ended; waits for that."""
+        await self.story(execution)
+        return await self.read(execution)
+
     async def key(self, name: str, role: Role, *groups: str) -> dict[str, str]:
         """The header of a new key."""
         return {"authorization": f"Bearer {await self.desk.keys.make(name, role, groups=groups)}"}
@@ -78,7 +84,7 @@ class Served:
         """Its events as a browser would hear them."""
         headers = {"last-event-id": after} if after else {}
         address = f"/api/workflows/executions/{execution}/stream"
-        async with self.client.stream("GET", address, headers=headers, timeout=30) as reply:
+        async with self.client.stream("GET", address, headers=headers, timeout=PATIENCE_S) as reply:
             assert reply.status_code == 200
             assert reply.headers["content-type"].startswith("text/event-stream")
             yield events_in(reply)
@@ -108,22 +114,23 @@ async def serving(
     is_local: bool = True,
     settings: Settings = QUIET,
     body_bytes_max: int = BODY_BYTES_MAX,
+    model: str | None = "scripted",
 ) -> AsyncGenerator[Served, None]:
-    async with Pointsman(store, settings=settings, model="scripted", script=script) as app:
+    """`model` answers every agent; None: those that agents and settings name."""
+    async with Pointsman(store, settings=settings, model=model, script=script) as app:
         desk = make_desk(app, is_local=is_local)
         with listening("127.0.0.1", 0) as listener:
             application = make_application(desk, body_bytes_max=body_bytes_max)
             server = Server(configured(application), desk.let_go)
             task = asyncio.create_task(server.serve(sockets=[listener]))
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            async with httpx2.AsyncClient(base_url=address, timeout=30) as client:
+            async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
                 try:
                     yield Served(desk, client, server)
                 finally:
                     server.should_exit = True
                     await task
-        await desk.channels.close()
-        desk.measuring.close()
+        await desk.close()
 
 
 @pytest.fixture

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
-
 from pointsman.app.access.callers import ROLES, Role
 from pointsman.server.application import ROUTERS
-from pointsman.server.desk import Must, caller_of
+from pointsman.server.rights import described, least_of
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "access.md"
-ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
-"""A scraper is let in without a key where the settings say so."""
 INTRODUCTION: Final = """\
 # Access by operation
 
@@ -30,25 +24,10 @@ executions, gates, sessions and memory is narrower still: [who may do what](../h
 def matrix() -> dict[str, Role | None]:
     """Operation -> the least role that it takes, as its code says; None: it asks nobody, or looks for itself."""
     found: dict[str, Role | None] = {}
-    for route in (route for router in ROUTERS for route in router.routes):
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            least = least_of(route)
-            found |= {f"{method} {route.path.replace(':path', '')}": least for method in route.methods or ()}
+    for route in described(ROUTERS):
+        least = least_of(route)
+        found |= {f"{method} {route.path.replace(':path', '')}": least for method in route.methods or ()}
     return dict(sorted(found.items(), key=lambda one: one[0].split()[::-1]))
-
-
-def least_of(route: APIRoute) -> Role | None:
-    calls = [*_calls(route.dependant)]
-    roles: list[Role] = [call.role for call in calls if isinstance(call, Must)]
-    if roles:
-        return sorted(roles, key=ROLES.index)[-1]
-    return "viewer" if caller_of in calls else ASK_THEMSELVES.get(route.path)
-
-
-def _calls(dependant: Dependant) -> Iterator[object]:
-    for one in dependant.dependencies:
-        yield one.call
-        yield from _calls(one)
 
 
 LET_IN_BY_THEMSELVES: Final = {operation for operation, least in matrix().items() if least is None}

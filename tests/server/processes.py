@@ -9,8 +9,9 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 import pytest
@@ -19,6 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 NGINX: Final = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
 START_S_MAX: Final = 60.0
+PORTS: Final = (16_384, 32_768)
 
 CONFIGURATION: Final = """\
 daemon off;
@@ -47,16 +49,28 @@ http {{
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """One that nobody has, and that the system gives nobody: those it gives to connections begin at 32768. Else whoever
+    calls a server that is begun again there could be given its port, and call themselves."""
+    while True:
+        port = SystemRandom().randrange(*PORTS)
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 class ServerProcess:
     """`pointsman serve` on one store and port."""
 
-    def __init__(self, store: str, *, folder: Path, script: str = "", module: tuple[str, ...] = ("pointsman",)) -> None:
-        """`module`: what is run, with its first arguments, instead of `pointsman`."""
+    def __init__(
+        self,
+        store: str,
+        *,
+        folder: Path,
+        script: str = "",
+        module: tuple[str, ...] = ("pointsman",),
+        settings: str = "",
+    ) -> None:
+        """`module`: what is run, with its first arguments, instead of `pointsman`. `settings`: the user's, as TOML."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
@@ -65,6 +79,12 @@ class ServerProcess:
             path = folder / "script.yaml"
             path.write_text(script, encoding="utf-8")
             self._command += ["--script", str(path)]
+        self._environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "POINTSMAN_DELAYS": "false"}
+        if settings:
+            place = folder / "settings" / "pointsman"
+            place.mkdir(parents=True)
+            (place / "pointsman.toml").write_text(settings, encoding="utf-8")
+            self._environment["XDG_CONFIG_HOME"] = str(place.parent)
         self._log = folder / f"server-{self.port}.log"
         self.process: asyncio.subprocess.Process | None = None
 
@@ -74,7 +94,7 @@ class ServerProcess:
             self.process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stderr=log,
-                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "POINTSMAN_DELAYS": "false"},
+                env=self._environment,
             )
         async with asyncio.timeout(START_S_MAX):
             while b"serving http://" not in self._log.read_bytes():

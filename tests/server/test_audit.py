@@ -43,7 +43,7 @@ async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(fi
             ("ada", "POST /api/workflows/{id}/execute", "id=chain", "request-invalid"),
             ("ada", "POST /api/workflows/{id}/execute", "id=nope", "unknown-workflow"),
             ("bob", "DELETE /api/workflows/{id}", "id=chain", "not-allowed"),
-            ("ada", "POST /api/workflows", "", None),
+            ("ada", "POST /api/workflows", "id=chain, revision=1", None),
         ]
         assert {(one["origin"], one["entrance"]) for one in deeds} == {("127.0.0.1", "key")}
         assert [one["who"] for one in await told(served, root, "?who=bob")] == ["bob"]
@@ -133,4 +133,49 @@ async def test_what_only_looks_is_no_change(served: Served) -> None:
     assert (await served.client.post("/api/workflows/chain/dry-run", json={"input": {}})).status_code == 200
     body = {"document": CHAIN, "to": "mermaid"}
     assert (await served.client.post("/api/workflows/convert", json=body)).status_code == 200
+    formula = {"text": "score > 1"}
+    assert (await served.client.post("/api/expressions/check", json=formula)).status_code == 200
+    tried = formula | {"values": {"score": 2}}
+    assert (await served.client.post("/api/expressions/evaluate", json=tried)).status_code == 200
+    assert (await served.client.post("/api/schedules/times", json={"every": 60})).status_code == 200
     assert [one["what"] for one in await told(served, {})] == ["POST /api/workflows"]
+
+
+async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        execution = await served.execute("chain")
+        made = await served.client.post("/api/settings/keys", json={"name": "root", "role": "admin"})
+        root = {"authorization": f"Bearer {made.json()['key']}"}
+        (deed,) = await told(served, root, f"?what={execution}")
+        assert (deed["what"], deed["target"]) == (
+            "POST /api/workflows/{id}/execute",
+            f"id=chain, executionId={execution}",
+        )
+        clone = await served.client.post("/api/workflows/chain/clone", json={"id": "chain-2"}, headers=root)
+        assert clone.status_code == 201
+    async with serving(file_store) as served:
+        deeds = await told(served, root)
+        assert [one["target"].partition(", rev")[0] for one in deeds[:2]] == ["id=chain, id=chain-2", "name=root"]
+        assert made.json()["key"] not in str(deeds)
+        assert await damage(served.app) == []
+
+
+async def test_a_time_is_looked_at_and_the_whole_chain_goes_into_a_file(served: Served) -> None:
+    entries, clock = served.app.store.entries, OwnClock()
+    audit = Audit(entries, clock)
+    for number in range(5):
+        clock.at += 10
+        await audit.asked(ADA, f"PUT {number}")
+    begin = clock.at - 40
+    between = await told(served, {}, f"?since={begin + 10}&until={begin + 30}")
+    assert [one["what"] for one in between] == ["PUT 3", "PUT 2", "PUT 1"]
+    state = (await served.client.get("/api/audit/state")).json()
+    export = await served.client.get("/api/audit/export")
+    assert "attachment" in export.headers["content-disposition"]
+    lines = [msgspec.json.decode(line) for line in export.content.splitlines()]
+    assert [line["row"] for line in lines] == [1, 2, 3, 4, 5]
+    assert state == {"rows": 5, "hash": lines[-1]["hash"], "damage": []}
+    second = (await entries.list("audit-000000"))[1]
+    await entries.delete("audit-000000", second.key)
+    assert (await served.client.get("/api/audit/state")).json()["damage"][0] == "the audit log has no row 2"

@@ -10,9 +10,11 @@ import pytest
 
 from pointsman.app.scripts import parse_script
 from pointsman.authoring.designing import Round
+from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
 from tests.authoring.test_designing import DANGLING, GOOD, saying
+from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, Told, events_in, serving
 from tests.server.flows import LETTER
 
@@ -90,9 +92,9 @@ async def test_a_change_by_words_is_shown_with_its_rounds() -> None:
         assert (await post(served, "/letter/edit", {"words": "In verse."}, expect=400))["code"] == "design-failed"
 
 
-async def rounds_of(served: Served, body: JsonObject) -> list[Told]:
+async def rounds_of(served: Served, body: JsonObject, path: str = "/generate") -> list[Told]:
     headers = {"accept": "text/event-stream"}
-    async with served.client.stream("POST", "/api/workflows/generate", json=body, headers=headers) as reply:
+    async with served.client.stream("POST", f"/api/workflows{path}", json=body, headers=headers) as reply:
         assert reply.status_code == 200
         assert reply.headers["content-type"].startswith("text/event-stream")
         return [event async for event in events_in(reply)]
@@ -145,4 +147,99 @@ async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) ->
         request = served.client.stream("POST", "/api/workflows/generate", json={"words": "x"}, headers=headers)
         async with request as reply:
             assert (await anext(events_in(reply))).event == "round"
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), PATIENCE_S)
+
+
+async def test_the_rounds_of_a_change_are_told_as_they_happen_with_what_they_cost() -> None:
+    script = saying("Sure.", {"operations": [CHANGE]})
+    async with serving(script=script) as served:
+        await served.save(LETTER)
+        first, second, done = await rounds_of(served, {"words": "In verse."}, "/letter/edit")
+    assert [(one.event, one.data["ok"]) for one in (first, second)] == [("round", False), ("round", True)]
+    assert (done.event, done.data["applied"], done.data["changes"]) == ("done", False, [CHANGE])
+    assert done.data["rounds"] == [first.data, second.data]
+    assert first.data["usage"]["modelCalls"] == 1
+    assert first.data["usage"]["inputTokens"] > 0
+    async with serving(script=saying("Sure.")) as served:
+        await served.save(LETTER)
+        *rounds, last = await rounds_of(served, {"words": "In verse."}, "/letter/edit")
+    assert [one.event for one in rounds] == ["round", "round"]
+    assert (last.event, last.data["code"]) == ("problem", "design-failed")
+
+
+async def test_a_change_by_words_is_made_of_what_is_on_the_screen_and_told_alone(file_store: str) -> None:
+    stamp: JsonObject = {"id": "stamp", "type": "transform", "config": {"operations": []}}
+    drawn: JsonObject = {"op": "add_node", "node": stamp, "on": "review->send"}
+    about: JsonObject = {"op": "change_node", "node": "stamp", "set": {"/name": "Stamp it"}}
+    async with serving(file_store, script=saying({"operations": [about]})) as served:
+        await served.save(LETTER)
+        body: JsonObject = {"words": "Name it.", "operations": [drawn]}
+        shown = await post(served, "/letter/edit", body)
+        assert (shown["changes"], shown["applied"]) == ([about], False)
+        assert "Stamp it" in shown["text"]
+        refused = await post(served, "/letter/edit", body | {"operations": [{"op": "boom"}]}, expect=422)
+        assert refused["code"] == "operation-refused"
+        assert (await post(served, "/letter/edit", body | {"apply": True}))["revision"] == 2
+    async with serving(file_store) as later:
+        saved = (await later.client.get("/api/workflows/letter?dialect=native")).json()["document"]
+    assert [one["id"] for one in saved["nodes"] if one.get("name") == "Stamp it"] == ["stamp"]
+
+
+async def test_a_model_knows_what_was_said_before_and_what_became_of_it() -> None:
+    script = parse_script(
+        "rules:\n"
+        "- purpose: design\n  contains: That was refused\n"
+        "  json: {operations: [{op: change_node, node: send, set: {/name: x}}]}\n"
+        "- {purpose: design, json: {operations: []}}\n"
+    )
+    before = {"words": "Shorter.", "answer": "{}"}
+    async with serving(script=script) as served:
+        await served.save(LETTER)
+        for accepted, changed in ((None, False), (True, False), (False, True)):
+            body = {"words": "Now.", "earlier": [before | {"accepted": accepted}]}
+            shown = await post(served, "/letter/edit", body)
+            assert bool(shown["changes"]) is changed, accepted
+        for earlier in ([before] * 21, [{"words": "x"}], "before"):
+            refused = await post(served, "/letter/edit", {"words": "x", "earlier": earlier}, expect=422)
+            assert refused["code"] == "request-invalid"
+
+
+def test_a_conversation_is_told_in_order_with_what_became_of_each_answer() -> None:
+    said = told([Earlier("a", "A"), Earlier("b", "B", accepted=True), Earlier("c", "C", accepted=False)], "d", name="x")
+    assert [(one["role"], one["content"]) for one in said if isinstance(one, dict)] == [
+        ("user", "a"),
+        ("assistant", "A"),
+        ("user", "b"),
+        ("assistant", "B"),
+        ("user", "(That was accepted.)\n\nc"),
+        ("assistant", "C"),
+        ("user", "(That was refused: the workflow is without it.)\n\nd"),
+    ]
+
+
+async def test_a_text_that_is_typed_is_changed_instead_of_the_saved_one_and_keeps_its_comments(served: Served) -> None:
+    await served.save(LETTER)
+    etag = (await served.client.get("/api/workflows/letter")).headers["etag"]
+    typed = "# Mine.\n" + LETTER.replace("Write about {goal}", "Sing of {goal}")
+    shown = await post(served, "/letter/edit", {"text": typed, "native": True})
+    assert (shown["applied"], shown["ok"], shown["text"]) == (False, True, typed)
+    assert next(one for one in shown["native"]["nodes"] if one["id"] == "write")["config"]["prompt"] == "Sing of {goal}"
+    body = {"text": typed, "operations": [CHANGE], "apply": True}
+    assert (await post(served, "/letter/edit", body, if_match=etag))["revision"] == 2
+    told = (await served.client.get("/api/workflows/letter")).json()["text"]
+    assert told == typed.replace("Sing of {goal}", "About {goal}, in verse")
+    assert (await post(served, "/letter/edit", body, expect=409, if_match=etag))["code"] == "revision-moved"
+
+
+async def test_a_text_that_cannot_be_taken_says_where_and_a_wrong_shape_is_shown_with_its_problems(
+    served: Served,
+) -> None:
+    await served.save(LETTER)
+    broken = await post(served, "/letter/edit", {"text": "id: letter\nnodes: [\n"}, expect=422)
+    assert broken["problems"][0]["line"] is not None
+    other = await post(served, "/letter/edit", {"text": LETTER.replace("id: letter", "id: other")}, expect=422)
+    assert "'other'" in other["detail"]
+    lacking = {"op": "change_node", "node": "write", "set": {"/config/temperature": "hot"}}
+    shown = await post(served, "/letter/edit", {"operations": [lacking], "native": True})
+    assert (shown["ok"], shown["id"]) == (False, "letter")
+    assert [one["pointer"] for one in shown["problems"]] == ["/nodes/0/config/temperature"]

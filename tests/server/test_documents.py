@@ -38,6 +38,27 @@ async def test_a_patch_changes_what_is_said_and_keeps_what_its_author_wrote(serv
     assert "tags" not in (await served.client.get("/api/workflows/chain")).json()["document"]
 
 
+@pytest.mark.parametrize(
+    ("text", "losses"),
+    [
+        (COMMENTED, []),
+        ('{"pointsman": 1, "id": "chain", "nodes": [{"id": "say", "type": "agent"}]}', []),
+        ('{"pointsman": 1, "id": "chain", // said\n "nodes": [{"id": "say", "type": "agent"}]}', ["comments"]),
+        (
+            "# As said.\ntitle: chain\ngoal: Say it.\nsteps: [{description: Say it., input_sources: [user]}]\n",
+            ["'plan'"],
+        ),
+    ],
+    ids=["native", "json", "commented", "plan"],
+)
+async def test_what_a_patch_does_not_keep_of_the_text_is_told(served: Served, text: str, losses: list[str]) -> None:
+    saved = await served.client.post("/api/workflows?draft=true", content=text)
+    assert saved.status_code == 201, saved.text
+    said = (await served.client.patch(saved.headers["location"], json={"name": "Links"})).json()["losses"]
+    assert [word for word in losses if word in "".join(said)] == losses
+    assert len(said) == len(losses)
+
+
 async def test_a_workflow_is_switched_off_and_on_by_a_patch(served: Served) -> None:
     await served.save(json.dumps({"pointsman": 1, "id": "one", "nodes": [{"id": "say", "type": "agent"}]}))
     assert (await served.client.patch("/api/workflows/one", json={"enabled": False})).status_code == 200

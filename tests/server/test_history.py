@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, secret_of
 
@@ -12,7 +13,7 @@ async def test_callers_are_told_the_cost_of_what_they_see_and_find_it_alone() ->
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         for document, workflow, header in ((secret_of("desk"), "secret", inside), (CHAIN, "chain", outside)):
             assert (await served.client.post("/api/workflows", content=document, headers=header)).status_code == 201
-            shared = {"visibility": "everyone"}
+            shared = {"audience": "everyone"}
             await served.client.put(f"/api/workflows/{workflow}/sharing", json=shared, headers=header)
             body = {"input": {"about": f"harbour {workflow}"}, "wait": True}
             reply = await served.client.post(f"/api/workflows/{workflow}/execute", json=body, headers=header)
@@ -40,3 +41,51 @@ async def test_the_table_comes_as_csv_too_and_what_is_no_day_is_refused(served: 
     assert sorted(line.split(",")[1] for line in lines) == ["first", "second"]
     refused = await served.client.get("/api/usage?since=yesterday")
     assert (refused.status_code, refused.json()["code"]) == (400, "period-invalid")
+
+
+async def test_usage_is_looked_at_by_user_and_execution_by_who_sees_them() -> None:
+    async with serving(is_local=False) as served:
+        admin = await served.key("root", "admin")
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+        await served.client.put("/api/workflows/chain/sharing", json={"audience": "private"}, headers=ada)
+        run: JsonObject = {"input": {}, "wait": True}
+        began = (await served.client.post("/api/workflows/chain/execute", json=run, headers=ada)).json()
+
+        async def rows(header: dict[str, str], ask: str) -> list[str]:
+            told = await served.client.get(f"/api/usage?by={ask}", headers=header)
+            assert told.status_code == 200, told.text
+            return [str(row[ask.partition("&")[0]]) for row in told.json()["usage"]]
+
+        assert await rows(admin, "user") == ["ada"] == await rows(ada, "user")
+        assert await rows(ada, "execution&of=user:ada&of=node:first") == [began["executionId"]]
+        assert await rows(ada, "execution&of=user:bob") == []
+        assert await rows(bob, "user") == await rows(bob, "execution") == []
+
+
+async def test_a_long_table_says_how_many_rows_it_has(served: Served) -> None:
+    await served.save(CHAIN)
+    for _ in range(3):
+        await served.execute("chain")
+    told = (await served.client.get("/api/usage?by=execution&limit=2")).json()
+    assert (len(told["usage"]), told["rows"]) == (2, 3)
+    refused = await served.client.get("/api/usage?of=colour:red")
+    assert (refused.status_code, refused.json()["code"]) == (400, "usage-unknown")
+
+
+async def test_budgets_are_told_to_who_sees_the_workflow() -> None:
+    bounded = CHAIN.replace("nodes:", "config: {limits: {modelCalls: 5}}\nnodes:", 1)
+    async with serving(is_local=False) as served:
+        admin, ada = await served.key("root", "admin"), await served.key("ada", "editor")
+        bob = await served.key("bob", "viewer")
+        assert (await served.client.post("/api/workflows", content=bounded, headers=ada)).status_code == 201
+        await served.client.put("/api/workflows/chain/sharing", json={"audience": "private"}, headers=ada)
+
+        async def told(header: dict[str, str]) -> list[tuple[str, float]]:
+            reply = await served.client.get("/api/budgets", headers=header)
+            return [(row["measure"], row["most"]) for row in reply.json()["budgets"]]
+
+        assert await told(admin) == [("modelCalls", 5)] == await told(ada)
+        assert await told(bob) == []
+        refused = await served.client.get("/api/budgets?since=yesterday", headers=bob)
+        assert (refused.status_code, refused.json()["code"]) == (400, "period-invalid")

@@ -41,6 +41,7 @@ NAMES = [
         "/api/schedules/{}",
         "/api/sessions/{}",
         "/api/memory/{}?owner=ada",
+        "/api/memory/{}/history?owner=ada&key=likes",
     ],
 )
 async def test_a_name_that_nobody_gave_is_not_found(served: Served, address: str, name: str) -> None:

@@ -247,3 +247,52 @@ async def test_many_talk_at_once() -> None:
         )
         assert {one.choices[0].message.content for one in replies} == {GREETING}
         assert len({one.id for one in replies}) == 20
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("POST", "/v1/chat/completions", b"\xff\xfe", 400, "body-invalid"),
+        ("POST", "/v1/responses", b"{", 400, "body-invalid"),
+        ("POST", "/v1/chat/completions", b"[" * 1_000, 400, "body-invalid"),
+        ("POST", "/v1/responses", b'"' + b"x" * 10_000 + b'"', 413, "body-too-large"),
+        ("POST", "/v1/responses", b"{}", 422, "request-invalid"),
+        ("POST", "/v1/embeddings", b"{}", 405, "method-refused"),
+        ("DELETE", "/v1/models/talk", b"", 405, "method-refused"),
+        ("GET", "/v1/files", b"", 404, "no-such-page"),
+        ("GET", "/v1", b"", 404, "no-such-page"),
+        ("GET", "/v1/models/" + "x" * 10_000, b"", 422, "request-invalid"),
+        ("GET", "/v1/models/a%2Fb%00", b"", 404, "no-such-page"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+async def test_whatever_is_refused_behind_this_door_is_told_in_their_words(
+    method: str, path: str, body: bytes, status: int, code: str
+) -> None:
+    async with serving(body_bytes_max=5_000) as served:
+        reply = await served.client.request(method, path, content=body, headers={"content-type": "application/json"})
+        assert reply.status_code == status, reply.text
+        assert reply.headers["content-type"] == "application/json"
+        assert reply.json() == {"error": reply.json()["error"]}
+        error = reply.json()["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", code)
+        assert reply.headers["x-should-retry"] == "false"
+        assert ("allow" in reply.headers) is (status == 405)
+
+
+async def test_names_and_pages_of_others_are_refused_in_their_words_too(served: Served) -> None:
+    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+        reply = await served.client.post("/v1/responses", json={}, headers=headers)
+        assert (reply.status_code, reply.json()["error"]["type"]) == (403, "permission_error")
+        assert reply.json()["error"]["code"] == "origin-refused"
+
+
+async def test_a_mistake_of_ours_is_told_in_their_words(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr("pointsman.server.routes.openai.speakers", broken)
+    reply = await served.client.get("/v1/models")
+    assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
+    assert reply.json()["error"]["code"] == "engine-bug"
+    assert "secret" not in reply.text

@@ -56,10 +56,23 @@ async def test_nothing_outside_of_the_folder_is_served(served: Served, built: Pa
     assert (reply.status_code, "secret" in reply.text) == (404, False)
 
 
+async def test_who_mistypes_an_address_in_a_browser_is_told_by_the_app(served: Served, built: Path) -> None:
+    """The app says that there is no such page and leads back; what programs ask for stays theirs."""
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    reply = await served.client.get("/worklfows", headers=browser)
+    assert (reply.status_code, "the app" in reply.text) == (404, True)
+    assert "script-src 'self';" in reply.headers["content-security-policy"]
+    for path in ("/api/nowhere", "/v1/nowhere", "/assets/gone.js"):
+        reply = await served.client.get(path, headers=browser)
+        assert (reply.status_code, "the app" in reply.text) == (404, False), path
+
+
 async def test_what_programs_ask_for_is_answered_to_programs(served: Served, built: Path) -> None:
-    for path in ("/api/nowhere", "/v1/nowhere", "/assets/gone.js", "/favicon.ico"):
+    for path in ("/api/nowhere", "/assets/gone.js", "/favicon.ico"):
         reply = await served.client.get(path)
         assert (reply.status_code, reply.json()["code"]) == (404, "no-such-page")
+    reply = await served.client.get("/v1/nowhere")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "no-such-page")
 
 
 async def test_an_app_that_is_not_built_says_how_to_build_it(

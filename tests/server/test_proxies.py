@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings.server import ServerSettings
+from tests.patience import PATIENCE_S
 
 SAID = {"x-forwarded-for": "198.51.100.7", "x-forwarded-proto": "https"}
 
@@ -28,7 +29,7 @@ async def asked(settings: ServerSettings) -> Any:
     with listening("127.0.0.1", 0) as listener:
         server = Server(configured(who_calls, settings), lambda: None)
         task = asyncio.create_task(server.serve(sockets=[listener]))
-        async with httpx2.AsyncClient(timeout=30) as client:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as client:
             reply = await client.get(f"http://127.0.0.1:{listener.getsockname()[1]}/", headers=SAID)
         server.should_exit = True
         await task

@@ -11,6 +11,7 @@ from pointsman.app.access.callers import Role
 from pointsman.definition.agents import AgentConfig
 from pointsman.settings import Settings
 from pointsman.tools.files.described import FileSettings
+from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.values import ExecutionId
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, secret_of
@@ -270,3 +271,12 @@ async def test_schedules_and_webhooks_of_a_hidden_workflow_are_not_there() -> No
         assert (await served.client.post("/api/schedules/hourly/pause", headers=bob)).status_code == 403
         assert (await served.client.get("/api/schedules", headers=bob)).json()["schedules"] == []
         assert len((await served.client.get("/api/schedules", headers=ada)).json()["schedules"]) == 1
+
+
+async def test_an_mcp_server_that_tells_no_tools_says_why() -> None:
+    gone = McpServerDescription(command=("/nowhere/server",))
+    async with serving(settings=Settings(delays=False, mcp={"files": gone})) as served:
+        told = (await served.client.get("/api/tools?origin=mcp&limit=1")).json()
+    (server,) = told["servers"]
+    assert (told["tools"], server["name"], server["prefix"], server["tools"]) == ([], "files", "files__", 0)
+    assert server["failure"]["code"] == "mcp-unreachable", server["failure"]

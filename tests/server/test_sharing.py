@@ -122,6 +122,45 @@ async def test_nobody_reaches_a_private_workflow_by_calling_it_from_their_own() 
         assert await status(served, "/api/workflows/outer", bob) == 200
 
 
+async def test_a_workflow_is_a_tool_for_those_alone_who_may_see_it() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        root = await served.key("root", "admin")
+        assert await save(served, CHAIN, ada) == 201
+
+        async def known(headers: Headers) -> tuple[bool, int, int]:
+            """Listed; read; tried."""
+            page = (await served.client.get("/api/tools?limit=200&origin=workflow", headers=headers)).json()["tools"]
+            tried = await served.client.post("/api/tools/workflow__chain/try", json={"arguments": {}}, headers=headers)
+            read = await status(served, "/api/tools/workflow__chain", headers)
+            return "workflow__chain" in [one["name"] for one in page], read, tried.status_code
+
+        assert [await known(one) for one in (ada, bob, root)] == [(True, 200, 200)] * 3
+        assert await share(served, "chain", ada, audience="private") == 200
+        assert [await known(one) for one in (ada, bob, root)] == [(True, 200, 200), (False, 404, 404), (True, 200, 200)]
+        assert await status(served, "/api/tools/calculator", bob) == 200
+
+
+async def test_who_asks_for_a_schedule_that_is_not_there_is_not_told_of_those_of_others() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        assert await save(served, CHAIN, ada) == 201
+        assert await share(served, "chain", ada, audience="private") == 200
+        plan = {"workflow": "chain", "every": 3600, "id": "nightly"}
+        assert (await served.client.post("/api/schedules", json=plan, headers=ada)).status_code == 201
+        for method, path in (
+            ("GET", "morning"),
+            ("DELETE", "morning"),
+            ("GET", "morning/times"),
+            ("POST", "morning/run"),
+        ):
+            reply = await served.client.request(method, f"/api/schedules/{path}", headers=bob)
+            assert (reply.status_code, reply.json()["code"]) == (404, "no-such-schedule"), path
+            assert "nightly" not in reply.text
+        assert await status(served, "/api/schedules/nightly", bob) == 403
+        assert await status(served, "/api/schedules/nightly", ada) == 200
+
+
 async def test_a_session_is_whose_who_began_it() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "operator"), await served.key("bob", "operator")

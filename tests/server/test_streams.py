@@ -13,7 +13,8 @@ from pointsman.app.looking import place_of
 from pointsman.app.ring import START
 from pointsman.models.script_reader import read_script
 from pointsman.server.sse import BEAT, CLOSING, WIRE
-from tests.server.conftest import Served, events_in, serving
+from tests.patience import PATIENCE_S
+from tests.server.conftest import Served, Told, events_in, serving
 from tests.server.flows import CHAIN, LETTER, WAITS
 
 COUNT = """\
@@ -237,3 +238,50 @@ async def test_a_crowd_that_comes_back_at_once_reads_the_journal_once(
     assert [first, *rest] == [expected[number % 2] for number in range(50)]
     for one in crowd:
         await one.aclose()
+
+
+async def listening(served: Served, execution: str, headers: dict[str, str]) -> list[Told]:
+    """All that a caller hears until the stream ends."""
+    address = f"/api/workflows/executions/{execution}/stream"
+    async with served.client.stream("GET", address, headers=headers, timeout=PATIENCE_S) as reply:
+        assert reply.status_code == 200
+        return [event async for event in events_in(reply)]
+
+
+async def test_what_is_taken_back_ends_the_streams_that_it_opened_and_no_others(file_store: str) -> None:
+    async with serving(file_store, is_local=False) as served, serving(file_store) as elsewhere:
+        served.desk.presence.every_s = 0.01
+        root, ada, bob = [await served.key(name, "admin") for name in ("root", "ada", "bob")]
+        shown = bob["authorization"].removeprefix("Bearer ")
+        entered = await served.client.post("/api/login", json={"key": shown})
+        cookie = {"cookie": entered.headers["set-cookie"].partition(";")[0]}
+        assert (await served.client.post("/api/workflows", content=WAITS, headers=root)).status_code == 201
+        body: dict[str, object] = {"input": {}, "wait": True}
+        started = await served.client.post("/api/workflows/waits/execute", json=body, headers=root)
+        execution = started.json()["executionId"]
+        heard = {
+            name: asyncio.create_task(listening(served, execution, headers))
+            for name, headers in (("root", root), ("ada", ada), ("bob", bob), ("cookie", cookie))
+        }
+        await until(lambda: served.desk.channels.listeners(execution) == 4)
+        await elsewhere.desk.keys.revoke("ada")
+        assert (await heard["ada"])[-1].event == CLOSING
+        assert (await served.client.get("/api/me", headers=ada)).status_code == 401
+        (login,) = (await served.client.get("/api/logins?everyone=true", headers=root)).json()["logins"]
+        assert (await served.client.delete(f"/api/logins/{login['id']}", headers=root)).status_code == 204
+        assert (await heard["cookie"])[-1].event == CLOSING
+        await until(lambda: served.desk.channels.listeners(execution) == 2)
+        signal = f"/api/workflows/executions/{execution}/signals"
+        assert (await served.client.post(signal, json={"name": "knock"}, headers=root)).status_code == 200
+        for name in ("root", "bob"):
+            assert CLOSING not in [one.event for one in await heard[name]], f"{name} heard everything"
+
+
+async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Served) -> None:
+    served.desk.presence.every_s = 0.01
+    await served.save(WAITS)
+    execution = await served.execute("waits")
+    heard = asyncio.create_task(listening(served, execution, {}))
+    await until(lambda: served.desk.channels.listeners(execution) == 1)
+    await served.key("root", "admin")
+    assert (await heard)[-1].event == CLOSING

@@ -6,6 +6,7 @@ import base64
 import hmac
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,35 +103,35 @@ def tampered() -> str:
     return f"{head}.{base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip('=')}.{signature}"
 
 
-WRONG: Final[dict[str, str]] = {
-    "expired": signed(exp=int(time.time()) - 120),
-    "never expires": signed(exp=None),
-    "not yet": signed(nbf=int(time.time()) + 600),
-    "of another issuer": signed(iss="https://evil.example"),
-    "of no issuer": signed(iss=None),
-    "for another audience": signed(aud="other"),
-    "for nobody": signed(aud=None),
-    "not signed": unsigned(),
-    "signed with the public key": forged_with_the_public_key(),
-    "signed by a stranger under a known name": signed(STRANGER),
-    "signed by a key nobody knows": signed(STRANGER, kid="r9"),
-    "names no key, and there are two": signed(kid=None),
-    "signed by another kind of key than it says": signed(EC, "ES256", kid="r1"),
-    "changed": tampered(),
-    "without a name": signed(sub=None),
-    "with a name that is none": signed(sub="ada\u0000"),
-    "with a role nobody knows": signed(realm_access={"roles": ["emperor"]}),
-    "without a role": signed(realm_access=None),
-    "no token": "a.b.c",
-    "empty parts": "..",
-    "endless": "a" * 20_000 + "..",
+WRONG: Final[dict[str, Callable[[], str]]] = {
+    "expired": lambda: signed(exp=int(time.time()) - 120),
+    "never expires": lambda: signed(exp=None),
+    "not yet": lambda: signed(nbf=int(time.time()) + 600),
+    "of another issuer": lambda: signed(iss="https://evil.example"),
+    "of no issuer": lambda: signed(iss=None),
+    "for another audience": lambda: signed(aud="other"),
+    "for nobody": lambda: signed(aud=None),
+    "not signed": unsigned,
+    "signed with the public key": forged_with_the_public_key,
+    "signed by a stranger under a known name": lambda: signed(STRANGER),
+    "signed by a key nobody knows": lambda: signed(STRANGER, kid="r9"),
+    "names no key, and there are two": lambda: signed(kid=None),
+    "signed by another kind of key than it says": lambda: signed(EC, "ES256", kid="r1"),
+    "changed": tampered,
+    "without a name": lambda: signed(sub=None),
+    "with a name that is none": lambda: signed(sub="ada\u0000"),
+    "with a role nobody knows": lambda: signed(realm_access={"roles": ["emperor"]}),
+    "without a role": lambda: signed(realm_access=None),
+    "no token": lambda: "a.b.c",
+    "empty parts": lambda: "..",
+    "endless": lambda: "a" * 20_000 + "..",
 }
 
 
-@pytest.mark.parametrize("token", WRONG.values(), ids=WRONG)
-async def test_a_token_that_is_wrong_opens_nothing_and_is_not_told_why(keys: str, token: str) -> None:
+@pytest.mark.parametrize("made", WRONG.values(), ids=WRONG)
+async def test_a_token_that_is_wrong_opens_nothing_and_is_not_told_why(keys: str, made: Callable[[], str]) -> None:
     async with serving(settings=settings(keys), is_local=False) as served:
-        status, said = await answer(served, token)
+        status, said = await answer(served, made())
         assert (status, said["code"]) == (401, "not-signed-in")
         assert said["detail"] == "this key or token opens nothing here"
 

@@ -126,3 +126,75 @@ async def test_a_signed_call_starts_a_workflow_once_and_nobody_else_is_told_that
         listed = (await served.client.get("/api/webhooks", headers=editor)).json()["webhooks"]
         assert [(one["address"], one["workflowId"], one["signed"]) for one in listed] == [(address, "orders", True)]
         assert SECRET not in json.dumps(listed)
+
+
+async def test_a_schedule_is_changed_and_keeps_what_became_of_it(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        body = {"workflow": "chain", "cron": "0 8 * * *", "timezone": "Europe/Berlin"}
+        await served.client.post("/api/schedules", json={**body, "id": "morning"})
+        ran = (await served.client.post("/api/schedules/morning/run")).json()
+        assert ran["outcome"] == "started"
+        before = await served.client.get("/api/schedules/morning")
+        assert (before.json()["cron"], before.json()["every"], before.json()["at"]) == ("0 8 * * *", None, None)
+        changed = {"workflow": "chain", "every": 900, "input": {"said": "x"}, "overlap": "queue"}
+        mark = {"if-match": before.headers["etag"]}
+        told = await served.client.put("/api/schedules/morning", json=changed, headers=mark)
+        assert (told.status_code, told.json()["when"], told.json()["overlap"]) == (200, "every 900 s", "queue")
+        assert told.headers["etag"] != before.headers["etag"]
+        again = await served.client.put("/api/schedules/morning", json=changed, headers=mark)
+        assert (again.status_code, again.json()["code"]) == (409, "revision-moved")
+    async with serving(file_store) as served:
+        kept = (await served.client.get("/api/schedules/morning")).json()
+        assert (kept["every"], kept["cron"], kept["input"]) == (900, None, {"said": "x"})
+        assert [one["executionId"] for one in kept["results"]] == [ran["executionId"]]
+
+
+async def test_a_run_between_reading_a_schedule_and_changing_it_is_no_conflict(served: Served) -> None:
+    await served.save(CHAIN)
+    await served.client.post("/api/schedules", json={"workflow": "chain", "every": 60})
+    mark = (await served.client.get("/api/schedules/chain")).headers["etag"]
+    await served.client.post("/api/schedules/chain/run")
+    told = await served.client.put(
+        "/api/schedules/chain", json={"workflow": "chain", "every": 120}, headers={"if-match": mark}
+    )
+    assert told.status_code == 200
+
+
+async def test_the_schedule_of_a_document_is_changed_in_the_document(served: Served) -> None:
+    own = "triggers: [{id: nightly, type: schedule, cron: '0 3 * * *'}]"
+    await served.save(CHAIN.replace("output: {said: b}", f"output: {{said: b}}\n{own}"))
+    told = await served.client.put("/api/schedules/chain%2Fnightly", json={"workflow": "chain", "every": 60})
+    assert (told.status_code, told.json()["code"], told.json()["hint"]) == (
+        422,
+        "schedule-invalid",
+        "Change the document.",
+    )
+
+
+async def test_a_timing_is_tried_before_it_is_kept(served: Served) -> None:
+    told = await served.client.post("/api/schedules/times?count=2", json={"cron": "0 8 * * 1", "timezone": "UTC"})
+    first, second = told.json()["times"]
+    assert (second - first, first % 86_400) == (7 * 86_400, 8 * 3600)
+    once = await served.client.post("/api/schedules/times", json={"at": 4_000_000_000})
+    assert once.json()["times"] == [4_000_000_000]
+    wrong = await served.client.post("/api/schedules/times", json={"cron": "61 * * * *"})
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "cron-invalid")
+    assert (await served.client.get("/api/schedules")).json()["schedules"] == []
+
+
+async def test_a_webhook_is_tried_with_its_own_secret() -> None:
+    async with serving(settings=WITH_SECRET) as served:
+        await served.save(ORDERS)
+        told = await served.client.post("/api/workflows/orders/triggers/call/try", json={"data": {"order": 12}})
+        assert (told.status_code, told.json()["accepted"]) == (200, True)
+        started = await served.read(told.json()["started"])
+        assert (started["workflowId"], started["input"]) == ("orders", {"order": 12})
+        unknown = await served.client.post("/api/workflows/orders/triggers/ring/try", json={})
+        assert (unknown.status_code, unknown.json()["code"]) == (404, "no-such-trigger")
+
+
+async def test_a_webhook_whose_secret_is_not_set_says_so_when_it_is_tried(served: Served) -> None:
+    await served.save(ORDERS)
+    told = await served.client.post("/api/workflows/orders/triggers/call/try", json={"data": {}})
+    assert (told.status_code, told.json()["code"]) == (503, "secret-missing")

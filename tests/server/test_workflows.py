@@ -114,10 +114,20 @@ async def test_what_is_no_workflow_is_refused_in_words(served: Served, body: byt
     assert reply.json()["detail"]
 
 
-async def test_a_workflow_is_not_named_as_a_part_of_an_address(served: Served) -> None:
-    reply = await served.client.post("/api/workflows", content=CHAIN.replace("id: chain", "id: executions"))
+@pytest.mark.parametrize("word", ["executions", "check", "operations"])
+async def test_a_workflow_is_not_named_as_a_part_of_an_address(served: Served, word: str) -> None:
+    reply = await served.client.post("/api/workflows", content=CHAIN.replace("id: chain", f"id: {word}"))
     assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
     assert "a word of addresses" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize("query", ["", "?draft=true"])
+async def test_a_workflow_is_not_named_as_an_address_at_which_the_server_says_something_else(
+    served: Served, query: str
+) -> None:
+    reply = await served.client.post(f"/api/workflows{query}", content=CHAIN.replace("id: chain", "id: schema"))
+    assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
+    assert [one["code"] for one in reply.json()["problems"]] == ["id-hidden"]
 
 
 async def test_a_document_is_checked_without_being_saved(served: Served) -> None:
@@ -154,3 +164,13 @@ async def test_built_in_workflows_are_listed_read_run_and_cloned_but_not_changed
     for wrong in ("../mine", "a/b", "x" * 201, ""):
         assert (await client.post("/api/workflows/mine/clone", json={"id": wrong})).status_code == 422
     assert (await client.post("/api/workflows/none/clone", json={"id": "other"})).status_code == 404
+
+
+async def test_a_new_workflow_takes_the_place_of_none_that_is_there(served: Served) -> None:
+    new = {"if-none-match": "*"}
+    assert (await served.client.post("/api/workflows", content=CHAIN, headers=new)).status_code == 201
+    other = CHAIN.replace("two", "zwei")
+    refused = await served.client.post("/api/workflows", content=other, headers=new)
+    assert (refused.status_code, refused.json()["code"]) == (409, "revision-moved")
+    assert (await served.client.get("/api/workflows/chain")).json()["revision"] == 1
+    assert (await served.client.post("/api/workflows", content=other)).status_code == 201

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page, async_playwright, expect
 
 from pointsman.server.pages import is_built
 from tests.server.conftest import Served, serving
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
-WAITS_MS: Final = 20_000
+WAITS_MS: Final = 45_000
 AXE: Final = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+REFUSALS: Final = ("Failed to load resource:",)
+"""With which the browser tells, by itself, of answers that refuse and of a server that is away."""
+
+expect.set_options(timeout=WAITS_MS)
 
 Opens: TypeAlias = Callable[..., AbstractAsyncContextManager[Page]]
 
@@ -35,10 +40,14 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 
 @pytest.fixture
-async def opens(served: Served) -> AsyncGenerator[Opens, None]:
-    """Opens a page of the app in a window of its own. What the browser complains of fails the test."""
+async def opens(served: Served, pytestconfig: pytest.Config) -> AsyncGenerator[Opens, None]:
+    """Opens a page of the app in a window of its own. What the browser complains of fails the test; a `lenient` window
+    may be refused something, and takes scripts of the test; what a test provokes (`told`) has to be complained of.
+    `before` is a script that runs before any of the app's: a browser that is unlike others.
+    """
     async with async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        late_ms = pytestconfig.getoption("late")
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], slow_mo=late_ms)
 
         @asynccontextmanager
         async def open_page(
@@ -48,22 +57,33 @@ async def opens(served: Served) -> AsyncGenerator[Opens, None]:
             theme: str = "light",
             size: tuple[int, int] = (1280, 800),
             lenient: bool = False,
+            told: tuple[str, ...] = (),
+            before: str = "",
+            zone: str | None = None,
         ) -> AsyncGenerator[Page, None]:
             context = await browser.new_context(
                 viewport={"width": size[0], "height": size[1]},
                 locale=language,
                 color_scheme="dark" if theme == "dark" else "light",
                 bypass_csp=lenient,
+                timezone_id=zone,
             )
+            await context.add_init_script(before)
             context.set_default_timeout(WAITS_MS)
             page = await context.new_page()
+            if slower := pytestconfig.getoption("weak"):
+                devtools = await context.new_cdp_session(page)
+                rate = {"rate": slower}
+                await devtools.send("Emulation.setCPUThrottlingRate", rate)  # pyright: ignore[reportUnknownMemberType] - untyped there
             complaints: list[str] = []
             page.on("pageerror", lambda why: complaints.append(str(why)))
             page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
             await page.goto(f"{served.client.base_url}{path}".replace("//", "/").replace(":/", "://"))
             yield page
             await context.close()
-            assert not complaints or lenient, complaints
+            wrong = [one for one in complaints if not (lenient and one.startswith(REFUSALS))]
+            assert [one for one in wrong if not any(part in one for part in told)] == []
+            assert [part for part in told if not any(part in one for one in wrong)] == []
 
         yield open_page
         await browser.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.server import flows
@@ -19,6 +20,7 @@ def node(page: Page, name: str) -> Locator:
     return page.locator(".react-flow__node").filter(has_text=name)
 
 
+@pytest.mark.requirement("S1-150")
 async def test_what_happens_is_seen_while_it_happens(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
@@ -39,26 +41,29 @@ async def test_the_slider_shows_it_as_it_was_and_a_fork_begins_there(opens: Open
     before = await served.read(execution)
     async with opens(f"/executions/{execution}") as page:
         slider = page.get_by_label("Travel in time")
+        await expect(slider).to_be_enabled()
         await slider.press("Home")
         await expect(node(page, "review").get_by_text("passed")).to_have_count(0)
         await expect(page.get_by_role("button", name="Back to now")).to_be_visible()
         for _ in range(2):
             await slider.press("ArrowRight")
         await page.get_by_role("button", name="Fork from here").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Fork").click()
         await page.wait_for_url(lambda url: execution not in url)
         fork = page.url.rpartition("/")[2]
-        await expect(page.get_by_role("heading", name="Send it?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Send it?", exact=True)).to_be_visible()
     assert (await served.read(fork))["status"] == "waiting"
     assert await served.read(execution) == before, "what happened stays as it happened"
 
 
+@pytest.mark.requirement("S1-147")
 async def test_a_step_tells_what_it_was_given_and_what_it_changed(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     execution = await served.execute("chain")
     async with opens(f"/executions/{execution}") as page:
         await node(page, "second").click()
         panel = page.get_by_role("complementary")
-        await expect(panel.get_by_role("heading", name="second")).to_be_visible()
+        await expect(panel.get_by_role("heading", name="second", exact=True)).to_be_visible()
         await expect(panel.get_by_text("Changed")).to_be_visible()
         await expect(panel.get_by_text('"prompt": "two"')).to_be_visible()
 
@@ -97,8 +102,8 @@ async def test_two_pages_see_the_same(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     async with opens(f"/executions/{execution}") as one, opens(f"/executions/{execution}") as other:
-        asked = [page.get_by_role("heading", name="Send it?") for page in (one, other)]
+        asked = [page.get_by_role("heading", name="Send it?", exact=True) for page in (one, other)]
         await asyncio.gather(*(expect(heading).to_be_visible() for heading in asked))
         await one.get_by_role("button", name="Approve").click()
         await expect(other.get_by_text("completed", exact=True).first).to_be_visible()
-        await expect(other.get_by_role("heading", name="Send it?")).to_have_count(0)
+        await expect(other.get_by_role("heading", name="Send it?", exact=True)).to_have_count(0)

@@ -26,7 +26,7 @@ async def test_a_document_is_pasted_checked_saved_and_started_and_its_gate_is_an
         dialog = page.get_by_role("dialog")
         await dialog.get_by_label("goal").fill("tides")
         await dialog.get_by_role("button", name="Start", exact=True).click()
-        await expect(page.get_by_role("heading", name="Send it?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Send it?", exact=True)).to_be_visible()
         await expect(page.get_by_role("link", name="Inbox 1")).to_be_visible()
         await page.get_by_role("button", name="Approve").click()
         await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
@@ -57,14 +57,32 @@ async def test_the_inbox_shows_what_waits_and_takes_the_answer(opens: Opens, ser
         await expect(page.get_by_role("button", name="Send it? letter")).to_have_count(1)
         await page.get_by_role("button", name="Approve").click()
         await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-    assert [(await served.read(one))["status"] for one in (first, second)] == ["completed", "completed"]
+    assert [(await served.ended(one))["status"] for one in (first, second)] == ["completed", "completed"]
 
 
 async def test_words_are_in_the_language_of_the_browser_and_can_be_changed(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens(language="de") as page:
-        await expect(page.get_by_role("heading", name="Abläufe")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Abläufe", exact=True)).to_be_visible()
         await page.get_by_role("button", name="Sprache").click()
-        await expect(page.get_by_role("heading", name="Workflows")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
         await page.reload()
-        await expect(page.get_by_role("heading", name="Workflows")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
+
+
+async def test_a_new_workflow_begins_as_a_name_and_never_over_another(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens(lenient=True) as page:
+        await page.get_by_role("button", name="New", exact=True).click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.get_by_label("Name")).to_be_focused()
+        await page.keyboard.type("Chain")
+        await expect(dialog.get_by_label("Id")).to_have_value("chain")
+        await page.keyboard.press("Enter")
+        await expect(dialog.get_by_role("alert")).to_contain_text("already")
+        await dialog.get_by_label("Id").fill("other-chain")
+        await dialog.get_by_role("button", name="Draw it").click()
+        await page.wait_for_url("**/workflows/other-chain")
+        await expect(page.get_by_role("heading", name="Chain", level=1)).to_be_visible()
+        await expect(page.locator(".react-flow__node")).to_have_count(1)
+    assert (await served.client.get("/api/workflows/chain")).json()["revision"] == 1

@@ -13,7 +13,7 @@ async def test_a_key_opens_the_app_and_leaving_closes_it(opens: Opens, served: S
     await served.save(flows.CHAIN)
     key = (await served.key("ada", "editor"))["authorization"].removeprefix("Bearer ")
     async with opens("/workflows", lenient=True) as page:
-        await expect(page.get_by_role("heading", name="Who are you?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Who are you?", exact=True)).to_be_visible()
         await page.get_by_label("Key").fill("pm_wrong")
         await page.get_by_role("button", name="Enter").click()
         await expect(page.get_by_role("alert")).to_be_visible()
@@ -25,4 +25,4 @@ async def test_a_key_opens_the_app_and_leaving_closes_it(opens: Opens, served: S
         kept = await page.evaluate("JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}])")
         assert key not in kept
         await page.get_by_role("button", name="Log out").click()
-        await expect(page.get_by_role("heading", name="Who are you?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Who are you?", exact=True)).to_be_visible()

@@ -9,6 +9,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.app.driving import Answer, drive
 from pointsman.app.observing.history import DIMENSIONS, Dimension, History, PeriodInvalid
+from pointsman.app.observing.looking import UsageUnknown, narrowed
 from pointsman.app.observing.tables import csv_of
 from pointsman.journal.records import Summary
 from pointsman.testing.clock import run_virtually
@@ -72,6 +73,60 @@ def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
     assert by_model["scripted"]["modelCalls"] == 6
     assert by_model[""]["steps"] == 4, "time and steps belong to no model"
     assert [len(str(row["day"])) for row in tables["day"]] == [10]
+
+
+def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_known_price() -> None:
+    async def run() -> list[JsonObject]:
+        async with installation(SCRIPT) as app:
+            await ran(app)
+            return await History(app).usage(("model",), of={"model": "scripted"})
+
+    (row,) = run_virtually(run())
+    assert (row["scriptedCalls"], row["unpricedCalls"], row["costUsd"]) == (3, 0, None)
+
+
+def test_what_earlier_releases_took_in_is_counted_as_it_is_today_and_names_nobody() -> None:
+    taken: JsonObject = {"model_calls": 2, "unpriced_calls": 2}
+    kept: Json = ["news", 0, [[["2026-01-02", "ask", "scripted", "0"], taken]]]
+
+    async def run() -> list[JsonObject]:
+        async with installation() as app:
+            await app.store.memory.put("usage", "all", "2026-01-02/exec-1", kept)
+            return await History(app).usage(("user", "execution", "key"))
+
+    (row,) = run_virtually(run())
+    assert (row["user"], row["execution"], row["key"], row["scriptedCalls"], row["unpricedCalls"]) == (
+        "",
+        "exec-1",
+        "0",
+        2,
+        0,
+    )
+
+
+def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def run() -> tuple[list[str], list[JsonObject], list[JsonObject], list[JsonObject]]:
+        async with installation(SCRIPT, store=store) as app:
+            names = [await ran(app) for _ in range(2)]
+        async with installation(SCRIPT, store=store) as app:
+            history = History(app)
+            asks = await history.usage(("execution",), of={"node": "ask", "model": "scripted"})
+            one = await history.usage(("node",), of={"execution": names[0]})
+            return names, asks, one, await history.usage(("execution",), of={"model": "other"})
+
+    names, asks, one, none = run_virtually(run())
+    assert {(row["execution"], row["modelCalls"], row["steps"]) for row in asks} == {(name, 2, 0) for name in names}
+    assert {(row["node"], row["steps"]) for row in one} == {("ask", 1), ("review", 1)}
+    assert none == []
+
+
+@pytest.mark.parametrize("wrong", ["model", "colour:red", ":x"])
+def test_what_usage_is_not_told_apart_by_is_refused(wrong: str) -> None:
+    assert narrowed(["model:a:b", "key:"]) == {"model": "a:b", "key": ""}
+    with pytest.raises(UsageUnknown, match="is not told apart by"):
+        narrowed([wrong])
 
 
 def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds_what_it_took() -> None:

@@ -1,0 +1,54 @@
+"""What is being said, for whoever joins in the middle of a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.app.channels import Channels, Wire
+from pointsman.app.spoken import CHARS_MAX, Spoken
+from pointsman.engine.steps import Step
+from pointsman.runtime.feed import Delta
+from pointsman.settings import Settings
+from pointsman.values import ExecutionId, JsonObject, NodeId
+from tests.server.flows import CHAIN
+
+ONE = ExecutionId("exec-1")
+STEP = Step(NodeId("write"))
+
+
+def delta(kind: str, text: str = "", *, execution: ExecutionId = ONE) -> Delta:
+    return Delta(execution, STEP, {"kind": kind, "text": text})
+
+
+def test_words_are_kept_until_they_are_taken_back_or_are_too_many() -> None:
+    spoken = Spoken()
+    for text in ("Dear ", "harbour"):
+        spoken.hear(delta("text", text))
+    spoken.hear(delta("thought", "Hm."))
+    assert spoken.so_far(ONE) == {STEP: "Dear harbour"}
+    assert spoken.so_far(ExecutionId("exec-2")) == {}
+    spoken.hear(delta("discarded"))
+    assert spoken.so_far(ONE) == {}
+    spoken.hear(delta("text", "x" * CHARS_MAX))
+    spoken.hear(delta("text", "y"))
+    assert spoken.so_far(ONE) == {}, "its beginning would be missing"
+
+
+async def test_who_joins_late_is_told_once_what_was_said_and_nothing_of_what_is_over() -> None:
+    def encode(event: str, told: JsonObject, place: str, /) -> bytes:
+        return f"{event} {told.get('delta')}\n".encode()
+
+    async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
+        channels = Channels(app, Wire(encode, b"", lambda: b""))
+        execution = await app.start(Workflow.parse(CHAIN))
+        await execution.settled()
+        app.feed.show(delta("text", "Dear ", execution=execution.id))
+        told = b"".join([chunk async for chunk in channels.frames(execution.id)])
+        assert told.count(b"so_far") == 1
+        assert b"'soFar': 'Dear '" in told
+        again = await app.start(Workflow.parse(CHAIN))
+        await again.settled()
+        await asyncio.sleep(0)
+        assert b"so_far" not in b"".join([chunk async for chunk in channels.frames(again.id)])
+        await channels.close()

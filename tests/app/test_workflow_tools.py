@@ -1,0 +1,21 @@
+"""What models are shown of a workflow that is a tool."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.app import Workflow
+from pointsman.app.workflow_tools import WorkflowTool
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("description: Writes a letter.", "Writes a letter."),
+        ("name: {en: Letters, de: Briefe}", "Run the workflow 'Letters'."),
+        ("version: 1.0.0", "Run the workflow 'letter'."),
+    ],
+)
+def test_a_workflow_is_told_to_models_in_the_words_of_its_author(said: str, shown: str) -> None:
+    source = Workflow.parse(f"pointsman: 1\nid: letter\n{said}\nnodes: [{{id: write, type: agent}}]\n")
+    assert WorkflowTool("workflow__letter", source.definition).spec.description == shown

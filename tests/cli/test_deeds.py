@@ -1,0 +1,165 @@
+"""What commands are about to change is in the audit log; what only looks is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from pointsman.cli.deeds import CHANGES
+from pointsman.cli.entry import root
+from tests.cli import flows
+from tests.cli.conftest import Prompt
+from tests.cli.flows import written
+from tests.cli.test_serving import STORE
+
+BEGIN: frozenset[str] = frozenset({"run", "chat", "test", "demo"})
+"""An execution tells who began it."""
+GO_BETWEENS: frozenset[str] = frozenset({"keep", "serve", "mcp"})
+LOOK: frozenset[str] = frozenset(
+    {
+        "audit",
+        "backup",
+        "check",
+        "completion",
+        "convert",
+        "events",
+        "export",
+        "inbox",
+        "keys list",
+        "list",
+        "memory get",
+        "memory history",
+        "memory list",
+        "memory search",
+        "models",
+        "notifications list",
+        "records",
+        "replay",
+        "schedules list",
+        "schedules next",
+        "schema",
+        "secrets list",
+        "settings",
+        "show",
+        "timeline",
+        "usage",
+        "verify",
+        "workflows diff",
+        "workflows get",
+        "workflows list",
+        "workflows versions",
+    }
+)
+OUTSIDE: frozenset[str] = frozenset({"secrets init", "tools import"})
+"""They write files, and nothing into a store."""
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command, by its path."""
+    found: dict[str, click.Command] = {}
+
+    def walk(group: click.Group, path: str) -> None:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            found[f"{path}{name}"] = command
+            if isinstance(command, click.Group):
+                walk(command, f"{path}{name} ")
+
+    walk(root, "")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "grace")
+
+
+def told(prompt: Prompt, store: list[str] = STORE) -> list[tuple[str, str, str | None]]:
+    """Of each deed: the command, what it was done to, how it was refused. Oldest first."""
+    deeds = prompt("audit", "--json", *store).json["deeds"]
+    assert {(one["who"], one["entrance"]) for one in deeds} <= {("grace", "shell")}
+    return [(one["what"].removeprefix("pointsman "), one["target"], one["refused"]) for one in reversed(deeds)]
+
+
+def test_of_every_command_it_is_said_whether_it_changes_something() -> None:
+    said = BEGIN | GO_BETWEENS | LOOK | OUTSIDE
+    assert said.isdisjoint(CHANGES)
+    assert {path for path, one in commands().items() if not isinstance(one, click.Group)} == said | set(CHANGES)
+
+
+def test_the_table_names_parameters_that_commands_have() -> None:
+    everything = commands()
+    for path, change in CHANGES.items():
+        named = {*change.told, *change.only_with, *filter(None, [change.not_with])}
+        assert named <= {one.name for one in everything[path].params}, path
+
+
+def test_what_was_said_to_an_execution_at_a_prompt_is_told_with_who_it_was(prompt: Prompt) -> None:
+    flow = written("letter.yaml", flows.APPROVAL)
+    execution = prompt("run", flow, "-i", "goal=ships", *STORE, "--json").json["executionId"]
+    other = prompt("run", flow, "-i", "goal=tides", *STORE, "--json").json["executionId"]
+    assert prompt("show", execution, *STORE).code == 0
+    assert prompt("answer", execution, "review", "approve", "--as", "ann", *STORE).code == 0
+    assert prompt("cancel", other, "--reason", "a secret reason", *STORE).code == 0
+    assert told(prompt) == [
+        ("answer", f"execution={execution}, node=review, by=ann", None),
+        ("cancel", f"execution={other}", None),
+    ]
+    assert prompt("verify", *STORE).code == 0
+
+
+def test_what_was_done_to_workflows_and_the_store_is_told(prompt: Prompt) -> None:
+    flow = written("letter.yaml", flows.APPROVAL)
+    for command in (
+        ("workflows", "save", flow),
+        ("workflows", "share", "letter"),
+        ("workflows", "share", "letter", "--with", "groups", "--group", "desk"),
+        ("schedules", "add", "letter", "--every", "1h", "--id", "hourly"),
+        ("schedules", "delete", "hourly"),
+        ("memory", "set", "color", "hidden", "--shared", "team"),
+        ("gc", "--dry-run"),
+        ("gc",),
+        ("workflows", "delete", "letter"),
+    ):
+        printed = prompt(*command, *STORE)
+        assert printed.code == 0, printed.err
+    assert told(prompt) == [
+        ("workflows save", "file=letter.yaml", None),
+        ("workflows share", "workflow=letter, audience=groups, groups=desk", None),
+        ("schedules add", "workflow=letter, id=hourly", None),
+        ("schedules delete", "schedule=hourly", None),
+        ("memory set", "key=color, shared=team", None),
+        ("gc", "", None),
+        ("workflows delete", "workflow=letter", None),
+    ]
+
+
+def test_what_was_refused_is_told_with_why(prompt: Prompt) -> None:
+    prompt("list", *STORE)
+    assert prompt("cancel", "exec-none", *STORE).code == 2
+    assert told(prompt) == [("cancel", "execution=exec-none", "unknown-execution")]
+
+
+def test_a_restored_store_tells_it_behind_what_the_backup_brought(prompt: Prompt) -> None:
+    prompt("workflows", "save", written("letter.yaml", flows.APPROVAL), *STORE)
+    assert prompt("backup", "monday.backup", *STORE).code == 0
+    there = ["--store", "sqlite:///there.db"]
+    assert prompt("restore", "monday.backup", *there).code == 0
+    assert told(prompt, there) == [
+        ("workflows save", "file=letter.yaml", None),
+        ("restore", "file=monday.backup", None),
+    ]
+    assert prompt("restore", "monday.backup", *there).code == 1
+    assert len(told(prompt, there)) == 2, "nothing was restored"
+    assert prompt("verify", *there).code == 0
+
+
+def test_secrets_never_come_into_the_audit_log(prompt: Prompt) -> None:
+    assert prompt("secrets", "init").code == 0
+    assert prompt("secrets", "set", "MAIL", *STORE, stdin="hunter2-of-mail\n").code == 0
+    assert told(prompt) == [("secrets set", "name=MAIL", None)]
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in Path().glob("store.db*"))

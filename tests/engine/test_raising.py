@@ -1,0 +1,56 @@
+"""What a limit that stopped an execution may be raised to, so that it goes on."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from pointsman.engine import raising
+from pointsman.engine.raising import Offer
+from tests.engine.test_limits import CYCLE, agents
+from tests.engine.world import World, limits, started
+
+
+def offered(world: World, *, most: float | None = None, later_s: float = 0.0) -> Offer | None:
+    """For the limit that interrupted it; `most`: what the operator allows; `later_s`: how long it has stood since."""
+    state, plan = world.state, world.simulation.plan
+    assert state.interruption is not None
+    caps = {} if most is None else {state.interruption: most}
+    plan = msgspec.structs.replace(plan, limits=msgspec.structs.replace(plan.limits, caps=caps))
+    return raising.offer(plan, state, state.interruption, state.at + later_s)
+
+
+def stopped_after_three_steps() -> World:
+    world = started(CYCLE, config=limits(steps=3)).done("tool1").done("tool1")
+    assert world.state.interruption == "steps"
+    return world
+
+
+def test_as_much_once_more_is_offered_and_is_enough_to_go_on() -> None:
+    world = stopped_after_three_steps()
+    assert offered(world) == Offer("steps", 3, 3.0, 6.0, None)
+    assert world.resume(steps=6).done("tool1").status == "running"
+
+
+@pytest.mark.parametrize(("most", "found"), [(5.0, 5.0), (100.0, 6.0), (3.0, None), (2.0, None)])
+def test_never_more_is_offered_than_the_operator_allows(most: float, found: float | None) -> None:
+    offer = offered(stopped_after_three_steps(), most=most)
+    assert offer is not None
+    assert (offer.next, offer.most) == (found, most)
+
+
+def test_an_agent_that_repeats_itself_is_offered_as_many_tries_once_more() -> None:
+    world = agents(*["you do it"] * 20)
+    assert offered(world) == Offer("no-progress", 3, 0.0, 6.0, None)
+    assert world.resume(**{"no-progress": 6}).done("agent2", "you do it", next="one").status == "running"
+
+
+def test_time_that_passes_while_it_stands_still_is_offered_too() -> None:
+    world = started("start -> ask1", config=limits(deadline="60s")).ring()
+    assert offered(world, later_s=600.0) == Offer("deadline", 60.0, 660.0, 720.0, None)
+    assert world.later(600).resume(deadline=720).timers == [60.0]
+
+
+def test_of_a_node_that_is_visited_too_often_the_visits_count() -> None:
+    world = started(CYCLE, config=limits(visits=2)).done("tool1").done("tool1")
+    assert offered(world) == Offer("visits", 2, 2.0, 4.0, None)

@@ -1,0 +1,116 @@
+"""What the server says in English has German words where the app shows it, and no German words are left over."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from pointsman.app.shelf.documents import IDS, shipped
+from pointsman.definition.schema import native_schema
+from pointsman.server.application import openapi_document
+from pointsman.values import JsonObject
+from tests.house.sources import ROOT, files, read_text
+
+WORDS = ROOT / "web" / "src" / "i18n"
+PROPER_NAMES = {"language", "method"}
+"""Fields whose values are called the same everywhere: Python, GET."""
+
+
+def read(path: Path) -> JsonObject:
+    return cast("JsonObject", json.loads(path.read_text(encoding="utf-8")))
+
+
+def fields() -> Iterator[tuple[str, JsonObject]]:
+    """Each field of the language that a form can show, with what the schema says about it."""
+    schema = native_schema()
+    for part in (schema, *cast("dict[str, JsonObject]", schema["$defs"]).values()):
+        yield from cast("dict[str, JsonObject]", part.get("properties", {})).items()
+
+
+def chosen(field: JsonObject) -> Iterator[str]:
+    """What can be chosen in it."""
+    yield from cast("list[str]", field.get("enum", []))
+    for option in cast("list[JsonObject]", field.get("anyOf", [])):
+        yield from chosen(option)
+    if isinstance(items := field.get("items"), dict):
+        yield from chosen(items)
+
+
+def explained(page: str) -> set[str]:
+    """The codes that a page of the reference explains."""
+    text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
+    return set(re.findall(r"^#+ `([a-z0-9-]+)`", text, re.MULTILINE))
+
+
+def failure_codes() -> Iterator[str]:
+    """What failures of steps and tools are called, where the source says it in place."""
+    for path in files("src"):
+        yield from re.findall(r'\b(?:Failure|ToolFailed)\(\s*code="([a-z-]+)"', read_text(path))
+
+
+def test_every_help_text_of_a_field_has_a_german_one() -> None:
+    said = {str(field["description"]) for _, field in fields() if "description" in field}
+    german = cast("dict[str, str]", read(WORDS / "given" / "de" / "language.json")["about"])
+    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/language.json"
+    assert set(german) - said == set(), "the schema does not say this any more"
+    assert all(german.values())
+
+
+def test_every_choice_of_a_field_has_a_german_word() -> None:
+    choices: defaultdict[str, set[str]] = defaultdict(set)
+    for name, field in fields():
+        choices[name] |= set(chosen(field))
+    wanted = {name: values for name, values in choices.items() if values and name not in PROPER_NAMES}
+    german = cast("dict[str, dict[str, str]]", read(WORDS / "given" / "de" / "language.json")["choices"])
+    said = {(name, value) for name, values in wanted.items() for value in values}
+    told = {(name, value) for name, values in german.items() for value in values}
+    assert said - told == set(), "say it in German in web/src/i18n/given/de/language.json"
+    assert told - said == set(), "nobody can choose this any more"
+
+
+def test_every_field_has_a_title_in_both_languages() -> None:
+    names = {name for name, _ in fields() if name.isidentifier()}
+    for language in ("en", "de"):
+        titles = set(read(WORDS / language / "field.json"))
+        assert names - titles == set(), f"name it in web/src/i18n/{language}/field.json"
+        assert titles - names == set(), "no field is called so any more"
+
+
+def test_every_operation_is_told_in_german() -> None:
+    paths = cast("dict[str, dict[str, JsonObject]]", openapi_document()["paths"])
+    said = {str(one["summary"]) for path in paths.values() for one in path.values()}
+    german = cast("dict[str, str]", read(WORDS / "given" / "de" / "operations.json"))
+    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/operations.json"
+    assert set(german) - said == set(), "no operation says this any more"
+    assert all(german.values())
+
+
+def asked_by_the_shelf() -> Iterator[str]:
+    """What workflows that come along say about the fields of their inputs."""
+    for id in IDS:
+        source = shipped(id)
+        schema = (source.definition.input_schema if source is not None else None) or {}
+        for field in cast("dict[str, JsonObject]", schema.get("properties", {})).values():
+            yield from (str(field[name]) for name in ("title", "description") if name in field)
+
+
+def test_workflows_that_come_along_ask_in_german() -> None:
+    said = set(asked_by_the_shelf())
+    german = cast("dict[str, str]", read(WORDS / "given" / "de" / "shelf.json"))
+    assert len(said) > 10
+    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/shelf.json"
+    assert set(german) - said == set(), "no workflow asks this any more"
+    assert all(german.values())
+
+
+def test_what_went_wrong_is_said_in_german_by_its_code() -> None:
+    failures = set(failure_codes())
+    assert len(failures) > 30
+    german = read(WORDS / "given" / "de" / "codes.json")
+    told = explained("problems.md") | explained("errors.md") | failures
+    assert told - set(german) == set(), "say what it means in web/src/i18n/given/de/codes.json"
+    assert all(german.values())

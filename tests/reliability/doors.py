@@ -1,0 +1,195 @@
+"""Every operation, tried by everybody: whoever shows no key or a wrong one, and callers of every role, in a group and
+in none, owners and strangers, each at workflows, executions, conversations, memory and schedules of every kind.
+
+Open must be what the documentation says, cell by cell, and nothing else; and no answer, whatever it is of, may have a
+word of a thing that its caller may not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import tempfile
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+import httpx2
+
+from tests.reliability.findings import Finding
+from tests.reliability.knocking import Knocker, Told
+from tests.reliability.tenants import KINDS, ROLES, Kind, Tenant, Thing, furnish, move_in
+from tests.server.processes import ServerProcess
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
+ROW: Final = re.compile(r"^\| `(\w+ [^`]+)` \|(.*)\|$", re.MULTILINE)
+SETTINGS: Final = """\
+[access]
+new_workflows = "private"
+wrong_keys_per_minute = 1_000_000
+requests_per_s = 1_000_000
+burst = 1_000_000
+starts_per_minute = 1_000_000
+"""
+STRANGERS: Final[dict[str, dict[str, str]]] = {"no key": {}, "a wrong key": {"authorization": "Bearer pm_wrong"}}
+OF_THINGS: Final = (
+    "{eid}",
+    "/api/workflows/{id}",
+    "{sid}",
+    "{scope}",
+    "/v1/models/{id}",
+    "/session/{id}",
+    "/sessions/{id}",
+    "/api/tools/{name}",
+)
+BY_BODY: Final = frozenset({"POST /api/schedules", "POST /v1/chat/completions", "POST /v1/responses"})
+"""They name a workflow in what they are sent."""
+UNHEARD_OF: Final = frozenset(
+    {"GET /session/{id}", "GET /v1/models/{id}", "GET /api/tools/{name}", "POST /api/tools/{name}/try"}
+)
+"""Their clients are told that there is no such thing, not that it is shut."""
+MARKS: Final = re.compile(r"(word|thing)(\d+)")
+PATIENCE_S: Final = 60.0
+SHOWN_MAX: Final = 20
+
+
+class Cell(NamedTuple):
+    """Somebody at an operation, and at a thing."""
+
+    operation: str
+    one: Tenant
+    thing: Thing | None
+    has_role: bool
+    is_open: bool
+    scope: str = ""
+
+    @property
+    def weight(self) -> int:
+        """What changes nothing comes before what changes something, and that before what takes it away."""
+        return ("GET", "POST", "PUT", "PATCH", "DELETE").index(self.operation.split()[0])
+
+    def __str__(self) -> str:
+        at = "" if self.thing is None else f" at {described(self.thing)}"
+        return f"{self.operation} as {self.one.name}{at}"
+
+
+def documented() -> dict[str, str | None]:
+    """Operation -> the least role that it takes, as the page says it; None: no key."""
+    found: dict[str, str | None] = {}
+    for operation, cells in ROW.findall(PAGE.read_text(encoding="utf-8")):
+        open_to = [cell.strip() for cell in cells.split("|")]
+        found[operation] = None if open_to[0] == "no key" else ROLES[open_to.index("yes")]
+    return found
+
+
+class Siege:
+    """One server, everybody who tries its doors, and what was found open, shut or told that should not be."""
+
+    def __init__(self, knocker: Knocker, tenants: list[Tenant], seed: int) -> None:
+        self.knocker = knocker
+        self.tenants = tenants
+        self.least = documented()
+        self.random = Random(seed)
+        self.things: list[Thing] = []
+        self.wrong: list[str] = []
+
+    async def furnish(self, kinds: Iterable[Kind]) -> None:
+        """A thing of each."""
+        for number, kind in enumerate(kinds, len(self.things) + 1):
+            self.things.append(await furnish(self.knocker.client, self.tenants, self.random, kind, number))
+
+    async def strangers(self) -> None:
+        """Whoever shows no key, or a wrong one, everywhere."""
+        for operation, least in self.least.items():
+            for name, headers in STRANGERS.items():
+                told = await self.knocker.ask(operation, headers)
+                expected = told.status not in (401, 403) if least is None else told.status == 401
+                if not expected or told.status >= 500:
+                    self.wrong.append(f"{operation} with {name}: {told.status}")
+
+    async def roles(self) -> None:
+        """Every role, at what is of no thing, and at things that are not there."""
+        alone = [one for one in self.tenants if not one.groups]
+        for operation, least in self.least.items():
+            for one in alone if least is not None else ():
+                is_open = least is not None and one.has(least)
+                cell = Cell(operation, one, None, has_role=is_open, is_open=is_open)
+                self._judge(cell, await self.knocker.ask(operation, one.headers))
+
+    async def visits(self) -> None:
+        """Everybody, at every thing. Who is shut out comes first, while it is as it was made; then whoever only looks,
+        and who takes it away last."""
+        for thing in self.things:
+            for cell in sorted(self._cells(thing), key=lambda cell: (cell.is_open, cell.weight)):
+                self._judge(cell, await self.knocker.ask(cell.operation, cell.one.headers, thing, cell.scope))
+
+    def _cells(self, thing: Thing) -> Iterator[Cell]:
+        for operation, least in self.least.items():
+            if least is None or not is_of_things(operation) or ("/session" in operation and not thing.kind.talks):
+                continue
+            for scope in thing.scopes if "{scope}" in operation else ("",):
+                for one in self.tenants:
+                    is_open = one.has(least) and thing.opens(operation, one, scope)
+                    yield Cell(operation, one, thing, has_role=one.has(least), is_open=is_open, scope=scope)
+
+    def _judge(self, cell: Cell, told: Told) -> None:
+        is_shut = (told.status, told.code) == (403, "not-allowed")
+        if cell.thing is not None and cell.has_role and cell.operation in UNHEARD_OF:
+            is_shut = told.status == 404
+        if told.status in (401, 429) or told.status >= 500 or is_shut == cell.is_open:
+            self.wrong.append(f"{cell}: {told.status} {told.code}, and it is {'open' if cell.is_open else 'shut'}")
+        for mark, number in sorted(set(MARKS.findall(told.text))):
+            spoken = self.things[int(number) - 1]
+            named = mark == "thing" and spoken is cell.thing
+            if not (named or spoken.is_seen_by(cell.one) or spoken.runs_for(cell.one)):
+                self.wrong.append(f"{cell}: told of {mark}{number}, {described(spoken)}")
+
+
+def is_of_things(operation: str) -> bool:
+    return operation in BY_BODY or any(part in operation for part in OF_THINGS)
+
+
+def described(thing: Thing) -> str:
+    kind = thing.kind
+    groups = f" within {', '.join(kind.groups)}" if kind.groups else ""
+    talk = "a conversation" if kind.talks else "a workflow"
+    return f"{talk} for {kind.audience}{groups}, of {thing.owner.name}, begun by {thing.starter.name}"
+
+
+@asynccontextmanager
+async def besieged(seed: int, defect: str) -> AsyncGenerator[Siege, None]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store, module = "memory:", ("tests.reliability.served", defect)
+        server = ServerProcess(store, folder=folder, module=module, settings=SETTINGS)
+        await server.begin()
+        try:
+            async with httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE_S) as client:
+                tenants = await move_in(client)
+                document = (await client.get("/api/openapi.json")).raise_for_status().json()
+                yield Siege(Knocker(client, document), tenants, seed)
+        finally:
+            await server.stop(signal.SIGKILL)
+
+
+async def tried(size: int, seed: int, *, defect: str = "none") -> tuple[list[str], str]:
+    """Everybody at everything: `size` kinds of things, of owners and starters that the seed chooses."""
+    async with besieged(seed, defect) as siege:
+        there, written = set(siege.knocker.shown), set(siege.least)
+        siege.wrong += [f"{operation} is not documented" for operation in sorted(there - written)]
+        siege.wrong += [f"{operation} is documented, and not there" for operation in sorted(written - there)]
+        await siege.furnish(KINDS[(seed - 1 + number) % len(KINDS)] for number in range(size))
+        await siege.strangers()
+        await siege.roles()
+        await siege.visits()
+        figure = f"{len(there)} operations, {len(siege.tenants)} callers, {len(siege.things)} things"
+        return siege.wrong, f"{figure}, {siege.knocker.asked} requests, {len(siege.wrong)} wrong"
+
+
+def examine(size: int, seed: int) -> Finding:
+    """`size` kinds of things, in turns."""
+    wrong, figure = asyncio.run(tried(size, seed))
+    return Finding(figure, tuple(wrong[:SHOWN_MAX]))

@@ -1,0 +1,184 @@
+"""Callers of every role, in a group and in none; things of every owner, audience and group; and who is let in to which,
+as docs/how-to/access.md says it. Nothing here asks the product."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+from typing import Final, NamedTuple
+
+import httpx2
+
+from pointsman.values import JsonObject
+
+ROLES: Final = ("viewer", "operator", "editor", "admin")
+GROUP: Final = "desk"
+OWNERS_ALONE: Final = frozenset({"DELETE /api/workflows/{id}", "PUT /api/workflows/{id}/sharing"})
+ALSO_A_WORKFLOW: Final = frozenset(
+    {"POST /api/workflows/executions/{eid}/move", "POST /api/workflows/executions/{eid}/replay"}
+)
+"""They are sent a revision of the workflow, too."""
+STARTS: Final = "operator"
+DOCUMENT: Final = """\
+pointsman: 1
+id: thing{number}
+name: word{number}
+{groups}input: {{type: object}}
+entry: write
+nodes:
+  - {{id: write, type: agent, config: {{prompt: "Write word{number}"}}, outputs: {{text: result}}}}
+  - {{id: review, type: human, config: {{message: "Send word{number}?", options: [{{value: approve}}]}}}}
+edges: [{{source: write, target: review}}]
+"""
+TALK: Final = """\
+pointsman: 1
+id: thing{number}
+name: word{number}
+{groups}config: {{conversational: true}}
+nodes: [{{id: speak, type: agent, config: {{prompt: "Be brief, word{number}."}}}}]
+"""
+
+
+class Tenant(NamedTuple):
+    """A caller."""
+
+    name: str
+    role: str
+    groups: tuple[str, ...]
+    key: str
+
+    def has(self, role: str) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}"}
+
+
+class Kind(NamedTuple):
+    """What a thing is."""
+
+    groups: tuple[str, ...]
+    """`allowedGroups` of its document."""
+    audience: str
+    talks: bool = False
+
+
+KINDS: Final = (
+    Kind((), "private"),
+    Kind((GROUP,), "everyone"),
+    Kind((), "groups"),
+    Kind((), "everyone", talks=True),
+    Kind((GROUP,), "private"),
+    Kind((GROUP,), "groups"),
+    Kind((), "everyone"),
+    Kind((GROUP,), "everyone", talks=True),
+)
+
+
+class Thing(NamedTuple):
+    """A workflow, with an execution, a conversation, memory and a schedule of it."""
+
+    number: int
+    kind: Kind
+    owner: Tenant
+    starter: Tenant
+    """Who began the execution."""
+    execution: str
+
+    @property
+    def id(self) -> str:
+        return f"thing{self.number}"
+
+    @property
+    def document(self) -> str:
+        groups = f"allowedGroups: [{', '.join(self.kind.groups)}]\n" if self.kind.groups else ""
+        return (TALK if self.kind.talks else DOCUMENT).format(number=self.number, groups=groups)
+
+    @property
+    def sharing(self) -> JsonObject:
+        return {"audience": self.kind.audience, "groups": [GROUP] if self.kind.audience == "groups" else []}
+
+    def is_among(self, one: Tenant) -> bool:
+        """Whether its document leaves it open for them."""
+        return not self.kind.groups or not set(self.kind.groups).isdisjoint(one.groups)
+
+    def is_seen_by(self, one: Tenant) -> bool:
+        """The workflow: its document and its sharing both let them in."""
+        shared = self.kind.audience == "everyone" or one == self.owner
+        shared = shared or (self.kind.audience == "groups" and GROUP in one.groups)
+        return one.role == "admin" or (shared and self.is_among(one))
+
+    def runs_for(self, one: Tenant) -> bool:
+        """The execution: whoever began it, and who sees its workflow; a turn of a conversation: who began it."""
+        began = self.is_among(one) and one == self.starter
+        return one.role == "admin" or began or (self.is_seen_by(one) and not self.kind.talks)
+
+    def remembers_for(self, one: Tenant, scope: str) -> bool:
+        """Memory: as what owns it; that of a person: themselves."""
+        match scope:
+            case "workflow":
+                return self.is_seen_by(one)
+            case "execution":
+                return self.runs_for(one)
+            case _:
+                return one.role == "admin" or one == self.starter
+
+    def owner_in(self, scope: str) -> str:
+        """Whose memory of that scope is about it."""
+        return {"workflow": self.id, "execution": self.execution, "session": self.id, "user": self.starter.name}[scope]
+
+    def opens(self, operation: str, one: Tenant, scope: str) -> bool:
+        """Whether who has the role for an operation is let in to this thing. A model is what talks."""
+        path = operation.partition(" ")[2]
+        if operation in OWNERS_ALONE:
+            return one.role == "admin" or (one == self.owner and self.is_seen_by(one))
+        if "{scope}" in path:
+            return self.remembers_for(one, scope)
+        if "{eid}" in path:
+            return self.runs_for(one) and (operation not in ALSO_A_WORKFLOW or self.is_seen_by(one))
+        if "session" in path:
+            return one.role == "admin" or one == self.starter
+        return self.is_seen_by(one) and (self.kind.talks or "/v1/models" not in path)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Where something is remembered about it."""
+        return ("workflow", "execution", "user", *(("session",) if self.kind.talks else ()))
+
+
+async def move_in(client: httpx2.AsyncClient) -> list[Tenant]:
+    """A key for every role inside and outside the group. The first, an admin's, is made by whoever is here."""
+    made: list[Tenant] = []
+    for role, groups in product(reversed(ROLES), ((), (GROUP,))):
+        name = f"{role}-{groups[0]}" if groups else role
+        headers = made[0].headers if made else {}
+        body = {"name": name, "role": role, "groups": [*groups]}
+        reply = (await client.post("/api/settings/keys", json=body, headers=headers)).raise_for_status()
+        made.append(Tenant(name, role, groups, str(reply.json()["key"])))
+    return made[::-1]
+
+
+async def furnish(client: httpx2.AsyncClient, tenants: list[Tenant], random: Random, kind: Kind, number: int) -> Thing:
+    """A thing of that kind: begun while it is everybody's, then given to its owner and shared as the kind says."""
+    root = next(one for one in tenants if one.role == "admin" and not one.groups).headers
+    starters = [one for one in tenants if one.has(STARTS) and (not kind.groups or one.groups or one.role == "admin")]
+    thing = Thing(number, kind, random.choice(tenants), random.choice(starters), "")
+    place = f"/api/workflows/{thing.id}"
+    everyone: JsonObject = {"audience": "everyone", "owner": thing.owner.name}
+    (await client.post("/api/workflows", content=thing.document, headers=root)).raise_for_status()
+    (await client.put(f"{place}/sharing", json=everyone, headers=root)).raise_for_status()
+    talk: JsonObject = {"input": f"Hello, word{number}", "sessionId": thing.id, "wait": True}
+    body: JsonObject = talk if kind.talks else {"input": {}, "wait": True}
+    begun = (await client.post(f"{place}/execute", json=body, headers=thing.starter.headers)).raise_for_status()
+    thing = thing._replace(execution=str(begun.json()["executionId"]))
+    (await client.put(f"{place}/sharing", json=thing.sharing, headers=root)).raise_for_status()
+    plan: JsonObject = {"id": thing.id, "workflow": thing.id, "every": 86_400}
+    (await client.post("/api/schedules", json=plan, headers=root)).raise_for_status()
+    for scope in thing.scopes:
+        where = {"owner": thing.owner_in(scope), "key": thing.id}
+        written = await client.put(
+            f"/api/memory/{scope}/value", params=where, json={"value": f"word{number}"}, headers=root
+        )
+        written.raise_for_status()
+    return thing

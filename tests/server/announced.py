@@ -1,0 +1,69 @@
+"""What the document announces, operation by operation; and requests that are wrong in one way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pointsman.server.application import openapi_document
+from pointsman.server.document import METHODS
+
+LONG: Final = "x" * 10_000
+JSON: Final = "application/json"
+KNOWN: Final = {"id": "none", "eid": "exec-none", "scope": "user", "name": "none", "path": "none"}
+"""Names of nothing. There is always a scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One of the document."""
+
+    method: str
+    path: str
+    said: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def refusals(self) -> set[int]:
+        """The statuses by which callers are told that they are wrong."""
+        return {int(status) for status in self.said["responses"] if 400 <= int(status) < 500}
+
+    @property
+    def takes(self) -> dict[str, Any]:
+        """Bodies, by type."""
+        return self.said.get("requestBody", {}).get("content", {})
+
+    def parameters(self, place: str) -> list[dict[str, Any]]:
+        return [one for one in self.said.get("parameters", ()) if one["in"] == place]
+
+    def address(self, named: str = "") -> str:
+        """Of something that is not there. `named`: as all of it is called."""
+        path = self.path
+        for one in self.parameters("path"):
+            path = path.replace(f"{{{one['name']}}}", named or KNOWN.get(one["name"], "none"))
+        return path
+
+    def needed(self) -> dict[str, str]:
+        """Its query, as short as may be."""
+        return {one["name"]: "none" for one in self.parameters("query") if one.get("required")}
+
+    def body(self) -> tuple[bytes, str]:
+        """As the document shows it, and of which type."""
+        for media, content in self.takes.items():
+            shown = content["example"]
+            said = json.dumps(shown) if isinstance(shown, dict | list) else str(shown)
+            return said.encode(), media
+        return b"", ""
+
+
+DOCUMENT: Final[dict[str, Any]] = openapi_document()
+OPERATIONS: Final = tuple(
+    Operation(method.upper(), path, methods[method])
+    for path, methods in DOCUMENT["paths"].items()
+    for method in METHODS
+    if method in methods
+)

@@ -1,0 +1,141 @@
+"""Agents tried in place: talked to as they are saved or as they are being written, and in no list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pointsman import tool
+from pointsman.app.scripts import parse_script
+from tests.server.conftest import Served, serving
+from tests.server.flows import TALK, secret_of
+
+SCRIPT = """
+rules:
+  - {contains: sent to Ada, text: It is on its way.}
+  - {contains: Send it, toolCalls: [{name: post_letter, arguments: {to: Ada}}]}
+  - {contains: fail, fail: 400}
+  - {contains: Hello, text: Good morning.}
+"""
+WRITER = {"system": "You write letters.", "tools": ["post_letter"]}
+
+
+@tool(requires_approval=True)
+async def post_letter(to: str) -> str:
+    """Post a letter."""
+    return f"sent to {to}"
+
+
+def script() -> Any:
+    return parse_script(SCRIPT)
+
+
+async def say(
+    served: Served, message: str, *, agent: str = "writer", description: Any = None, expect: int = 202, **more: Any
+) -> Any:
+    body = {"message": message, "agent": description, **more}
+    reply = await served.client.post(f"/api/agents/{agent}/try", json=body)
+    assert reply.status_code == expect, reply.text
+    said = reply.json()
+    if expect == 202:
+        await (await served.app.open(said["executionId"])).settled()
+    return said
+
+
+async def keep(served: Served, description: dict[str, Any]) -> None:
+    reply = await served.client.post("/api/agents", json={"name": "writer", "agent": description})
+    assert reply.status_code == 201, reply.text
+
+
+async def test_one_talks_to_an_agent_turn_by_turn_also_after_a_restart(file_store: str) -> None:
+    async with serving(file_store, script=script()) as served:
+        await keep(served, {"system": "You are kind."})
+        first = await say(served, "Hello")
+        assert (first["executionId"][:4], first["sessionId"][:4]) == ("try-", "try-")
+    async with serving(file_store, script=script()) as served:
+        await say(served, "Hello again", sessionId=first["sessionId"])
+        talked = (await served.client.get(f"/api/sessions/{first['sessionId']}")).json()
+        assert [one["content"] for one in talked["messages"]] == [
+            "Hello",
+            "Good morning.",
+            "Hello again",
+            "Good morning.",
+        ]
+
+
+async def test_what_is_not_saved_is_what_is_tried_and_nothing_is_saved(served: Served) -> None:
+    await keep(served, {"system": "You are old."})
+    for agent, shown in (("writer", "You are new."), ("fresh", "Nobody saved you.")):
+        said = await say(served, "Hello", agent=agent, description={"system": shown})
+        ran = f"/api/workflows/executions/{said['executionId']}/workflow"
+        document = (await served.client.get(ran)).json()["document"]
+        assert document["agents"][agent]["system"] == shown
+    (left,) = (await served.client.get("/api/agents")).json()["agents"]
+    assert (left["name"], left["revision"]) == ("writer", 1)
+    assert all(one.id.startswith("builtin:") for one in await served.app.workflows())
+
+
+async def test_trials_of_agents_are_in_no_list_of_executions_or_conversations(served: Served) -> None:
+    await served.save(TALK)
+    await keep(served, {"system": "You are kind."})
+    trial = (await say(served, "Hello"))["executionId"]
+    real = await served.execute("talk", {"message": "Hello"}, sessionId="real")
+    listed = (await served.client.get("/api/workflows/executions")).json()["executions"]
+    assert [one["executionId"] for one in listed] == [real]
+    for query in ("", "?q=Hello"):
+        talks = (await served.client.get(f"/api/sessions{query}")).json()["sessions"]
+        assert [one["sessionId"] for one in talks] == ["real"]
+    every = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
+    assert {one["executionId"] for one in every} == {real, trial}
+
+
+async def test_a_tool_that_asks_asks_here_too_and_its_answer_reaches_the_agent() -> None:
+    async with serving(script=script()) as served:
+        served.app.tools.add(post_letter)
+        await keep(served, WRITER)
+        said = await say(served, "Send it")
+        view = await served.read(said["executionId"])
+        assert view["status"] == "waiting"
+        busy = await say(served, "Hello", sessionId=said["sessionId"], expect=409)
+        assert busy["code"] == "session-busy"
+        await served.act(said["executionId"], "respond", {"gateId": view["waiting"][0]["gateId"], "action": "approve"})
+        await (await served.app.open(said["executionId"])).settled()
+        talked = (await served.client.get(f"/api/sessions/{said['sessionId']}")).json()
+        assert talked["messages"][-1]["content"] == "It is on its way."
+
+
+async def test_a_turn_that_failed_leaves_the_conversation_as_it_was() -> None:
+    async with serving(script=script()) as served:
+        await keep(served, {"system": "You are kind."})
+        first = await say(served, "fail")
+        assert (await served.read(first["executionId"]))["status"] == "failed"
+        second = await say(served, "Hello", sessionId=first["sessionId"])
+        assert second["executionId"] != first["executionId"]
+        talked = (await served.client.get(f"/api/sessions/{first['sessionId']}")).json()
+        assert [one["content"] for one in talked["messages"]] == ["Hello", "Good morning."]
+
+
+async def test_what_cannot_be_tried_is_refused_before_anything_begins(served: Served) -> None:
+    await keep(served, {"system": "You are kind."})
+    unknown = await say(served, "Hello", agent="nobody", expect=404)
+    assert unknown["code"] == "no-such-agent"
+    unreadable = await say(served, "Hello", description={"tools": 7}, expect=422)
+    assert (unreadable["code"], unreadable["problems"][0]["pointer"]) == ("workflow-invalid", "/tools")
+    unnamed = await say(served, "Hello", agent="a b", description={"system": "x"}, expect=400)
+    assert unnamed["code"] == "agent-invalid"
+    mixed = await say(served, "Hello", sessionId="real", expect=422)
+    assert mixed["code"] == "input-invalid"
+    every = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
+    assert every == []
+
+
+async def test_nobody_goes_on_with_a_trial_of_another_or_calls_by_it_what_they_may_not_see(served: Served) -> None:
+    await keep(served, {"system": "You are kind."})
+    await served.save(secret_of("ops"))
+    ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+    said = await served.client.post("/api/agents/writer/try", json={"message": "Hello"}, headers=ada)
+    await (await served.app.open(said.json()["executionId"])).settled()
+    again = {"message": "Hello", "sessionId": said.json()["sessionId"]}
+    assert (await served.client.post("/api/agents/writer/try", json=again, headers=bob)).status_code == 403
+    calls = {"message": "Hello", "agent": {"tools": ["workflow__secret"]}}
+    refused = await served.client.post("/api/agents/writer/try", json=calls, headers=bob)
+    assert (refused.status_code, refused.json()["code"]) == (403, "not-allowed")

@@ -1,0 +1,110 @@
+"""Every refusal that the document announces is reached, operation by operation; those that take a state of things are
+reached in `test_conflicts`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from pointsman.settings import Settings
+from pointsman.settings.access import AccessSettings
+from tests.server.announced import JSON, LONG, OPERATIONS, Operation
+from tests.server.conftest import Served, serving
+from tests.server.test_conflicts import ABSENT
+
+LOGIN: Final = "POST /api/login"
+"""How often one may guess depends on the minute: tried for itself."""
+
+
+async def status_of(served: Served, operation: Operation, **how: Any) -> int:
+    """Answered with; an answer that does not end is not waited for."""
+    address = how.pop("address", operation.address())
+    how.setdefault("params", operation.needed())
+    async with served.client.stream(operation.method, address, **how) as reply:
+        return reply.status_code
+
+
+def announcing(status: int) -> list[Operation]:
+    return [one for one in OPERATIONS if status in one.refusals]
+
+
+def sent(operation: Operation) -> dict[str, Any]:
+    content, media = operation.body()
+    return {"content": content, "headers": {"content-type": media}} if media else {}
+
+
+async def reached(served: Served, status: int, wrong: Callable[[Operation], dict[str, Any]]) -> list[str]:
+    """Those that do not answer so to what is wrong in one way."""
+    missed: list[str] = []
+    for operation in announcing(status):
+        got = await status_of(served, operation, **wrong(operation))
+        if got != status:
+            missed.append(f"{operation.name}: {got}")
+    return missed
+
+
+def test_every_status_that_is_announced_is_looked_at_here() -> None:
+    assert {status for one in OPERATIONS for status in one.refusals} == {400, 401, 403, 404, 409, 413, 415, 422, 429}
+
+
+async def test_who_shows_no_key() -> None:
+    async with serving(is_local=False) as served:
+        assert await reached(served, 401, sent) == []
+
+
+async def test_who_calls_by_another_name(served: Served) -> None:
+    assert await reached(served, 403, lambda one: {"headers": {"host": "evil.example"}}) == []
+
+
+async def test_who_asks_too_often() -> None:
+    slow = Settings(delays=False, access=AccessSettings(requests_per_s=0.000_001, burst=1, wrong_keys_per_minute=1))
+    async with serving(is_local=False, settings=slow) as served:
+        ada = await served.key("ada", "admin")
+        assert (await served.client.get("/api/me", headers=ada)).status_code == 200
+        guesses = [await served.client.post("/api/login", json={"key": f"pm_{number}"}) for number in range(3)]
+        assert 429 in [reply.status_code for reply in guesses]
+
+        def often(operation: Operation) -> dict[str, Any]:
+            how = sent(operation)
+            return {**how, "headers": {**how.get("headers", {}), **ada}}
+
+        missed = await reached(served, 429, often)
+        assert [one for one in missed if not one.startswith(LOGIN)] == []
+
+
+async def test_a_body_that_is_too_large() -> None:
+    async with serving(body_bytes_max=1_000) as served:
+        assert await reached(served, 413, lambda one: {"content": b" " * 2_000}) == []
+
+
+async def test_a_body_that_is_too_deep(served: Served) -> None:
+    def deep(operation: Operation) -> dict[str, Any]:
+        return {"content": b"[" * 300, "headers": {"content-type": JSON}}
+
+    assert [one for one in await reached(served, 400, deep) if not one.startswith("GET")] == []
+
+
+async def test_a_body_of_another_type(served: Served) -> None:
+    def other(operation: Operation) -> dict[str, Any]:
+        return {"content": operation.body()[0], "headers": {"content-type": "text/x-unheard-of"}}
+
+    assert await reached(served, 415, other) == []
+
+
+async def test_parameters_and_bodies_that_are_none(served: Served) -> None:
+    def none(operation: Operation) -> dict[str, Any]:
+        if operation.parameters("path"):
+            return {"address": operation.address(LONG), **sent(operation)}
+        for one in operation.parameters("query"):
+            kinds = {part.get("type") for part in (one["schema"], *one["schema"].get("anyOf", ()))}
+            return {"params": {one["name"]: LONG if kinds & {"string", "boolean"} else "-1"}, **sent(operation)}
+        if operation.parameters("header"):
+            return {"headers": {operation.parameters("header")[0]["name"]: LONG}}
+        return {"content": b"[]", "headers": {"content-type": operation.body()[1]}}
+
+    assert await reached(served, 422, none) == []
+
+
+async def test_things_that_are_not_there(served: Served) -> None:
+    by_name = [one for one in await reached(served, 404, sent) if one.rpartition(":")[0] not in ABSENT]
+    assert by_name == []

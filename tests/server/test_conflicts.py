@@ -1,0 +1,204 @@
+"""Refusals that take a state of things: each operation that announces a conflict has one, and what else its own way."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from pointsman.app.triggers.signatures import key_of, sign
+from pointsman.definition.agents import AgentConfig
+from pointsman.settings import Settings
+from tests.server.announced import OPERATIONS
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER, TALK, WAITS
+
+EXECUTIONS: Final = "/api/workflows/executions"
+KEY: Final = {"idempotency-key": "monday"}
+NEW: Final = {"if-none-match": "*"}
+OLD: Final = {"if-match": '"99-old"'}
+SECRET: Final = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+HOOKED: Final = (
+    WAITS.replace("id: waits", "id: hooked")
+    + "concurrency: {max: 1, policy: skip}\n"
+    + f"triggers: [{{id: hook, type: webhook, path: orders, secret: {SECRET}}}]\n"
+)
+RUN: Final[dict[str, Any]] = {"input": {}}
+CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
+    "POST /api/workflows/executions/bulk": ({}, {"json": {"verb": "cancel", "workflow": "off"}, "headers": KEY}),
+    "POST /api/workflows/{id}/execute/files": ({"id": "off"}, {"files": {"a": ("a.txt", b"a", "text/plain")}}),
+    "POST /api/workflows/{id}/execute": ({"id": "off"}, {"json": RUN}),
+    "DELETE /api/workflows/executions/{eid}": ({"eid": "waiting"}, {}),
+    "POST /api/workflows/executions/{eid}/respond": (
+        {"eid": "answered"},
+        {"json": {"gateId": "review", "action": "again"}},
+    ),
+    "POST /api/workflows/executions/{eid}/delegate": ({"eid": "answered"}, {"json": {"gateId": "review", "to": "ben"}}),
+    "POST /api/workflows/executions/{eid}/pause": ({"eid": "done"}, {}),
+    "POST /api/workflows/executions/{eid}/resume": ({"eid": "done"}, {"json": {}}),
+    "POST /api/workflows/executions/{eid}/cancel": ({"eid": "done"}, {"json": {}}),
+    "POST /api/workflows/executions/{eid}/retry": ({"eid": "done"}, {"json": {}}),
+    "POST /api/workflows/executions/{eid}/fork": ({"eid": "done"}, {"json": {"at": 2}, "headers": KEY}),
+    "POST /api/workflows/executions/{eid}/steer": ({"eid": "waiting"}, {"json": {"messages": ["go"]}}),
+    "POST /api/workflows/executions/{eid}/messages": ({"eid": "turn"}, {"json": {"message": "b"}, "headers": KEY}),
+    "POST /api/workflows/executions/{eid}/signals": ({"eid": "done"}, {"json": {"name": "n"}}),
+    "POST /api/workflows/executions/{eid}/replay": ({"eid": "done"}, {"json": {"against": "off"}}),
+    "POST /api/workflows/executions/{eid}/move": ({"eid": "waiting"}, {"json": {"to": "chain"}}),
+    "POST /api/workflows/{id}/dry-run": ({"id": "off"}, {"json": RUN}),
+    "POST /api/workflows/generate": ({}, {"json": {"words": "A letter."}}),
+    "POST /api/workflows/{id}/edit": ({"id": "letter"}, {"json": {"words": "Shorter."}}),
+    "POST /api/workflows/{id}/try": ({"id": "off"}, {"json": RUN}),
+    "POST /api/workflows": ({}, {"content": CHAIN, "headers": NEW}),
+    "PUT /api/workflows/{id}": ({"id": "chain"}, {"content": CHAIN, "headers": OLD}),
+    "DELETE /api/workflows/{id}": ({"id": "builtin:iterate"}, {}),
+    "PATCH /api/workflows/{id}": ({"id": "chain"}, {"json": {"name": "Links"}, "headers": OLD}),
+    "POST /api/workflows/{id}/clone": ({"id": "letter"}, {"json": {"id": "chain"}}),
+    "POST /api/agents": ({}, {"json": {"name": "chief", "agent": {"system": "Short."}}}),
+    "PUT /api/agents/{name}": ({"name": "writer"}, {"json": {"agent": {"system": "Short."}}, "headers": OLD}),
+    "POST /api/agents/{name}/try": ({"name": "writer"}, {"json": {"message": "Hi", "model": "openai:gpt-5"}}),
+    "POST /api/tools/{name}/try": ({"name": "shut"}, {"json": {}}),
+    "DELETE /api/sessions/{id}": ({"id": "s1"}, {}),
+    "POST /api/schedules": ({}, {"json": {"id": "nightly", "workflow": "chain", "every": 3600}}),
+    "PUT /api/schedules/{sid}": ({"sid": "nightly"}, {"json": {"workflow": "chain", "every": 60}, "headers": OLD}),
+    "POST /run": ({}, {"json": {"goal": "tides"}}),
+    "POST /run/legacy": ({}, {"json": {"goal": "tides"}}),
+    "POST /v1/chat/completions": ({}, {"json": {"model": "off", "messages": [{"role": "user", "content": "Hi"}]}}),
+    "POST /v1/responses": ({}, {"json": {"model": "off", "input": "Hi"}}),
+    "POST /api/backup": ({}, {}),
+    "POST /api/workflows/{id}/triggers/{trigger}/try": ({"id": "hooked", "trigger": "hook"}, {"json": {}}),
+}
+"""Operation -> what its path names, and what is sent: while things are as `world` leaves them."""
+ELSEWHERE: Final = {
+    "POST /api/workflows/executions/import",
+    "POST /api/webhooks/{path}",
+    "POST /api/settings/keys",
+    "DELETE /api/settings/keys/{name}",
+}
+"""Their conflicts have tests of their own below."""
+ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "POST /api/workflows/{id}/execute/files": (
+        "/api/workflows/none/execute/files",
+        {"files": {"a": ("a.txt", b"a", "text/plain")}},
+    ),
+    "POST /api/agents/{name}/try": ("/api/agents/none/try", {"json": {"message": "Hi"}}),
+    "GET /api/memory/{scope}": ("/api/memory/team?owner=ada", {}),
+    "DELETE /api/memory/{scope}": ("/api/memory/team?owner=ada", {}),
+    "PUT /api/memory/{scope}/value": ("/api/memory/team/value?owner=ada&key=likes", {"json": {"value": 1}}),
+    "DELETE /api/memory/{scope}/value": ("/api/memory/team/value?owner=ada&key=likes", {}),
+    "POST /run": ("/run", {"json": {"goal": "tides"}}),
+    "POST /run/legacy": ("/run/legacy", {"json": {"goal": "tides"}}),
+}
+"""Operation -> how it is asked for what is not there, where that takes more than a name of nothing."""
+UNREADABLE: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    f"GET {EXECUTIONS}/stream": (f"{EXECUTIONS}/stream", {"last-event-id": "x"}),
+    f"GET {EXECUTIONS}/{{eid}}/stream": (f"{EXECUTIONS}/{{waiting}}/stream", {"last-event-id": "x"}),
+    f"GET {EXECUTIONS}": (f"{EXECUTIONS}?before=x", {}),
+    f"GET {EXECUTIONS}/{{eid}}/events": (f"{EXECUTIONS}/{{waiting}}/events?after=x", {}),
+    "GET /api/inbox": ("/api/inbox?after=x", {}),
+    "GET /api/memory/{scope}": ("/api/memory/user?owner=ada&after=x", {}),
+    "GET /api/memory/{scope}/value": ("/api/memory/user/value?owner=ada&key=%07", {}),
+    "GET /api/memory/{scope}/history": ("/api/memory/user/history?owner=ada&key=%07", {}),
+    "GET /api/sessions": ("/api/sessions?before=x", {}),
+    "GET /api/usage": ("/api/usage?of=colour:red", {}),
+    "GET /api/budgets": ("/api/budgets?since=yesterday", {}),
+}
+"""Operations that are read, and what they cannot read: a place, a key, a day."""
+
+
+def announcing(status: int) -> set[str]:
+    return {one.name for one in OPERATIONS if status in one.refusals}
+
+
+async def world(served: Served) -> dict[str, str]:
+    """Workflows, executions and the rest, by the names that the tables use."""
+    for document in (CHAIN, LETTER, TALK, HOOKED, TALK.replace("id: talk", "id: off")):
+        await served.save(document)
+    client = served.client
+    assert (await client.patch("/api/workflows/off", json={"enabled": False})).status_code == 200
+    known = {
+        "done": await served.execute("chain"),
+        "waiting": await served.execute("letter", {"goal": "tides"}, sessionId="s1"),
+        "answered": await served.execute("letter", {"goal": "harbours"}),
+        "only": await served.execute("hooked"),
+        "turn": await served.execute("talk", {"message": "Hello"}, sessionId="s2"),
+        "shut": next(one["name"] for one in (await client.get("/api/tools")).json()["tools"] if one["off"]),
+    }
+    await served.act(known["answered"], "respond", {"gateId": "review", "action": "approve"})
+    before: list[tuple[str, Any, dict[str, str]]] = [
+        (f"{EXECUTIONS}/bulk", {"verb": "cancel", "workflow": "off", "dryRun": True}, KEY),
+        (f"{EXECUTIONS}/{known['done']}/fork", {"at": 1}, KEY),
+        (f"{EXECUTIONS}/{known['turn']}/messages", {"message": "a", "wait": True}, KEY),
+        ("/api/agents", {"name": "writer", "agent": {"system": "Short."}}, {}),
+        ("/api/schedules", {"id": "nightly", "workflow": "chain", "every": 3600}, {}),
+    ]
+    for address, body, headers in before:
+        reply = await client.post(address, json=body, headers=headers)
+        assert reply.is_success, (address, reply.text)
+    return known
+
+
+def test_each_conflict_that_is_announced_has_a_way_to_it() -> None:
+    assert CONFLICTS.keys() | ELSEWHERE == announcing(409)
+    assert UNREADABLE.keys() == {name for name in announcing(400) if name.startswith("GET")}
+
+
+async def test_conflicts_are_reached() -> None:
+    chief = {"chief": AgentConfig.model_validate({"system": "Rules."})}
+    async with serving(settings=Settings(delays=False, pipeline="letter", agents=chief)) as served:
+        known = await world(served)
+        missed: list[str] = []
+        for name, (named, how) in CONFLICTS.items():
+            method, address = name.split()
+            for part, value in named.items():
+                address = address.replace(f"{{{part}}}", known.get(value, value))
+            reply = await served.client.request(method, address, **how)
+            if reply.status_code != 409:
+                missed.append(f"{name}: {reply.status_code} {reply.text[:200]}")
+        assert missed == []
+
+
+async def test_what_is_imported_twice_is_there_already(served: Served) -> None:
+    await served.save(CHAIN)
+    done = await served.execute("chain")
+    export = await served.client.get(f"{EXECUTIONS}/{done}/export")
+    reply = await served.client.post(f"{EXECUTIONS}/import", content=export.content)
+    assert (reply.status_code, reply.json()["code"]) == (409, "execution-exists")
+
+
+async def test_a_call_of_a_webhook_whose_workflow_runs_once_at_a_time_waits_for_its_turn(served: Served) -> None:
+    await served.save(HOOKED)
+    await served.execute("hooked")
+    at, body = int(served.app.clock.now()), b"{}"
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": "msg-1",
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign(key_of(SECRET), "msg-1", at, body),
+    }
+    reply = await served.client.post("/api/webhooks/orders", content=body, headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (409, "place-taken")
+
+
+async def test_names_of_keys_are_taken_once_and_the_last_admin_stays(served: Served) -> None:
+    root = await served.key("root", "admin")
+    body = {"name": "root", "role": "viewer"}
+    reply = await served.client.post("/api/settings/keys", json=body, headers=root)
+    assert (reply.status_code, reply.json()["code"]) == (409, "key-exists")
+    reply = await served.client.delete("/api/settings/keys/root", headers=root)
+    assert (reply.status_code, reply.json()["code"]) == (409, "last-admin")
+
+
+@pytest.mark.parametrize("name", ABSENT)
+async def test_what_is_not_there_is_told(name: str) -> None:
+    address, how = ABSENT[name]
+    async with serving(settings=Settings(delays=False, pipeline="none")) as served:
+        reply = await served.client.request(name.split()[0], address, **how)
+        assert reply.status_code == 404, reply.text
+
+
+async def test_places_keys_and_days_that_are_none_are_told(served: Served) -> None:
+    await served.save(LETTER)
+    waiting = await served.execute("letter", {"goal": "tides"})
+    for name, (address, headers) in UNREADABLE.items():
+        reply = await served.client.get(address.format(waiting=waiting), headers=headers)
+        assert reply.status_code == 400, (name, reply.text)

@@ -1,0 +1,84 @@
+"""Lists: in an order that does not move, page by page, while others come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pointsman import Client
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN
+
+
+async def pages(served: Served, address: str, name: str, cursor: str = "after", **query: Any) -> list[list[Any]]:
+    """All pages of a list."""
+    found: list[list[Any]] = []
+    place: dict[str, str] = {}
+    while True:
+        reply = await served.client.get(address, params={**query, **place})
+        assert reply.status_code == 200, reply.text
+        found.append(reply.json()[name])
+        if reply.json()["next"] is None:
+            return found
+        place = {cursor: reply.json()["next"]}
+
+
+async def test_executions_are_paged_from_either_end_while_others_begin(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        begun = [await served.execute("chain") for _ in range(5)]
+        address = "/api/workflows/executions"
+        first = (await served.client.get(address, params={"limit": 2})).json()
+        assert [one["executionId"] for one in first["executions"]] == [begun[4], begun[3]]
+        begun.append(await served.execute("chain"))
+    async with serving(file_store) as served:
+        behind = (await served.client.get(address, params={"limit": 2, "before": first["next"]})).json()
+        assert [one["executionId"] for one in behind["executions"]] == [begun[2], begun[1]]
+        oldest = await pages(served, address, "executions", "before", limit=4, order="asc")
+        assert [[one["executionId"] for one in page] for page in oldest] == [begun[:4], begun[4:]]
+        entries = [one for page in oldest for one in page]
+        window = {"since": entries[1]["startedAt"], "until": entries[4]["startedAt"]}
+        for order, expected in (("asc", begun[1:4]), ("desc", begun[3:0:-1])):
+            found = await pages(served, address, "executions", "before", limit=2, order=order, **window)
+            assert [one["executionId"] for page in found for one in page] == expected
+        searched = await served.client.get(address, params={"q": "one", **window})
+        assert {one["executionId"] for one in searched.json()["executions"]} <= set(begun[1:4])
+
+
+async def test_revisions_of_workflows_and_agents_are_paged_in_either_order(served: Served) -> None:
+    for number in range(12):
+        await served.save(CHAIN.replace("prompt: two", f"prompt: two {number}"))
+        agent = {"name": "writer", "agent": {"system": f"Draft {number}."}}
+        assert (await served.client.post("/api/agents", json=agent)).status_code == 201
+    for address, name in (("/api/workflows/chain/versions", "workflows"), ("/api/agents/writer/versions", "agents")):
+        newest = await pages(served, address, name, limit=5)
+        assert [[one["revision"] for one in page] for page in newest] == [[12, 11, 10, 9, 8], [7, 6, 5, 4, 3], [2, 1]]
+        oldest = await pages(served, address, name, limit=10, order="asc")
+        assert [one["revision"] for page in oldest for one in page] == [*range(1, 13)]
+
+
+async def test_agents_are_ordered_by_name_or_by_when_they_were_saved(served: Served) -> None:
+    for name in ("b", "c", "a"):
+        await served.client.post("/api/agents", json={"name": name, "agent": {"system": "Be brief."}})
+    for query, expected in (
+        ({}, "abc"),
+        ({"order": "desc"}, "cba"),
+        ({"sort": "savedAt"}, "bca"),
+        ({"sort": "savedAt", "order": "desc"}, "acb"),
+    ):
+        found = await pages(served, "/api/agents", "agents", limit=2, **query)
+        assert "".join(one["name"] for page in found for one in page) == expected
+    wrong = await served.client.get("/api/agents", params={"sort": "agent"})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "request-invalid")
+
+
+async def test_the_client_reads_all_pages_of_what_is_saved(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pointsman.client.client.PAGE", 2)
+    for number in range(5):
+        await served.save(CHAIN.replace("id: chain", f"id: chain-{number}"))
+        await served.save(CHAIN.replace("prompt: two", f"prompt: two {number}"))
+    async with Client(str(served.client.base_url)) as client:
+        ids = [str(one["id"]) for one in await client.workflows()]
+        assert [id for id in ids if id.startswith("chain")] == ["chain", *(f"chain-{n}" for n in range(5))]
+        assert [one["revision"] for one in await client.workflows("chain")] == [5, 4, 3, 2, 1]

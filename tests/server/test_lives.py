@@ -1,0 +1,126 @@
+"""Over HTTP: rights that are passed on, executions that go on elsewhere, journals decided again, where time went."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from pointsman import Client
+from pointsman.engine.moving import MoveRefused
+from pointsman.values import JsonObject
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER, secret_of
+
+ASKS_ADA = LETTER.replace('message: "Send it?"', 'message: "Send it?", approvers: {users: [ada]}')
+
+
+async def test_a_right_that_is_passed_on_is_somebody_elses_also_after_a_restart(file_store: str) -> None:
+    async with serving(file_store, is_local=False) as served:
+        ada, ben, eve = [await served.key(name, "operator") for name in ("ada", "ben", "eve")]
+        editor = await served.key("ed", "editor")
+        assert (await served.client.post("/api/workflows", content=ASKS_ADA, headers=editor)).status_code == 201
+        body = {"input": {"goal": "tides"}, "wait": True}
+        started = await served.client.post("/api/workflows/letter/execute", json=body, headers=ada)
+        address = f"/api/workflows/executions/{started.json()['executionId']}"
+        onto = {"gateId": "review", "to": "ben", "comment": "You know it."}
+        refused = await served.client.post(f"{address}/delegate", json=onto, headers=eve)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not-an-approver")
+        told = await served.client.post(f"{address}/delegate", json=onto, headers=ada)
+        assert (told.status_code, told.json()["status"]) == (200, "waiting"), told.text
+        nobody = await served.client.post(f"{address}/delegate", json={**onto, "gateId": "none"}, headers=ada)
+        assert (nobody.status_code, nobody.json()["code"]) == (404, "no-such-step")
+    async with serving(file_store, is_local=False) as served:
+        (gate,) = (await served.client.get("/api/inbox", headers=ben)).json()["gates"]
+        assert gate["executionId"] == started.json()["executionId"]
+        answer = {"gateId": "review", "action": "approve"}
+        assert (await served.client.post(f"{address}/respond", json=answer, headers=ada)).status_code == 403
+        done = await served.client.post(f"{address}/respond", json=answer, headers=ben)
+        assert done.status_code == 200, done.text
+        late = await served.client.post(f"{address}/delegate", json=onto, headers=ben)
+        assert (late.status_code, late.json()["code"]) == (409, "gate-closed")
+
+
+async def test_what_anyone_may_answer_is_not_passed_on(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    refused = await served.act(execution, "delegate", {"gateId": "review", "to": "ben"}, expect=403)
+    assert refused["code"] == "not-delegable"
+
+
+async def test_an_execution_goes_on_with_another_revision_where_all_of_it_fits(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    await served.save(
+        LETTER.replace("id: review", "id: look").replace(": review,", ": look,").replace(": review}", ": look}")
+    )
+    found = await served.act(execution, "move", {"to": "letter@2", "checkOnly": True})
+    assert (found["fits"], found["moved"]) == (False, False)
+    assert "review" in {one["where"] for one in found["problems"]}
+    refused = await served.act(execution, "move", {"to": "letter@2"}, expect=409)
+    assert refused["code"] == "move-refused"
+    await served.save(LETTER.replace("output: {letter: text}", "output: {moved: text}"))
+    assert (await served.act(execution, "move", {"to": "letter", "checkOnly": True}))["moved"] is False
+    assert (await served.act(execution, "move", {"to": "letter@3"}))["moved"] is True
+    await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+    await served.story(execution)
+    seen = await served.read(execution)
+    assert (seen["status"], list(seen["output"])) == ("completed", ["moved"])
+    events = (await served.client.get(f"/api/workflows/executions/{execution}/events")).json()["events"]
+    assert [one["by"] for one in events if one["kind"] == "moved"] == ["local"]
+    refused = await served.act(execution, "move", {"to": "letter@1"}, expect=409)
+    assert refused["code"] == "wrong-status"
+
+
+async def test_nobody_moves_to_or_replays_against_what_they_may_not_see() -> None:
+    async with serving(is_local=False) as served:
+        inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor")
+        assert (
+            await served.client.post("/api/workflows", content=secret_of("desk"), headers=inside)
+        ).status_code == 201
+        assert (await served.client.post("/api/workflows", content=LETTER, headers=outside)).status_code == 201
+        body = {"input": {"goal": "tides"}, "wait": True}
+        started = await served.client.post("/api/workflows/letter/execute", json=body, headers=outside)
+        address = f"/api/workflows/executions/{started.json()['executionId']}"
+        for verb, said in (("move", {"to": "secret", "checkOnly": True}), ("replay", {"against": "secret"})):
+            reply = await served.client.post(f"{address}/{verb}", json=said, headers=outside)
+            assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed"), verb
+
+
+async def test_a_journal_is_decided_again_and_compared(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    again = await served.act(execution, "replay")
+    assert (again["same"], again["status"], again["differences"]) == (True, "waiting", [])
+    await served.save(LETTER.replace('message: "Send it?"', 'message: "Really?"'))
+    other = await served.act(execution, "replay", {"against": "letter@2"})
+    assert other["same"] is False
+    assert any(one["now"] == "Really?" for one in other["differences"]), other
+    assert (await served.act(execution, "replay", {"against": "none"}, expect=404))["code"] == "unknown-workflow"
+    assert (await served.read(execution))["seq"] == again["rows"], "nothing was written"
+
+
+async def test_a_timeline_tells_where_the_time_went(served: Served) -> None:
+    await served.save(LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    told = (await served.client.get(f"/api/workflows/executions/{execution}/timeline")).json()
+    assert [(one["node"], one["kind"], one["status"]) for one in told["spans"]] == [
+        ("write", "work", "done"),
+        ("review", "gate", "open"),
+    ]
+    assert (told["status"], told["spans"][1]["endMs"]) == ("waiting", None)
+    assert [(one["node"], one["modelCalls"]) for one in told["nodes"] if one["node"] == "write"] == [("write", 1)]
+
+
+async def test_the_client_has_these_verbs_too(served: Served) -> None:
+    await served.save(CHAIN)
+    await served.save(LETTER)
+    async with Client(str(served.client.base_url)) as client:
+        execution = await client.start("letter", {"goal": "tides"})
+        assert await execution.settled() == "waiting"
+        spans = cast("list[JsonObject]", (await execution.timeline())["spans"])
+        assert [one["node"] for one in spans] == ["write", "review"]
+        assert (await execution.replay())["same"] is True
+        assert await execution.move("chain", check_only=True) != []
+        with pytest.raises(MoveRefused, match="review"):
+            await execution.move("chain")

@@ -1,0 +1,122 @@
+"""What verbs refuse, as the operations say it: the answer names its code, and nothing has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from pointsman import Pointsman, Workflow
+from pointsman.journal.sqlite import SqliteStore
+from pointsman.models.script_reader import read_script
+from pointsman.server.problems import STATUS_OF
+from tests.cli.test_people import EACH, FORM, TWO_OF_THREE
+from tests.server.conftest import QUIET, Served, serving
+from tests.server.flows import CHAIN, LETTER, TALK
+
+ENDING = "rules:\n  - {contains: bye, text: Farewell., next: END}\n  - {text: Yes.}\n"
+
+
+async def refused(served: Served, execution: str, verb: str, body: dict[str, Any], **headers: str) -> str:
+    """The code; its status must be the one that is known of it."""
+    address = f"/api/workflows/executions/{execution}/{verb}"
+    reply = await served.client.post(address, json=body, headers=headers)
+    code = str(reply.json()["code"])
+    assert reply.status_code == STATUS_OF[code], reply.text
+    return code
+
+
+async def test_data_that_a_form_does_not_take_and_fields_that_are_not_open_are_refused(served: Served) -> None:
+    await served.save(FORM)
+    await served.save(TWO_OF_THREE.replace("      approvers: {users: [ada, ben, cleo], quorum: 2}\n", ""))
+    budget, publish = await served.execute("budget"), await served.execute("publish", {"text": "old"})
+    wrong = {"gateId": "ask", "action": "approve", "data": {"amount": "much"}}
+    assert await refused(served, budget, "respond", wrong) == "answer-invalid"
+    edit = {"gateId": "review", "action": "edit", "data": {"secret": 1}}
+    assert await refused(served, publish, "respond", edit) == "field-not-editable"
+    for execution in (budget, publish):
+        assert (await served.read(execution))["status"] == "waiting"
+
+
+async def test_who_votes_for_something_else_than_a_voter_before_is_told() -> None:
+    async with serving(is_local=False) as served:
+        ada, ben = await served.key("ada", "editor"), await served.key("ben", "operator")
+        assert (await served.client.post("/api/workflows", content=TWO_OF_THREE, headers=ada)).status_code == 201
+        body = {"input": {"text": "old"}, "wait": True}
+        started = (await served.client.post("/api/workflows/publish/execute", json=body, headers=ada)).json()
+        address = f"/api/workflows/executions/{started['executionId']}/respond"
+        mine = {"gateId": "review", "action": "edit", "data": {"text": "new"}}
+        assert (await served.client.post(address, json=mine, headers=ada)).status_code == 200
+        other = {**mine, "data": {"text": "else"}}
+        assert await refused(served, started["executionId"], "respond", other, **ben) == "votes-differ"
+        assert (await served.client.post(address, json=mine, headers=ben)).json()["output"] == {"text": "new"}
+
+
+async def test_two_gates_of_one_name_in_sub_workflows_are_not_guessed_at(served: Served) -> None:
+    await served.save(TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]"))
+    await served.save(EACH)
+    execution = await served.execute("many", {"texts": ["a", "b"]})
+    answer = {"gateId": "gate-review", "action": "approve"}
+    assert await refused(served, execution, "respond", answer) == "gate-unclear"
+    assert await refused(served, execution, "delegate", {"gateId": "gate-review", "to": "ben"}) == "gate-unclear"
+    assert len((await served.client.get("/api/inbox")).json()["gates"]) == 2
+
+
+async def test_a_conversation_that_has_ended_takes_no_more(tmp_path: Path) -> None:
+    async with serving(f"sqlite:///{tmp_path}/talk.db", script=read_script(ENDING)) as served:
+        await served.save(TALK.replace('prompt: "You are brief."', ""))
+        execution = await served.execute("talk", {"message": "bye"}, sessionId="s")
+        assert await refused(served, execution, "messages", {"message": "One more?"}) == "session-closed"
+    async with serving(f"sqlite:///{tmp_path}/talk.db", script=read_script(ENDING)) as served:
+        body = {"input": {"message": "Again"}, "sessionId": "s"}
+        reply = await served.client.post("/api/workflows/talk/execute", json=body)
+        assert (reply.status_code, reply.json()["code"]) == (409, "session-closed")
+
+
+async def test_a_workflow_with_one_place_refuses_a_second_start(served: Served) -> None:
+    await served.save(LETTER + "concurrency: {max: 1, policy: skip}\n")
+    first = await served.execute("letter", {"goal": "tides"})
+    reply = await served.client.post("/api/workflows/letter/execute", json={"input": {"goal": "tides"}})
+    assert (reply.status_code, reply.json()["code"], first in reply.text) == (409, "place-taken", True)
+
+
+async def test_one_process_takes_up_executions_of_one_script(file_store: str) -> None:
+    begun: list[str] = []
+    for said in ("one", "two"):
+        script = read_script(f"rules:\n  - {{text: {said}}}\n")
+        async with Pointsman(file_store, settings=QUIET, model="scripted", script=script) as app:
+            execution = await app.start(Workflow.parse(LETTER), {"goal": "tides"})
+            await execution.settled()
+            begun.append(execution.id)
+    async with serving(file_store) as served:
+        first = await served.act(begun[0], "respond", {"gateId": "review", "action": "approve"})
+        assert first["output"] == {"letter": "one"}
+        answer = {"gateId": "review", "action": "approve"}
+        assert await refused(served, begun[1], "respond", answer) == "script-differs"
+        assert (await served.read(begun[1]))["status"] == "waiting"
+
+
+async def test_a_store_without_room_refuses_what_writes_and_is_read_all_the_same(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        done = await served.execute("chain")
+        writing = cast("SqliteStore", served.app.store).journal._writer._connection  # pyright: ignore[reportPrivateUsage] - the fault comes from inside
+        writing.execute("PRAGMA max_page_count = 1").fetchall()  # As many as it has: none is added.
+        large = {"text": Random(1).randbytes(500_000).hex()}  # Nothing makes it smaller.
+        reply = await served.client.post("/api/workflows/chain/execute", json={"input": large})
+        assert (reply.status_code, reply.json()["code"]) == (507, "store-full"), reply.text
+        assert (await served.read(done))["status"] == "completed"
+        writing.execute("PRAGMA max_page_count = 1000000").fetchall()
+        assert await served.execute("chain", large)
+
+
+@pytest.mark.parametrize("verb", ["replay", "move", "delegate", "respond", "steer"])
+async def test_verbs_over_what_is_not_there_say_so(served: Served, verb: str) -> None:
+    bodies: dict[str, dict[str, Any]] = {
+        "move": {"to": "chain"},
+        "delegate": {"gateId": "a", "to": "ben"},
+        "respond": {"gateId": "a", "action": "b"},
+    }
+    assert await refused(served, "exec-none", verb, bodies.get(verb, {})) == "unknown-execution"

@@ -1,0 +1,119 @@
+"""Drafts tried over HTTP: what is on the screen is what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER, secret_of
+
+REWORDED = {"op": "change_node", "node": "second", "set": {"/config/prompt": "three"}}
+
+
+async def tried(served: Served, workflow: str, body: Any, *, expect: int = 202) -> Any:
+    reply = await served.client.post(f"/api/workflows/{workflow}/try", json=body)
+    assert reply.status_code == expect, reply.text
+    return reply.json()
+
+
+async def outcome(served: Served, workflow: str, body: Any) -> Any:
+    """How the trial stands once it stands still."""
+    execution = (await tried(served, workflow, body))["executionId"]
+    assert execution.startswith("try-")
+    await (await served.app.open(execution)).settled()
+    return await served.read(execution)
+
+
+async def test_changes_that_are_not_saved_are_what_runs(served: Served) -> None:
+    await served.save(CHAIN)
+    found = await outcome(served, "chain", {"operations": [REWORDED]})
+    assert (found["status"], found["path"], found["trigger"]["kind"]) == ("completed", ["first", "second"], "trial")
+    ran = (await served.client.get(f"/api/workflows/executions/{found['executionId']}/workflow")).json()
+    assert ran["document"]["nodes"][1]["config"]["prompt"] == "three"
+    saved = (await served.client.get("/api/workflows/chain")).json()
+    assert (saved["revision"], "prompt: two" in saved["text"]) == (1, True)
+
+
+async def test_a_whole_document_is_tried_under_its_own_id_only(served: Served) -> None:
+    await served.save(CHAIN)
+    found = await outcome(served, "chain", {"document": CHAIN.replace("two", "four"), "until": ["first"]})
+    assert (found["status"], found["path"]) == ("completed", ["first"])
+    other = {"document": CHAIN.replace("id: chain", "id: other")}
+    assert "not of 'chain'" in (await tried(served, "chain", other, expect=422))["detail"]
+
+
+async def test_lists_leave_trials_out_until_they_are_asked_for(served: Served) -> None:
+    await served.save(CHAIN)
+    trial = (await outcome(served, "chain", {}))["executionId"]
+    real = await served.execute("chain")
+    for address, ids in (("", [real]), ("?trials=true", [real, trial])):
+        listed = (await served.client.get(f"/api/workflows/executions{address}")).json()["executions"]
+        assert [one["executionId"] for one in listed] == ids
+
+
+async def test_one_goes_on_step_by_step_from_a_breakpoint_and_a_pinned_gate_asks_nobody(served: Served) -> None:
+    await served.save(LETTER)
+    body = {"input": {"goal": "x"}, "pinned": {"review": {"action": "approve"}}, "breakpoints": ["write"]}
+    found = await outcome(served, "letter", body)
+    assert (found["status"], found["pausedBefore"], found["trial"]["breakpoints"]) == ("paused", "write", ["write"])
+    await served.act(found["executionId"], "resume", {"step": True})
+    await (await served.app.open(found["executionId"])).settled()
+    assert (await served.read(found["executionId"]))["pausedBefore"] == "review"
+    await served.act(found["executionId"], "resume")
+    await (await served.app.open(found["executionId"])).settled()
+    assert (await served.read(found["executionId"]))["path"] == ["write", "review", "send"]
+
+
+async def test_a_trial_goes_on_as_it_was_after_a_restart(file_store: str) -> None:
+    async with serving(file_store) as served:
+        await served.save(LETTER)
+        body = {"input": {"goal": "x"}, "pinned": {"write": "Dear all"}, "until": ["review"]}
+        execution = (await outcome(served, "letter", body))["executionId"]
+    async with serving(file_store) as served:
+        found = await served.read(execution)
+        assert (found["status"], found["state"]["text"]) == ("waiting", "Dear all")
+        await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+        await (await served.app.open(execution)).settled()
+        found = await served.read(execution)
+    assert (found["status"], found["path"]) == ("completed", ["write", "review"])
+
+
+async def test_one_node_is_tried_with_the_data_it_is_given(served: Served) -> None:
+    await served.save(LETTER)
+    found = await outcome(served, "letter", {"node": "write", "input": {"goal": "tides"}})
+    assert (found["status"], found["path"]) == ("completed", ["write"])
+
+
+async def test_the_cost_of_a_draft_is_estimated_and_nothing_is_kept(served: Served) -> None:
+    await served.save(CHAIN)
+    played = await tried(served, "chain", {"operations": [REWORDED], "dryRun": True}, expect=200)
+    assert [one["nodeId"] for one in played["calls"]] == ["first", "second"]
+    listed = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
+    assert listed == []
+
+
+async def test_what_cannot_be_tried_is_refused_and_nothing_is_kept(served: Served) -> None:
+    await served.save(CHAIN)
+    for body, code in (
+        ({"until": ["nowhere"]}, "trial-unfit"),
+        ({"operations": [{"op": "remove_node", "node": "nowhere"}]}, "operation-refused"),
+        ({"pinned": {"a": 1}, "speed": 1}, "request-invalid"),
+    ):
+        assert (await tried(served, "chain", body, expect=422))["code"] == code
+    listed = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
+    assert listed == []
+
+
+async def test_nobody_tries_what_they_may_not_see() -> None:
+    async with serving(is_local=False) as served:
+        boss = await served.key("boss", "admin")
+        guest = await served.key("guest", "editor", "guests")
+        reply = await served.client.post("/api/workflows", content=secret_of("staff"), headers=boss)
+        assert reply.status_code == 201, reply.text
+        reply = await served.client.post("/api/workflows/secret/try", json={}, headers=guest)
+        assert reply.status_code in (403, 404)
+        calls = "pointsman: 1\nid: mine\nnodes: [{id: go, type: workflow, config: {workflow: secret}}]\n"
+        own = "pointsman: 1\nid: mine\nnodes: [{id: go, type: agent, config: {prompt: x}}]\n"
+        assert (await served.client.post("/api/workflows", content=own, headers=guest)).status_code == 201
+        reply = await served.client.post("/api/workflows/mine/try", json={"document": calls}, headers=guest)
+        assert reply.status_code in (403, 404)

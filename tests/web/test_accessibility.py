@@ -1,0 +1,177 @@
+"""Everybody can use it: axe finds nothing on any page, keys alone lead from the login to a result, and phones are wide
+enough."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from pointsman.server.pages import PAGES
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import AXE, WAITS_MS, Opens
+
+RULES: Final = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
+SETTLED: Final = """() => {
+  const main = document.querySelector('main');
+  return main?.innerText.trim().length > 10 && main.querySelector('[role=status] .animate-spin') === null;
+}"""
+ON_PHONES: Final = (
+    "/workflows",
+    "/executions",
+    "/inbox",
+    "/keys",
+    "/people",
+    "/secrets",
+    "/settings",
+    "/audit",
+    "/usage",
+)
+WIDER: Final = """() => [document.documentElement, ...document.querySelectorAll('header, main, main > *')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
+  .map((one) => `${one.tagName}.${one.className}: ${one.scrollWidth} > ${one.clientWidth}`)"""
+FOCUSED: Final = """() => {
+  const one = document.activeElement;
+  const label = one.labels?.[0]?.innerText ?? '';
+  return (one.getAttribute('aria-label') || label || one.innerText || one.tagName).trim();
+}"""
+TABS_MAX: Final = 150
+
+
+async def furnished(served: Served) -> str:
+    """Something on every page; the execution that waits."""
+    await served.save(flows.CHAIN)
+    await served.save(flows.LETTER)
+    await served.execute("chain")
+    waits = await served.execute("letter", {"goal": "tides"})
+    await served.client.delete("/api/workflows/nope")
+    return waits
+
+
+def address(served: Served, path: str) -> str:
+    return str(served.client.base_url).rstrip("/") + path
+
+
+async def settled(page: Page) -> None:
+    await page.wait_for_function(SETTLED)
+
+
+async def violations(page: Page) -> list[str]:
+    """What axe finds: each with where it is and why."""
+    await page.add_script_tag(path=AXE)
+    found: list[Any] = await page.evaluate(f"axe.run(document, {RULES}).then((said) => said.violations)")
+    return [
+        f"{one['id']}: {node['target']} {node['html'][:160]} {node['any'][:1] or node['all'][:1]}"
+        for one in found
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.requirement("S4-48")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_on_any_page(opens: Opens, served: Served, theme: str) -> None:
+    execution = await furnished(served)
+    names = (*sorted(PAGES - {"", "login"}), "workflows/letter", f"executions/{execution}", "inbox/no/such/page")
+    found: dict[str, list[str]] = {}
+    async with opens("/workflows", theme=theme, lenient=True) as page:
+        for name in names:
+            await page.goto(address(served, f"/{name}"))
+            await settled(page)
+            found[name] = await violations(page)
+    assert {name: told for name, told in found.items() if told} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_where_one_is_asked_who_one_is_and_in_dialogs(
+    opens: Opens, served: Served, theme: str
+) -> None:
+    await furnished(served)
+    async with opens("/keys", theme=theme, lenient=True) as page:
+        await page.get_by_role("button", name="Make a key").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        assert await violations(page) == []
+        await served.key("root", "admin")
+        await page.goto(address(served, "/login?why=login-refused"))
+        await expect(page.get_by_role("alert")).to_be_visible()
+        assert await violations(page) == []
+
+
+async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
+    """Press Tab until what has this name has the focus."""
+    seen: list[str] = []
+    for _ in range(TABS_MAX):
+        await page.keyboard.press(key)
+        seen.append(str(await page.evaluate(FOCUSED)))
+        if seen[-1].startswith(name):
+            return
+    raise AssertionError(f"{name!r} was not reached: {seen}")
+
+
+@pytest.mark.requirement("S4-48")
+async def test_keys_alone_lead_from_the_login_to_a_result(opens: Opens, served: Served) -> None:
+    await served.save(flows.LETTER)
+    key = (await served.key("ada", "admin"))["authorization"].removeprefix("Bearer ")
+    async with opens("/workflows", lenient=True) as page:
+        await expect(page.get_by_role("heading", name="Who are you?", exact=True)).to_be_visible()
+        await tab_to(page, "Key")
+        await page.keyboard.type(key)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("link", name="letter", exact=True)).to_be_visible()
+        await tab_to(page, "letter")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/workflows/letter")
+        await expect(page.get_by_role("button", name="Start", exact=True).first).to_be_visible()
+        await tab_to(page, "Start")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        goal = page.get_by_role("textbox", name="goal")
+        await expect(goal).to_be_visible()
+        await tab_to(page, "goal")
+        await page.keyboard.type("tides")
+        await expect(goal).to_have_value("tides")
+        await tab_to(page, "Start")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="Send it?", exact=True)).to_be_visible(timeout=WAITS_MS)
+        await tab_to(page, "Approve")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("completed", exact=True).first).to_be_visible(timeout=WAITS_MS)
+
+
+async def test_the_first_key_skips_to_the_page_and_a_dialog_gives_the_focus_back(opens: Opens, served: Served) -> None:
+    async with opens("/keys") as page:
+        await settled(page)
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_text("Skip to the page", exact=True)).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#page")).to_be_focused()
+        await tab_to(page, "Make a key")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Make a key", exact=True)).to_be_focused()
+
+
+async def test_who_wants_no_motion_sees_none(opens: Opens, served: Served) -> None:
+    execution = await furnished(served)
+    async with opens(f"/executions/{execution}") as page:
+        await page.emulate_media(reduced_motion="reduce")
+        await page.reload()
+        await settled(page)
+        assert await page.evaluate("document.getAnimations().filter((one) => one.playState === 'running').length") == 0
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_phones_need_not_scroll_sideways(opens: Opens, served: Served, language: str) -> None:
+    execution = await furnished(served)
+    async with opens("/workflows", size=(390, 844), language=language) as page:
+        wider: dict[str, list[str]] = {}
+        for path in (*ON_PHONES, f"/executions/{execution}", *(["/chat"] if "chat" in PAGES else [])):
+            await page.goto(address(served, path))
+            await settled(page)
+            found = await page.evaluate(WIDER)
+            if found:
+                wider[path] = found
+        assert wider == {}

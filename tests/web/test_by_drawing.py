@@ -1,0 +1,102 @@
+"""Somebody who never saw the product draws a research workflow, runs it, approves, and reads the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from pointsman.app.scripts import parse_script
+from tests.server.conftest import Served, serving
+from tests.web.conftest import Opens
+from tests.web.test_execution import node
+from tests.web.typing_in import write
+
+SCRIPT: Final = """\
+rules:
+  - {node: agent, json: {questions: [Who uses tidal power?, What does it cost?]}}
+  - {node: agent_2, item: "Who uses tidal power?", text: France and South Korea.}
+  - {node: agent_2, item: "What does it cost?", text: About 150 euros per megawatt hour.}
+  - {node: agent_3, text: "Tidal power: used in France and South Korea, and dear."}
+"""
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
+    async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT)) as one:
+        yield one
+
+
+async def add(page: Page, kind: str) -> None:
+    """A click in the palette puts it behind what is picked, and picks it."""
+    await page.get_by_label("What can be added").get_by_role("button", name=kind, exact=True).click()
+    await expect(page.get_by_role("region", name="The node")).to_contain_text(kind)
+
+
+async def keeps(page: Page, name: str) -> None:
+    await page.get_by_label("Keep the result as").fill(name)
+
+
+async def picture(page: Page, name: str) -> None:
+    """For the manual, where it is asked for: `POINTSMAN_PICTURES=docs/tutorial/pictures`."""
+    if folder := os.environ.get("POINTSMAN_PICTURES"):
+        await page.get_by_role("button", name="Fit View").click()
+        await page.wait_for_timeout(500)
+        await page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+@pytest.mark.requirement("S1-135", "S1-146")
+async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, served: Served) -> None:
+    async with opens() as page:
+        await page.get_by_role("button", name="New", exact=True).click()
+        await page.get_by_role("textbox", name="Name").fill("My research")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Add a field").click()
+        await expect(page.get_by_label("Name of the field")).to_be_focused()
+        await page.keyboard.type("topic")
+        await page.keyboard.press("Enter")
+
+        await add(page, "Agent")
+        await expect(page.get_by_text("What shall it do?")).to_be_visible()
+        await write(page.get_by_role("textbox", name="Prompt"), "Ask two questions about {topic}")
+        answer = page.get_by_role("group", name="Shape of the answer")
+        await answer.get_by_role("button", name="Add a field").click()
+        await expect(answer.get_by_label("Name of the field")).to_be_focused()
+        await page.keyboard.type("questions")
+        await answer.get_by_label("Type").select_option("list")
+        await keeps(page, "plan")
+        await add(page, "Parallel")
+        await expect(node(page, "start"), "what is small stays in sight as it grows").to_be_in_viewport(ratio=1)
+        await write(page.get_by_role("textbox", name="Items"), "plan.questions")
+        await add(page, "Agent")
+        await write(page.get_by_role("textbox", name="Prompt"), "{item}")
+        await add(page, "Join")
+        await keeps(page, "findings")
+        await add(page, "Agent")
+        await write(page.get_by_role("textbox", name="Prompt"), "Write about {topic} from {findings}")
+        await keeps(page, "report")
+        await expect(page.get_by_text("Later nodes read it as {report}.")).to_be_visible()
+        await add(page, "Person")
+        await write(page.get_by_role("textbox", name="Message"), "Publish this? {report}")
+        await add(page, "End")
+        await expect(page.locator(".react-flow__node-box")).to_have_count(8)
+        await picture(page, "drawn")
+
+        await page.get_by_role("button", name="Save and start").click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("topic").fill("tidal power")
+        await dialog.get_by_role("button", name="Start", exact=True).click()
+        await expect(page.get_by_role("heading", name="Publish this?")).to_contain_text("dear")
+        await picture(page, "asked")
+        await page.get_by_role("button", name="Approve").click()
+        await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
+        await expect(page.get_by_text("Tidal power: used in France").first).to_be_visible()
+        await picture(page, "done")
+        execution = page.url.rpartition("/")[2]
+    told = await served.read(execution)
+    assert told["status"] == "completed"
+    assert told["state"]["findings"] == ["France and South Korea.", "About 150 euros per megawatt hour."]

@@ -1,0 +1,114 @@
+"""Calls of tools that people must agree to: decided one by one, in the inbox and in the chat, alone and by vote."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from pointsman.app.scripts import parse_script
+from tests.server.conftest import Served, serving
+from tests.web.conftest import Opens
+from tests.web.test_chat import say
+from tests.web.test_inbox import enter
+
+CASHIER = """\
+pointsman: 1
+id: cashier
+config: {conversational: true}
+nodes: [{id: pay, type: agent, name: Cashier, config: {prompt: Pay them, tools: [transfer]}}]
+edges: []
+"""
+BOTH = CASHIER.replace("id: cashier", "id: both").replace(
+    "conversational: true", "approval: {approvers: {users: [ada, ben], quorum: 2}}"
+)
+SCRIPT = """\
+rules:
+  - call: 1
+    toolCalls:
+      - {name: transfer, arguments: {to: ann, amount: 5}}
+      - {name: transfer, arguments: {to: bob, amount: 7}}
+      - {name: transfer, arguments: {to: cyd, amount: 9}}
+  - {text: That was it.}
+tools: {transfer: {requiresApproval: true, result: paid}}
+"""
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
+    async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT)) as one:
+        for document in (CASHIER, BOTH):
+            await one.save(document)
+        yield one
+
+
+async def verdicts(served: Served, execution: str, headers: Any = None) -> list[Any]:
+    """Of the calls, in their order: agreed to, and with which other arguments."""
+    told = await served.client.get(f"/api/workflows/executions/{execution}/events", headers=headers)
+    (reviewed,) = [one for one in told.json()["events"] if one["kind"] == "calls_reviewed"]
+    return [(one["approved"], one.get("arguments")) for one in reviewed["verdicts"]]
+
+
+async def decide(page: Page, call: int, choice: str) -> None:
+    group = page.get_by_role("group", name=f"Call {call}: transfer")
+    await group.get_by_role("radio", name=choice, exact=True).check()
+
+
+async def test_calls_are_decided_one_by_one_in_the_inbox(opens: Opens, served: Served) -> None:
+    execution = await served.execute("cashier", "Pay them")
+    async with opens("/inbox") as page:
+        await expect(page.get_by_role("list", name="Calls of tools").get_by_role("listitem")).to_have_count(3)
+        send = page.get_by_role("button", name="Send these decisions")
+        await expect(send).to_be_disabled()
+        await decide(page, 1, "Do not make it")
+        await expect(page.get_by_role("button", name="Approve all")).to_be_disabled()
+        await decide(page, 2, "Make it with other arguments")
+        arguments = page.get_by_label("Other arguments", exact=True)
+        await arguments.fill("less")
+        await expect(page.get_by_text("These are no arguments")).to_be_visible()
+        await expect(send).to_be_disabled()
+        await arguments.fill('{"to": "bob", "amount": 1}')
+        await expect(page.get_by_text("+ Now: 1", exact=True)).to_be_visible()
+        await page.get_by_label("Comment").fill("Ann has hers")
+        await send.click()
+        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    assert (await served.ended(execution))["status"] == "completed"
+    assert await verdicts(served, execution) == [(False, None), (True, {"to": "bob", "amount": 1}), (True, None)]
+
+
+async def test_calls_are_decided_in_the_chat(opens: Opens, served: Served) -> None:
+    async with opens("/chat/cashier") as page:
+        await say(page, "Pay them all")
+        await decide(page, 3, "Do not make it")
+        await page.get_by_role("button", name="Send these decisions").click()
+        await expect(page.get_by_text("That was it.")).to_be_visible()
+        await expect(page.get_by_role("list", name="Calls of tools")).to_have_count(0)
+    (entry,) = (await served.client.get("/api/workflows/executions")).json()["executions"]
+    assert await verdicts(served, entry["executionId"]) == [(True, None), (True, None), (False, None)]
+
+
+async def test_who_votes_second_sees_it_live_and_takes_over_what_the_first_one_decided(
+    opens: Opens, served: Served
+) -> None:
+    execution = await served.execute("both")
+    await served.key("root", "admin")
+    ada, ben = [await served.key(name, "operator") for name in ("ada", "ben")]
+    async with opens("/inbox", lenient=True) as hers, opens("/inbox", lenient=True) as his:
+        await enter(his, ben)
+        await expect(his.get_by_text("0 of 2 votes")).to_be_visible()
+        await his.get_by_label("Comment").fill("Looks right")
+        await enter(hers, ada)
+        await decide(hers, 2, "Do not make it")
+        await hers.get_by_role("button", name="Send these decisions").click()
+        await expect(hers.get_by_text("Nothing waits for you.")).to_be_visible()
+        await expect(his.get_by_text("1 of 2 votes")).to_be_visible()
+        await his.get_by_role("button", name="Take over what ada wants").click()
+        refused = his.get_by_role("group", name="Call 2: transfer").get_by_role("radio", name="Do not make it")
+        await expect(refused).to_be_checked()
+        await expect(his.get_by_label("Comment")).to_have_value("Looks right")
+        await his.get_by_role("button", name="Send these decisions").click()
+        await expect(his.get_by_text("Nothing waits for you.")).to_be_visible()
+    assert await verdicts(served, execution, ada) == [(True, None), (False, None), (True, None)]

@@ -1,0 +1,387 @@
+"""The canvas: many at once, between workflows, in groups, tidied, found, and told why something is not allowed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+
+LOOPS = """\
+pointsman: 1
+id: loops
+input: {type: object}
+nodes:
+  - {id: begin, type: start}
+  - {id: each, type: parallel, config: {items: "[1, 2]"}}
+  - {id: write, type: transform, config: {set: {said: item}}}
+  - {id: together, type: join}
+  - {id: again, type: loop, config: {maxIterations: 2}}
+  - {id: mend, type: transform, config: {set: {mended: "true"}}}
+  - {id: over, type: end}
+edges:
+  - {source: begin, target: each}
+  - {source: each, target: write}
+  - {source: write, target: together}
+  - {source: together, target: again}
+  - {source: again, target: mend}
+  - {source: mend, target: again}
+  - {source: again, target: over}
+state: {said: {reduce: append}}
+"""
+
+
+def box(page: Page, node: str) -> Locator:
+    return page.locator(f'.react-flow__node[data-id="{node}"]')
+
+
+def boxes(page: Page) -> Locator:
+    return page.locator(".react-flow__node-box")
+
+
+def arrows(page: Page) -> Locator:
+    return page.locator(".react-flow__edge")
+
+
+async def saved(served: Served, workflow: str) -> Any:
+    return (await served.client.get(f"/api/workflows/{workflow}?dialect=native")).json()["document"]
+
+
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+async def save(page: Page) -> None:
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_text("revision 2")).to_be_visible()
+
+
+async def spot(page: Page) -> None:
+    """A click where nothing stands."""
+    await page.locator(".react-flow__pane").click(position={"x": 40, "y": 40})
+
+
+async def test_many_are_duplicated_moved_and_removed_and_each_is_one_undo(opens: Opens, served: Served) -> None:
+    await served.save(flows.LETTER)
+    async with opens("/workflows/letter") as page:
+        await spot(page)
+        await page.keyboard.press("Control+a")
+        await page.keyboard.press("Control+d")
+        await expect(boxes(page)).to_have_count(6)
+        await expect(arrows(page)).to_have_count(6)
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.keyboard.press("Delete")
+        await expect(boxes(page), "the copies were selected").to_have_count(3)
+        await page.keyboard.press("Control+z")
+        await expect(boxes(page)).to_have_count(6)
+        await page.keyboard.press("Control+z")
+        await expect(page.get_by_text("not saved")).to_have_count(0)
+        await box(page, "write").click()
+        await box(page, "send").click(modifiers=["Control"])
+        await expect(page.locator(".react-flow__node.selected")).to_have_count(2)
+        await box(page, "send").focus()
+        for _ in range(3):
+            await page.keyboard.press("ArrowDown")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await save(page)
+    nodes = {one["id"]: one for one in (await saved(served, "letter"))["nodes"]}
+    assert nodes["write"]["position"]["y"] == nodes["send"]["position"]["y"] > nodes["review"]["position"]["y"]
+
+
+async def test_a_box_is_drawn_around_nodes_to_select_them(opens: Opens, served: Served) -> None:
+    await served.save(flows.LETTER)
+    async with opens("/workflows/letter") as page:
+        await expect(box(page, "write")).to_be_visible()
+        first = await box(page, "write").bounding_box()
+        second = await box(page, "review").bounding_box()
+        assert first is not None
+        assert second is not None
+        await page.keyboard.down("Shift")
+        await page.mouse.move(first["x"] - 15, first["y"] - 60)
+        await page.mouse.down()
+        await page.mouse.move(second["x"] + second["width"] / 2, second["y"] + second["height"] + 15, steps=5)
+        await page.mouse.up()
+        await page.keyboard.up("Shift")
+        await expect(page.locator(".react-flow__node.selected")).to_have_count(2)
+        await page.keyboard.press("Delete")
+        await expect(boxes(page)).to_have_count(1)
+        await page.keyboard.press("Control+z")
+        await expect(boxes(page)).to_have_count(3)
+
+
+async def test_nodes_are_copied_from_one_workflow_into_another(opens: Opens, served: Served) -> None:
+    await served.save(flows.LETTER)
+    await served.save(flows.CHAIN.replace("first", "write"))
+    async with opens("/workflows/letter") as page:
+        await spot(page)
+        await page.keyboard.press("Control+a")
+        await page.keyboard.press("Control+c")
+        await expect(page.get_by_text("3 nodes are in the clipboard.")).to_be_visible()
+        other = await page.context.new_page()
+        await other.goto(page.url.replace("letter", "chain"))
+        await spot(other)
+        await other.keyboard.press("Control+v")
+        await expect(boxes(other)).to_have_count(5)
+        await save(other)
+    document = await saved(served, "chain")
+    assert [one["id"] for one in document["nodes"]] == ["write", "second", "write_2", "review", "send"]
+    assert ("review", "write_2") in [(one["source"], one["target"]) for one in document["edges"]]
+
+
+async def test_what_is_no_part_of_a_workflow_is_refused_politely(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await spot(page)
+        for text, told in (
+            ("Dear Sir or Madam", "is no part of a workflow"),
+            ('{"pointsman-clipboard": 1, "nodes": [{}], "edges": []}', "is a damaged part of a workflow"),
+        ):
+            await page.evaluate(
+                """text => {
+                    const data = new DataTransfer();
+                    data.setData("text/plain", text);
+                    document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
+                }""",
+                text,
+            )
+            await expect(page.get_by_text(told)).to_be_visible()
+        await expect(boxes(page)).to_have_count(2)
+        await expect(page.get_by_text("not saved")).to_have_count(0)
+
+
+@pytest.mark.requirement("S1-149", "S1-136")
+async def test_nodes_are_added_from_the_palette_by_letters_by_dragging_and_onto_a_connection(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await page.locator(".react-flow__pane").dblclick(position={"x": 300, "y": 60})
+        await page.get_by_role("combobox", name="What shall it do?").fill("rem")
+        await page.keyboard.press("Enter")
+        await expect(box(page, "note")).to_be_visible()
+        wire = await page.locator(".react-flow__edge-interaction").first.bounding_box()
+        assert wire is not None
+        await page.mouse.move(wire["x"] + wire["width"] / 2, wire["y"] + wire["height"] / 2)
+        await page.get_by_role("button", name="Put a node on this connection").click()
+        await page.get_by_role("dialog").get_by_role("combobox").fill("tool")
+        await page.keyboard.press("Enter")
+        await expect(box(page, "tool")).to_be_visible()
+        await expect(arrows(page)).to_have_count(2)
+        agent = page.get_by_label("What can be added").get_by_role("button", name="Agent")
+        await agent.drag_to(page.locator(".react-flow__pane"), target_position={"x": 420, "y": 500})
+        await expect(box(page, "agent")).to_be_visible()
+        await save(page)
+    document = await saved(served, "chain")
+    assert [(one["source"], one["target"]) for one in document["edges"]] == [("first", "tool"), ("tool", "second")]
+    assert all("position" in one for one in document["nodes"])
+
+
+async def test_while_one_connects_what_is_not_allowed_says_why(opens: Opens, served: Served) -> None:
+    await served.save(LOOPS)
+    async with opens("/workflows/loops") as page:
+        await expect(box(page, "write")).to_be_visible()
+        handle = await box(page, "write").locator(".react-flow__handle.source").bounding_box()
+        assert handle is not None
+        await page.mouse.move(handle["x"] + 5, handle["y"] + 5)
+        await page.mouse.down()
+        await page.mouse.move(handle["x"] + 40, handle["y"] + 90, steps=4)
+        await expect(box(page, "begin").get_by_text("nothing leads to a start")).to_be_attached()
+        await expect(box(page, "together").get_by_text("already connected")).to_be_attached()
+        await expect(box(page, "write").get_by_text("not to itself")).to_be_attached()
+        await expect(box(page, "again").get_by_text("connected")).to_have_count(0)
+        await page.mouse.up()
+        await expect(box(page, "begin").get_by_text("nothing leads to a start")).to_have_count(0)
+        await expect(page.get_by_role("dialog", name="Add a node")).to_be_visible()
+        await page.get_by_role("dialog").get_by_role("combobox").fill("human")
+        await page.keyboard.press("Enter")
+        await expect(arrows(page)).to_have_count(8)
+
+
+async def test_the_menu_of_the_right_button_does_what_the_keys_do(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await box(page, "second").click(button="right")
+        await page.get_by_role("menuitem", name="Duplicate").click()
+        await expect(box(page, "second_2")).to_be_visible()
+        await page.locator(".react-flow__pane").click(button="right", position={"x": 60, "y": 60})
+        await page.get_by_role("menuitem", name="Select everything").click()
+        await expect(page.locator(".react-flow__node.selected")).to_have_count(3)
+        await arrows(page).first.dispatch_event("contextmenu", {"clientX": 300, "clientY": 300})
+        await page.get_by_role("menuitem", name="Remove").click()
+        await expect(arrows(page)).to_have_count(0)
+
+
+async def test_tidying_up_is_one_undo_and_puts_back_what_a_hand_has_moved(opens: Opens, served: Served) -> None:
+    await served.save(LOOPS)
+    async with opens("/workflows/loops") as page:
+        await page.get_by_role("button", name="Tidy up").click()
+        await expect(page.get_by_text("Everything stands tidily already.")).to_be_visible()
+        await box(page, "write").click()
+        for _ in range(9):
+            await page.keyboard.press("ArrowDown")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.get_by_role("button", name="Tidy up").click()
+        await expect(page.get_by_text("2 changes not saved")).to_be_visible()
+        await save(page)
+    at = {one["id"]: one["position"] for one in (await saved(served, "loops"))["nodes"]}
+    assert len({at[one]["y"] for one in ("begin", "each", "write", "together")}) == 1
+    order = ["begin", "each", "write", "together"]
+    assert [at[one]["x"] for one in order] == sorted(at[one]["x"] for one in order)
+    assert len({(one["x"], one["y"]) for one in at.values()}) == 7
+
+
+@pytest.mark.requirement("T1-23")
+async def test_groups_fold_and_stay_folded_also_where_they_run(opens: Opens, served: Served) -> None:
+    await served.save(LOOPS)
+    execution = await served.execute("loops")
+    async with opens("/workflows/loops") as page:
+        await page.get_by_role("button", name="Fold what is inside each").click()
+        await expect(box(page, "write")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Show what is inside each")).to_be_visible()
+        await box(page, "again").dblclick()
+        await expect(box(page, "mend")).to_have_count(0)
+        await page.reload()
+        await expect(box(page, "each")).to_be_visible()
+        await expect(box(page, "write")).to_have_count(0)
+        await page.goto(page.url.replace("/workflows/loops", f"/executions/{execution}"))
+        inside = page.get_by_role("button", name="Show what is inside each")
+        await expect(inside).to_be_visible()
+        await expect(page.locator(".react-flow__node-folded").get_by_text("passed").first).to_be_attached()
+        await inside.click()
+        await expect(box(page, "write")).to_be_visible()
+
+
+async def test_nodes_are_found_by_anything_they_say(opens: Opens, served: Served) -> None:
+    await served.save(LOOPS)
+    async with opens("/workflows/loops") as page:
+        await spot(page)
+        await page.keyboard.press("Control+f")
+        await page.get_by_role("combobox", name="Id, name, type").fill("mended")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="mend", exact=True)).to_be_visible()
+        await spot(page)
+        await page.keyboard.press("?")
+        await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def grown(page: Page, *wanted: tuple[str, str]) -> None:
+    """Nodes put one behind the other in the outline: each by the words it is looked for, and the name it then has."""
+    tree = page.get_by_role("tree", name="The workflow as a tree")
+    for words, made in wanted:
+        await page.keyboard.press("+")
+        await page.get_by_role("combobox", name="What shall it do?").fill(words)
+        await page.keyboard.press("Enter")
+        await expect(tree.get_by_role("treeitem", name=made).first).to_be_visible()
+        await expect(tree).to_be_focused()
+
+
+@pytest.mark.requirement("S1-135")
+async def test_a_workflow_is_built_by_keys_alone(opens: Opens, served: Served) -> None:
+    await served.save("pointsman: 1\nid: keys\nnodes:\n  - {id: start, type: start}\n")
+    async with opens("/workflows/keys") as page:
+        await expect(box(page, "start")).to_be_visible()
+        press = page.keyboard.press
+        await press("o")
+        tree = page.get_by_role("tree", name="The workflow as a tree")
+        await expect(tree).to_be_focused()
+        await grown(page, ("agent", "agent"), ("person", "human"), ("end", "end"))
+        await expect(arrows(page)).to_have_count(3)
+        await press("ArrowUp")
+        await expect(tree.get_by_role("treeitem", selected=True)).to_contain_text("human")
+        await press("c")
+        choice = page.get_by_role("combobox", name="Where does it lead?")
+        await expect(page.get_by_role("option", name="start")).to_contain_text("nothing leads to a start")
+        await choice.fill("agent")
+        await press("Enter")
+        await expect(arrows(page)).to_have_count(4)
+        await expect(tree).to_be_focused()
+        here = tree.get_by_role("treeitem", selected=True)
+        for key in ("ArrowRight", "ArrowDown", "ArrowDown"):
+            await press(key)
+        await expect(here).to_contain_text("to agent")
+        await press("c")
+        await choice.fill("human")
+        await press("Enter")
+        await expect(here).to_contain_text("human")
+        await expect(tree).to_be_focused()
+        for key in ("ArrowDown", "ArrowDown"):
+            await press(key)
+        await expect(here).to_contain_text("to human")
+        await press("Delete")
+        await expect(arrows(page)).to_have_count(3)
+        await press("e")
+        await expect(here).to_contain_text("end")
+        await press("Delete")
+        await expect(boxes(page)).to_have_count(3)
+        await press("Control+z")
+        await press("Home")
+        await press("ArrowDown")
+        await press("Enter")
+        await expect(page.get_by_role("heading", name="agent", exact=True)).to_be_visible()
+        await save(page)
+    document = await saved(served, "keys")
+    edges = [(one["source"], one["target"]) for one in document["edges"]]
+    assert edges == [("start", "agent"), ("agent", "human"), ("human", "end")]
+
+
+@pytest.mark.requirement("S4-48")
+async def test_the_outline_of_an_execution_reads_out_how_it_stands(opens: Opens, served: Served) -> None:
+    await served.save(flows.LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    async with opens(f"/executions/{execution}") as page:
+        await page.get_by_role("tab", name="Outline").click()
+        tree = page.get_by_role("tree", name="The workflow as a tree")
+        await expect(tree.get_by_role("treeitem", name="review")).to_contain_text("waiting")
+        await expect(tree.get_by_role("treeitem", name="write")).to_contain_text("done")
+        await tree.focus()
+        await page.keyboard.press("r")
+        await expect(box(page, "review")).to_have_class(re.compile(r"\bselected\b"))
+
+
+async def test_the_picture_and_every_dialect_are_taken_along(opens: Opens, served: Served) -> None:
+    name = "<b>Loops</b> & 'more'"
+    await served.save(LOOPS.replace("id: loops\n", f'id: loops\nname: "{name}"\n'))
+    async with opens("/workflows/loops") as page:
+        await expect(box(page, "begin")).to_be_visible()
+        taken: dict[str, bytes] = {}
+        for wanted in ("SVG", "PNG", "Mermaid", "Graph"):
+            await page.get_by_role("button", name="Export").click()
+            dialog = page.get_by_role("dialog", name="Export")
+            await dialog.get_by_role("radio", name=wanted).check()
+            if wanted == "Graph":
+                await expect(dialog.get_by_role("heading", name="cannot be said")).to_be_visible()
+            async with page.expect_download() as waiting:
+                await dialog.get_by_role("button", name="Download").click()
+            download = await waiting.value
+            taken[download.suggested_filename] = content(await download.path())
+            await expect(dialog).to_have_count(0)
+    assert [*taken] == ["loops.svg", "loops.png", "loops.mmd", "loops.graph.json"]
+    drawing = ElementTree.fromstring(taken["loops.svg"])
+    words = ["".join(one.itertext()) for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"begin", "write", "mend", "Parallel"} <= {*words}
+    assert drawing.findtext("{http://www.w3.org/2000/svg}title") == name
+    assert taken["loops.png"].startswith(b"\x89PNG")
+    assert json.loads(taken["loops.graph.json"])["nodes"]
+
+
+async def test_a_workflow_is_taken_along_from_the_list(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows") as page:
+        await page.get_by_role("button", name="Export chain").click()
+        await page.get_by_role("radio", name="Native").check()
+        await expect(page.get_by_text("Nothing is lost.")).to_be_visible()
+        async with page.expect_download() as waiting:
+            await page.get_by_role("button", name="Download").click()
+        document = json.loads(content(await (await waiting.value).path()))
+        await expect(page.get_by_role("button", name="Export chain"), "back where one was").to_be_focused()
+    assert [one["id"] for one in document["nodes"]] == ["first", "second"]

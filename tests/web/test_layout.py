@@ -1,0 +1,114 @@
+"""How a workflow looks that nobody has laid out: nothing covers anything, and all of it is to be seen."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import Page, expect
+from playwright.async_api import TimeoutError as TookTooLong
+
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+WORKFLOWS: Final = (
+    "research/research.json",
+    "2nchat/2nchat.json",
+    "agentforge/agentforge.yaml",
+    "restaurant-finder/restaurant-finder.json",
+    "news-desk/news-desk.json",
+    "compare-clouds/compare-clouds.json",
+)
+"""One of each dialect, and the largest."""
+
+FAULTS: Final = """() => {
+  const rect = (one) => one.getBoundingClientRect();
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const boxes = all('.react-flow__node-box').map((one) => ({ id: one.dataset.id, at: rect(one) }));
+  const words = all('.react-flow__edgelabel-renderer > div').map((one) => ({ id: one.textContent, at: rect(one) }));
+  const meets = (a, b) =>
+    a.left + 1 < b.right && b.left + 1 < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom;
+  const faults = [];
+  const things = [...boxes, ...words];
+  things.forEach((one, at) => {
+    for (const other of things.slice(at + 1)) if (meets(one.at, other.at)) faults.push(`${other.id} upon ${one.id}`);
+  });
+  for (const edge of all('.react-flow__edge')) {
+    const path = edge.querySelector('path.react-flow__edge-path');
+    const ends = edge.dataset.id.replace(/ [0-9]+$/, '').split('->');
+    for (const { id, at } of boxes) {
+      if (ends.includes(id)) continue;
+      for (let step = 0; step <= 200; step++) {
+        const point = path.getPointAtLength((path.getTotalLength() * step) / 200);
+        const { x, y } = point.matrixTransform(path.getScreenCTM());
+        if (x <= at.left + 1 || x >= at.right - 1 || y <= at.top + 1 || y >= at.bottom - 1) continue;
+        faults.push(`${edge.dataset.id} over ${id}`);
+        break;
+      }
+    }
+  }
+  const canvas = rect(document.querySelector('.react-flow'));
+  for (const { id, at } of boxes) {
+    if (at.left < canvas.left || at.right > canvas.right) faults.push(`${id} is cut off`);
+    if (at.height < 25) faults.push(`${id} is too small to be read`);
+  }
+  return faults;
+}"""
+
+
+async def faults(page: Page) -> list[str]:
+    """What is wrong with the picture, once nothing is or enough time has passed."""
+    with suppress(TookTooLong):
+        await page.wait_for_function(f"() => ({FAULTS})().length === 0")
+    found: list[str] = await page.evaluate(FAULTS)
+    return found
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+async def test_a_workflow_that_nobody_has_laid_out_is_well_to_be_read(opens: Opens, served: Served, name: str) -> None:
+    workflow = await served.save((EXAMPLES / name).read_text())
+    native = (await served.client.get(f"/api/workflows/{workflow}?dialect=native")).json()["document"]
+    async with opens(f"/workflows/{workflow}", lenient=True) as page:
+        await expect(page.locator(".react-flow__node-box")).to_have_count(len(native["nodes"]))
+        assert await faults(page) == []
+
+
+async def test_a_workflow_is_as_well_to_be_read_where_it_runs(opens: Opens, served: Served) -> None:
+    workflow = await served.save((EXAMPLES / "research" / "research.json").read_text())
+    body = {"input": {"topic": "tea"}, "wait": False}
+    started = await served.client.post(f"/api/workflows/{workflow}/execute", json=body)
+    async with opens(f"/executions/{started.json()['executionId']}", lenient=True) as page:
+        await expect(page.locator(".react-flow__node-box")).to_have_count(12)
+        assert await faults(page) == []
+
+
+BESIDE: Final = """\
+pointsman: 1
+id: beside
+nodes:
+  - {id: first, type: transform, config: {set: {a: "1"}}, position: {x: 0, y: 0}}
+  - {id: last, type: transform, config: {set: {b: "2"}}, position: {x: 700, y: 0}}
+  - {id: other, type: transform, config: {set: {c: "3"}}, position: {x: 350, y: 200}}
+edges:
+  - {source: first, target: last}
+  - {source: first, target: other}
+"""
+
+
+async def test_an_arrow_goes_around_a_box_that_a_hand_puts_in_its_way(opens: Opens, served: Served) -> None:
+    await served.save(BESIDE)
+    async with opens("/workflows/beside", lenient=True) as page:
+        arrow = page.locator('.react-flow__edge[data-id="first->last"] path.react-flow__edge-path')
+        straight = re.compile(r"^M \S+ (\S+) L \S+ \1\s*$")
+        await expect(arrow).to_have_attribute("d", straight)
+        box = page.locator('.react-flow__node[data-id="other"]')
+        await box.click()
+        for _ in range(9):
+            await page.keyboard.press("Shift+ArrowUp")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await expect(arrow).not_to_have_attribute("d", straight)
+        assert await faults(page) == []

@@ -1,0 +1,67 @@
+"""An address names a node of a workflow and a field of it: whoever follows it stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+from tests.web.test_execution import node
+from tests.web.typing_in import write
+
+LONG = json.dumps(
+    {
+        "pointsman": 1,
+        "id": "long",
+        "entry": "n0",
+        "nodes": [{"id": f"n{at}", "type": "transform", "config": {"set": {f"x{at}": "1"}}} for at in range(60)],
+        "edges": [{"source": f"n{at}", "target": f"n{at + 1}"} for at in range(59)],
+    }
+)
+
+
+@pytest.mark.requirement("T1-23")
+async def test_the_node_that_failed_in_one_graph_is_opened_and_mended_in_the_other(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN.replace("prompt: two", 'prompt: "{missing.part}"'))
+    execution = await served.execute("chain")
+    assert (await served.read(execution))["status"] == "failed"
+    async with opens(f"/executions/{execution}") as page:
+        await expect(node(page, "second").get_by_text("failed")).to_be_attached()
+        await page.get_by_role("link", name="Open in the editor").click()
+        await expect(page).to_have_url(re.compile("/workflows/chain#node=second$"))
+        await expect(page.get_by_role("heading", name="second", level=2)).to_be_visible()
+        await expect(node(page, "second")).to_be_in_viewport()
+        await write(page.get_by_label("prompt"), "two")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 2")).to_be_visible()
+        mended = await served.execute("chain")
+        await page.goto(f"{served.client.base_url}/executions/{mended}")
+        await expect(node(page, "second").get_by_text("done")).to_be_attached()
+    assert (await served.read(mended))["status"] == "completed"
+
+
+async def test_a_link_to_a_field_brings_the_node_into_sight_and_the_field_under_the_hands(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN)
+    await served.save(LONG)
+    async with opens("/workflows/chain#node=second&field=/config/prompt") as page:
+        await expect(page.get_by_label("prompt")).to_be_focused()
+        await expect(page.get_by_label("prompt")).to_have_text("two")
+    async with opens("/workflows/long#node=n59") as page:
+        await expect(page.get_by_role("heading", name="n59", level=2)).to_be_visible()
+        await expect(node(page, "n59")).to_be_in_viewport()
+
+
+async def test_a_link_to_a_node_that_is_gone_says_so(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain#node=third") as page:
+        await expect(page.get_by_text("There is no node third")).to_be_visible()
+        await expect(node(page, "first")).to_be_visible()

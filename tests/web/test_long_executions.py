@@ -1,0 +1,102 @@
+"""An execution of 100 000 events on its page: all of it is there, and every part of it is reached at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from pointsman.app import Pointsman
+from pointsman.app.sources import Workflow
+from tests.server.conftest import QUIET, Served, serving
+from tests.web.conftest import Opens
+
+EVENTS: Final = 100_000
+TURNING: Final = f"""\
+pointsman: 1
+id: turning
+entry: tick
+config: {{durability: async, limits: {{steps: 1000000, executionTime: 1h}}}}
+nodes:
+  - {{id: tick, type: transform, config: {{set: {{n: "(n ?? 0) + 1"}}}}}}
+  - {{id: done, type: end}}
+edges:
+  - {{source: tick, target: tick, condition: {{type: expression, expression: "n < {EVENTS}"}}}}
+  - {{source: tick, target: done, condition: {{type: expression, expression: "n >= {EVENTS}"}}}}
+"""
+
+
+async def turned(store: str) -> tuple[str, int]:
+    """Its id, and how many events its journal has."""
+    async with Pointsman(store, settings=QUIET) as app:
+        execution = await app.start(Workflow.parse(TURNING))
+        assert await execution.settled() == "completed"
+        events = [len(row.events) async for row in app.store.journal.read(execution.id)]
+        return execution.id, sum(events)
+
+
+@pytest.fixture(scope="session")
+def long_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, int]:
+    """A store, the long execution in it, and the number of its events."""
+    store = f"sqlite:///{tmp_path_factory.mktemp('long')}/store.db"
+    execution, events = asyncio.run(turned(store))
+    assert events >= EVENTS
+    return store, execution, events
+
+
+@pytest.fixture
+async def served(long_store: tuple[str, str, int]) -> AsyncGenerator[Served, None]:
+    async with serving(long_store[0]) as one:
+        yield one
+
+
+async def in_sight(page: Page, place: str) -> None:
+    await expect(page.get_by_role("button", name=f"{place} ", exact=False).first).to_be_in_viewport()
+
+
+@pytest.mark.requirement("S1-147")
+async def test_nothing_of_it_is_lost_and_its_end_is_shown(opens: Opens, long_store: tuple[str, str, int]) -> None:
+    _, execution, events = long_store
+    async with opens(f"/executions/{execution}") as page:
+        await expect(page.get_by_text(f"{EVENTS}/{EVENTS}").first).to_be_visible()
+        await page.get_by_role("tab", name="Events").click()
+        await expect(page.get_by_text(f"{events} events", exact=True)).to_be_visible()
+        await in_sight(page, f"1.{events - 1}")
+        await page.get_by_role("button", name="To the first event").click()
+        await in_sight(page, "1.0")
+        await page.get_by_role("button", name="To the latest event").click()
+        await in_sight(page, f"1.{events - 1}")
+        assert await page.get_by_role("list", name="Events").get_by_role("listitem").count() < 200, "what is in sight"
+        await page.get_by_role("tab", name="Timeline").click()
+        lanes = page.get_by_role("list", name="Timeline")
+        await expect(lanes.get_by_role("button", name="tick", exact=False).first).to_be_in_viewport()
+        await lanes.evaluate("one => one.closest('.overflow-auto').scrollTo(0, 1e9)")
+        await expect(lanes.get_by_title("done", exact=True)).to_be_in_viewport()
+
+
+async def test_an_event_that_is_long_past_is_found_read_again_and_travelled_to(
+    opens: Opens, long_store: tuple[str, str, int]
+) -> None:
+    _, execution, events = long_store
+    async with opens(f"/executions/{execution}") as page:
+        await page.get_by_role("tab", name="Events").click()
+        await page.get_by_role("searchbox", name="Search the events").fill("tick#41234")
+        await expect(page.get_by_text(f"1 of {events}", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="tick #41234").click()
+        await expect(page.get_by_text('"result": 41234')).to_be_visible()
+        step = page.get_by_role("complementary").get_by_label("100000 steps:")
+        await expect(step).to_have_value("tick#41234")
+        await page.get_by_role("button", name="Show it as of here").click()
+        await expect(page.locator(".react-flow__node").get_by_text("41234/41234")).to_be_visible()
+        await expect(
+            page.get_by_role("complementary").get_by_role("heading", name="Result", exact=True)
+        ).to_be_visible()
+        slider = page.get_by_label("Travel in time")
+        await slider.press("Home")
+        await expect(page.locator(".react-flow__node").get_by_text("41234/41234")).to_have_count(0)
+        await expect(page.get_by_text(f"1 / {events}", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Back to now").click()
+        await expect(page.get_by_text(f"{EVENTS}/{EVENTS}").first).to_be_visible()

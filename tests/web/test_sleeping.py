@@ -1,0 +1,161 @@
+"""Windows that sleep, lines that die, servers that go and come back: what was missed is heard, and nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.server import flows
+from tests.server.conftest import Served, serving
+from tests.web.conftest import Opens
+from tests.web.line import Line, a_line
+from tests.web.test_execution import node
+from tests.web.typing_in import write
+
+
+@pytest.fixture
+async def line(served: Served) -> AsyncGenerator[Line, None]:
+    async with a_line() as one:
+        one.to = served.client.base_url.port or 0
+        yield one
+
+
+async def waiting_letter(served: Served) -> str:
+    await served.save(flows.LETTER)
+    return await served.execute("letter", {"goal": "tides"})
+
+
+async def goes_on(served: Served, execution: str) -> None:
+    """It is answered, and ends."""
+    await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+
+
+async def nothing_is_lost_or_twice(page: Page, served: Served, execution: str) -> None:
+    told = (await served.client.get(f"/api/workflows/executions/{execution}/events?limit=1000")).json()["events"]
+    await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
+    await page.get_by_role("tab", name="Events").click()
+    await expect(page.get_by_text(f"{len(told)} events", exact=True)).to_be_visible()
+    rows = page.get_by_role("list", name="Events").get_by_role("listitem")
+    await expect(rows).to_have_count(len(told))
+    places = [row.split()[0] for row in await rows.all_inner_texts()]
+    assert places == [f"{one['seq']}.{one['n']}" for one in told]
+
+
+async def test_a_window_that_was_frozen_hears_what_it_slept_through(opens: Opens, served: Served) -> None:
+    execution = await waiting_letter(served)
+    async with opens(f"/executions/{execution}") as page:
+        await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
+        inside = await page.context.new_cdp_session(page)
+        await inside.send("Page.setWebLifecycleState", {"state": "frozen"})  # pyright: ignore[reportUnknownMemberType] - untyped there
+        await goes_on(served, execution)
+        await inside.send("Page.setWebLifecycleState", {"state": "active"})  # pyright: ignore[reportUnknownMemberType] - untyped there
+        await nothing_is_lost_or_twice(page, served, execution)
+
+
+async def test_a_line_that_was_cut_is_told_and_taken_up_again(opens: Opens, served: Served, line: Line) -> None:
+    execution = await waiting_letter(served)
+    async with opens(lenient=True) as page:
+        await page.goto(f"{line.address}/executions/{execution}")
+        await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
+        line.cut()
+        await expect(page.get_by_text("The server does not answer; it is asked again.")).to_be_visible()
+        await goes_on(served, execution)
+        line.mend()
+        await page.evaluate("dispatchEvent(new Event('online'))")
+        await nothing_is_lost_or_twice(page, served, execution)
+        await expect(page.get_by_text("The server does not answer")).to_have_count(0)
+
+
+async def test_a_server_that_is_started_anew_is_followed_on(opens: Opens, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    async with a_line() as line, opens(lenient=True) as page:
+        async with serving(store) as first:
+            line.to = first.client.base_url.port or 0
+            execution = await waiting_letter(first)
+            await page.goto(f"{line.address}/executions/{execution}")
+            await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
+        async with serving(store) as second:
+            line.to = second.client.base_url.port or 0
+            await goes_on(second, execution)
+            await page.evaluate("dispatchEvent(new Event('online'))")
+            await nothing_is_lost_or_twice(page, second, execution)
+
+
+async def test_a_slow_server_is_waited_for(opens: Opens, served: Served, line: Line) -> None:
+    execution = await waiting_letter(served)
+    async with opens() as page:
+        await page.goto(f"{line.address}/executions")
+        await expect(page.get_by_role("link", name=execution)).to_be_visible()
+        line.hold()
+        await page.get_by_role("link", name=execution).click()
+        await page.get_by_label(f"Select {execution}").check()
+        await expect(page.locator(".react-flow__node")).to_have_count(0)
+        line.release()
+        await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
+
+
+async def test_a_page_that_cannot_be_read_is_waited_for_and_the_app_stays(
+    opens: Opens, served: Served, line: Line
+) -> None:
+    await served.save(flows.CHAIN)
+    async with opens(lenient=True) as page:
+        await page.goto(f"{line.address}/workflows")
+        await expect(page.get_by_role("link", name="chain", exact=True)).to_be_visible()
+        line.cut()
+        await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Inbox").click()
+        await expect(page.get_by_text("The server does not answer; it is asked again.")).to_be_visible()
+        await expect(page.get_by_role("link", name="Executions", exact=True)).to_be_visible()
+        line.mend()
+        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+        await expect(page.get_by_text("The server does not answer")).to_have_count(0)
+
+
+async def change(page: Page, line: Line) -> None:
+    await page.goto(f"{line.address}/workflows/chain")
+    await node(page, "first").click()
+    await write(page.get_by_label("prompt"), "mine")
+    await expect(page.get_by_text("one change not saved")).to_be_visible()
+
+
+async def test_what_cannot_be_saved_is_kept_told_and_saved_when_the_server_is_back(
+    opens: Opens, served: Served, line: Line
+) -> None:
+    await served.save(flows.CHAIN)
+    async with opens(lenient=True) as page:
+        await change(page, line)
+        line.cut()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_role("alert")).to_contain_text("does not answer")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        line.mend()
+        await page.reload()
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 2")).to_be_visible()
+        await expect(page.get_by_text("not saved")).to_have_count(0)
+
+
+async def test_a_save_whose_answer_was_lost_is_not_a_stranger_s(opens: Opens, served: Served, line: Line) -> None:
+    await served.save(flows.CHAIN)
+    async with opens(lenient=True) as page:
+        await change(page, line)
+        await expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
+        line.hold()
+        async with page.expect_request(
+            lambda asked: asked.url.endswith("/edit") and '"apply":true' in (asked.post_data or "")
+        ):
+            await page.get_by_role("button", name="Save", exact=True).click()
+        while len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) < 2:
+            pass
+        line.cut()
+        line.release()
+        await expect(page.get_by_role("alert")).to_contain_text("does not answer")
+        line.mend()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 2")).to_be_visible()
+        await expect(page.get_by_text("not saved")).to_have_count(0)
+        await expect(page.get_by_role("region", name="Changed elsewhere")).to_have_count(0)
+    assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 2

@@ -1,0 +1,48 @@
+"""Whatever stands in the address: a page of the app, that says what is not there and leads on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from playwright.async_api import expect
+
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+from tests.web.test_accessibility import WIDER, address, settled
+
+ODD: Final = ("%2F", "%00", "a" * 3_000, "%E2%80%AE%F0%9F%98%80", "%22%27%3Cb%3E")
+LISTS: Final = ("workflows", "executions", "agents", "tools", "schedules")
+UNDERSTOOD: Final = (
+    ("workflows?q={}&tag=%7B%22a%22%3A1%7D&sort=constructor", "Workflows"),
+    ("workflows?tag=1&q=" + "a" * 5_000, "Workflows"),
+    ("executions?status=[]&since=never&order=up&q=[1]&workflow=7", "Executions"),
+    ("executions/compare?a=[1]&b={}", "Compare two executions"),
+    ("audit?since=never&until=9999999999&who={}", "Audit log"),
+    ("usage?range=own&since=2026-99-99&until=zzz&by=__proto__", "Usage"),
+)
+
+
+async def test_odd_names_and_questions_lead_to_a_page_that_says_so_and_on(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows", lenient=True, size=(390, 844)) as page:
+        main = page.get_by_role("main")
+        for name in LISTS:
+            for odd in ODD:
+                await page.goto(address(served, f"/{name}/{odd}"))
+                await expect(main.get_by_role("alert")).to_have_text(re.compile("there is no|Nothing is called so"))
+                await expect(main.get_by_role("alert")).not_to_contain_text("/api/")
+                await expect(main.get_by_role("button", name="Try again")).to_have_count(0)
+                await expect(main.get_by_role("link").first).to_have_attribute("href", f"/{name}")
+                assert await page.evaluate(WIDER) == []
+        for path in ("chat/" + "a" * 3_000, "memory/user/" + "a" * 3_000, "memory/nope/nope", "inbox/%2F", "nope/%00"):
+            await page.goto(address(served, f"/{path}"))
+            await settled(page)
+            await expect(page.get_by_role("heading", name="This page cannot be shown")).to_have_count(0)
+            assert await page.evaluate(WIDER) == [], path
+        for path, title in UNDERSTOOD:
+            await page.goto(address(served, f"/{path}"))
+            await expect(main.get_by_role("heading", level=1, name=title, exact=True)).to_be_visible()
+            await settled(page)
+            await expect(main.get_by_role("alert")).to_have_count(0)

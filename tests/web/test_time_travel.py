@@ -1,0 +1,99 @@
+"""Travel in time: how it was, a fork with other data, the family of forks, and two executions side by side."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.async_api import Page, expect
+
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+
+CHANGED = "Dear harbour, all is well."
+
+
+async def approved(served: Served) -> str:
+    await served.save(flows.LETTER)
+    execution = await served.execute("letter", {"goal": "tides"})
+    await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
+    return execution
+
+
+async def test_data_are_shown_as_they_were_with_what_each_row_changed(opens: Opens, served: Served) -> None:
+    execution = await approved(served)
+    async with opens(f"/executions/{execution}") as page:
+        data = page.get_by_role("list", name="Data")
+        await expect(data.get_by_text("text", exact=True)).to_be_visible()
+        slider = page.get_by_label("Travel in time")
+        await expect(slider).to_be_enabled()
+        await slider.press("Home")
+        await expect(page.get_by_text("Data after row 1")).to_be_visible()
+        await expect(data.get_by_text("text", exact=True)).to_have_count(0)
+        for _ in range(2):
+            await page.get_by_role("button", name="One event on").click()
+        await expect(page.get_by_text("Data after row 2")).to_be_visible()
+        await expect(data.get_by_role("listitem").filter(has_text="text")).to_contain_text("(changed)")
+        await page.get_by_label("Search in Data").fill("nowhere at all")
+        await expect(page.get_by_text("Nothing fits.")).to_be_visible()
+
+
+async def test_playing_ends_at_now(opens: Opens, served: Served) -> None:
+    execution = await approved(served)
+    async with opens(f"/executions/{execution}") as page:
+        await page.get_by_role("button", name="Play").click()
+        await expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+        await expect(page.get_by_role("button", name="Back to now")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+async def edit(page: Page, field: str, value: str) -> None:
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_text("Change the data").click()
+    area = dialog.get_by_label("Data", exact=True)
+    await area.fill("{")
+    await expect(dialog.get_by_text("This is no data")).to_be_visible()
+    await expect(dialog.get_by_role("button", name="Fork")).to_be_disabled()
+    await area.fill(json.dumps({"goal": "tides", field: value}))
+
+
+async def test_a_fork_begins_with_other_data_and_is_a_branch_that_both_show(opens: Opens, served: Served) -> None:
+    execution = await approved(served)
+    before = await served.read(execution)
+    async with opens(f"/executions/{execution}") as page:
+        slider = page.get_by_label("Travel in time")
+        await expect(slider).to_be_enabled()
+        await slider.press("Home")
+        for _ in range(3):
+            await slider.press("ArrowRight")
+        await page.get_by_role("button", name="Fork from here").click()
+        await edit(page, "text", CHANGED)
+        await expect(page.get_by_role("dialog").get_by_text(f"+ Now: {CHANGED}")).to_be_visible()
+        await page.get_by_role("dialog").get_by_role("button", name="Fork").click()
+        await page.wait_for_url(lambda url: execution not in url)
+        fork = page.url.rpartition("/")[2]
+        await page.get_by_role("button", name="Approve").click()
+        await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
+        assert (await served.read(fork))["output"] == {"letter": CHANGED}
+        assert await served.read(execution) == before, "what happened stays as it happened"
+        await page.get_by_role("tab", name="Relatives").click()
+        await expect(page.locator(f"main a[title='{execution}']").last).to_be_visible()
+        await expect(page.get_by_text("at row 2", exact=True)).to_be_visible()
+        await page.get_by_role("link", name="Compare").click()
+        await expect(page.get_by_role("heading", name="Compare two executions", exact=True)).to_be_visible()
+        await expect(page.get_by_text("the same", exact=False).first).to_be_visible()
+        await expect(page.get_by_text(CHANGED).first).to_be_visible()
+
+
+async def test_where_two_executions_part_is_said(opens: Opens, served: Served) -> None:
+    first = await approved(served)
+    other = await served.execute("letter", {"goal": "storms"})
+    await served.act(other, "respond", {"gateId": "review", "action": "again"})
+    async with opens(f"/executions/compare?a={first}&b={other}") as page:
+        await expect(page.get_by_text("They part at write: another result.")).to_be_visible()
+        row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="write #2"))
+        await expect(row.get_by_text("only in B")).to_be_visible()
+        await page.get_by_label("Only what differs").check()
+        await expect(page.get_by_role("rowheader", name="write", exact=True)).to_be_visible()
+    async with opens("/executions/compare") as page:
+        await expect(page.get_by_text("Two executions are needed.")).to_be_visible()

@@ -1,0 +1,14 @@
+"""The web app and the server mean the same."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.web.types import MAKER, TYPES, made_types
+
+
+@pytest.mark.skipif(shutil.which("node") is None or not MAKER.exists(), reason="no Node, or no packages of the web app")
+def test_the_types_of_the_web_app_are_those_of_the_api() -> None:
+    assert TYPES.read_text("utf-8") == made_types(), "make types"

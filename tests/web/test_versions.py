@@ -1,0 +1,140 @@
+"""Revisions in the editor: compared, taken back; and two who edit at once lose nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.server import flows
+from tests.server.conftest import Served
+from tests.web.conftest import Opens
+from tests.web.test_editor import saved
+from tests.web.test_execution import node
+from tests.web.typing_in import write
+
+LONGER = flows.CHAIN.replace(
+    "edges: [{source: first, target: second}]",
+    "  - {id: third, type: agent, config: {prompt: three}}\n"
+    "edges: [{source: first, target: second}, {source: second, target: third}]",
+)
+
+
+async def put(served: Served, document: str) -> None:
+    reply = await served.client.put("/api/workflows/chain", content=document)
+    assert reply.status_code == 200, reply.text
+
+
+def prompts(document: Any) -> list[str]:
+    return [one["config"]["prompt"] for one in document["nodes"]]
+
+
+async def test_what_a_revision_changed_is_drawn_listed_and_read_and_an_old_one_comes_back(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN)
+    await put(served, LONGER.replace("prompt: two", "prompt: other"))
+    async with opens("/workflows/chain") as page:
+        await page.get_by_role("tab", name="Versions").click()
+        await page.get_by_role("button", name="What changed in revision 2").click()
+        dialog = page.get_by_role("dialog", name="From revision 1 to 2")
+        third = dialog.locator('.react-flow__node[data-id="third"]')
+        await expect(third.get_by_text("added", exact=True)).to_be_attached()
+        await expect(dialog.get_by_text("3 differences")).to_be_visible()
+        await dialog.get_by_role("tab", name="List").click()
+        await expect(dialog.get_by_text("config.prompt")).to_be_visible()
+        await dialog.get_by_role("tab", name="Text").click()
+        await expect(dialog.locator(".cm-content")).to_contain_text("prompt: other")
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Take the workflow back to revision 1").click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+        await expect(node(page, "third")).to_have_count(0)
+    assert prompts(await saved(served)) == ["one", "two"]
+
+
+async def test_who_edits_while_another_saves_puts_their_changes_on_top_and_is_told_what_met(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain", lenient=True) as page:
+        await node(page, "second").click()
+        await write(page.get_by_label("prompt"), "mine")
+        await put(served, LONGER.replace("prompt: two", "prompt: theirs"))
+        await page.get_by_role("button", name="Save", exact=True).click()
+        moved = page.get_by_role("region", name="Changed elsewhere")
+        await expect(moved).to_contain_text("saved revision 2")
+        await moved.get_by_role("button", name="What they changed").click()
+        await expect(page.get_by_role("dialog").get_by_text("added", exact=True).first).to_be_attached()
+        await page.keyboard.press("Escape")
+        await moved.get_by_role("button", name="Put my changes on top").click()
+        await expect(node(page, "third")).to_be_visible()
+        await expect(moved).to_contain_text("second: config.prompt")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+    assert prompts(await saved(served)) == ["one", "mine", "three"]
+
+
+async def test_changes_kept_for_an_older_revision_are_offered_and_not_dropped(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await node(page, "first").click()
+        await write(page.get_by_label("prompt"), "kept")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await put(served, LONGER)
+        await page.reload()
+        moved = page.get_by_role("region", name="Changed elsewhere")
+        await expect(moved).to_contain_text("One change that was made on revision 1")
+        await moved.get_by_role("button", name="Put my changes on top").click()
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+    assert prompts(await saved(served)) == ["kept", "two", "three"]
+
+
+async def test_who_typed_the_whole_text_looks_at_both_and_says_which_is_it(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain", lenient=True) as page:
+        await page.get_by_role("tab", name="Text").click()
+        typed = flows.CHAIN.replace("prompt: one", "prompt: typed")
+        await write(page.get_by_role("textbox", name="The document"), typed)
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await put(served, LONGER)
+        await page.get_by_role("button", name="Save", exact=True).click()
+        moved = page.get_by_role("region", name="Changed elsewhere")
+        await moved.get_by_role("button", name="Put my changes on top").click()
+        asked = page.get_by_role("dialog", name="You typed the whole text")
+        await expect(asked.locator(".cm-content")).to_contain_text("prompt: typed")
+        await expect(asked.locator(".cm-deletedChunk").first).to_contain_text("prompt: one")
+        await asked.get_by_role("button", name="Decide later").click()
+        await expect(moved).to_contain_text("saved revision 2")
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await moved.get_by_role("button", name="Put my changes on top").click()
+        await asked.get_by_role("button", name="Mine on top").click()
+        await expect(moved).to_have_count(0)
+        await expect(node(page, "third")).to_have_count(0)
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+    assert prompts(await saved(served)) == ["typed", "two"]
+
+
+async def test_theirs_leaves_out_what_was_typed_and_keeps_what_was_drawn(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain", lenient=True) as page:
+        await page.get_by_role("tab", name="Text").click()
+        typed = flows.CHAIN.replace("prompt: one", "prompt: typed")
+        await write(page.get_by_role("textbox", name="The document"), typed)
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await node(page, "second").click()
+        await write(page.get_by_label("prompt"), "drawn")
+        await expect(page.get_by_text("2 changes not saved")).to_be_visible()
+        await put(served, LONGER)
+        await page.get_by_role("button", name="Save", exact=True).click()
+        moved = page.get_by_role("region", name="Changed elsewhere")
+        await moved.get_by_role("button", name="Put my changes on top").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Theirs", exact=True).click()
+        await expect(node(page, "third")).to_be_visible()
+        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_text("revision 3").first).to_be_visible()
+    assert prompts(await saved(served)) == ["one", "drawn", "three"]

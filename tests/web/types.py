@@ -1,0 +1,67 @@
+"""`python -m tests.web.types`: the types of the web app's questions and answers, from the server's OpenAPI document."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from pointsman.server.application import openapi_document
+from pointsman.values import Json
+
+WEB: Final = Path(__file__).parents[2] / "web"
+TYPES: Final = WEB / "src" / "api" / "schema.d.ts"
+MAKER: Final = WEB / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
+UNTYPED: Final = frozenset({"example", "examples", "title"})
+"""Words of a document that say nothing about a type."""
+
+
+def made_types() -> str:
+    """What `TYPES` should hold. Node and the app's packages must be there."""
+    document = without_failures(openapi_document())
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "openapi.json", Path(folder) / "schema.d.ts"
+        source.write_text(json.dumps(lean(document), sort_keys=True), "utf-8")
+        subprocess.run(
+            ["node", MAKER, source, "-o", made, "--alphabetize"], check=True, capture_output=True, timeout=120
+        )
+        return made.read_text("utf-8")
+
+
+def without_failures(document: dict[str, Json]) -> dict[str, Json]:
+    """Every failure is the same problem document: it need not be said at each operation."""
+    paths = document["paths"]
+    assert isinstance(paths, dict)
+    for operations in paths.values():
+        assert isinstance(operations, dict)
+        for operation in operations.values():
+            assert isinstance(operation, dict)
+            answers = operation["responses"]
+            assert isinstance(answers, dict)
+            operation["responses"] = {status: told for status, told in answers.items() if status < "400"}
+    return document
+
+
+def lean(value: Json, *, are_names: bool = False) -> Json:
+    """Without what no type is made of. `are_names`: the keys here are names that somebody gave, not words."""
+    if isinstance(value, list):
+        return [lean(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: lean(told, are_names=name in ("properties", "schemas", "paths") and not are_names)
+        for name, told in value.items()
+        if are_names or name not in UNTYPED
+    }
+
+
+def main() -> None:
+    TYPES.write_text(made_types(), "utf-8")
+    sys.stdout.write(f"{TYPES.relative_to(WEB.parent)} is written.\n")
+
+
+if __name__ == "__main__":
+    main()
