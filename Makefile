@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 VENV := .venv
 TIME ?= 8h
+PYTEST ?= pytest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
@@ -33,7 +34,7 @@ demo: $(VENV)/runtime.stamp ui
 	@$(BIN)/pointsman demo
 
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m $(PYTEST) -n auto $(ARGS)
 
 check: lint
 	$(BIN)/pyright

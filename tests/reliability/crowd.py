@@ -162,14 +162,12 @@ def too_early(times: list[float], pace_s: float, of: str) -> list[str]:
     return [f"{of} was asked {len(early)} times too early, at worst after {min(early):.3f} s"] if early else []
 
 
-def in_real_time(size: int) -> tuple[House, list[str]]:
+def in_real_time(size: int, pace_s: float = REAL_PACE_S) -> tuple[House, list[str]]:
     house = House(limits=False)
 
     async def story() -> list[str]:
         async with on_a_socket(house) as address:
-            provider = ProviderSettings.model_validate(
-                {"base_url": address, "keys": KEYS, "interval": f"{REAL_PACE_S}s"}
-            )
+            provider = ProviderSettings.model_validate({"base_url": address, "keys": KEYS, "interval": f"{pace_s}s"})
             settings = Settings(providers={"house": provider})
             await crowd(1, settings, None)  # Clients take a second to be loaded.
             house.heard.clear()
@@ -177,7 +175,7 @@ def in_real_time(size: int) -> tuple[House, list[str]]:
             found = await crowd(size, settings, None)
         # What is slow on its way comes late, never early: the one behind so many others has waited for all of them.
         times = [at - began for at, _, _ in house.heard]
-        early = [number for number, at in enumerate(sorted(times)) if at < number * REAL_PACE_S - SLACK_S]
+        early = [number for number, at in enumerate(sorted(times)) if at < number * pace_s - SLACK_S]
         return found + ([f"{len(early)} calls came before their time, first {early[0]}"] if early else [])
 
     found = asyncio.run(story())

@@ -289,18 +289,19 @@ def whichever(self: KeyPool, index: int | None) -> int | None:
 
 
 @pytest.mark.parametrize(
-    ("part", "defect", "told"),
-    [
-        ("_ready_at", at_once, "too early"),
-        ("_ready_at", at_once, "before their time"),
-        ("_wanted", whichever, "served"),
-    ],
+    ("part", "defect", "told"), [("_ready_at", at_once, "too early"), ("_wanted", whichever, "served")]
 )
 def test_a_crowd_shows_calls_without_pace_and_with_any_key(
     part: str, defect: object, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KeyPool, part, defect)
-    assert any(told in line for line in crowd.examine(30, 1).violations)
+    assert any(told in line for line in crowd.in_virtual_time(30)[1])
+
+
+def test_a_crowd_shows_calls_before_their_time_on_a_machine_of_any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeyPool, "_ready_at", at_once)
+    an_hour = 3600.0  # Nobody waits for it: the defect is that nobody waits.
+    assert any("before their time" in line for line in crowd.in_real_time(30, an_hour)[1])
 
 
 def test_a_stop_shows_a_process_that_ends_badly() -> None:
