@@ -98,15 +98,37 @@ async def test_what_is_nested_a_little_comes_back_as_it_is(served: Served) -> No
     assert json.dumps(view["input"]["deep"]).count("[") == 150
 
 
-async def test_methods_that_an_address_does_not_take_are_refused_and_named(served: Served) -> None:
-    for method in ("PUT", "DELETE", "PATCH"):
-        reply = await served.client.request(method, "/api/workflows")
-        assert (reply.status_code, reply.json()["code"]) == (405, "method-refused"), method
-        assert "GET" in reply.headers["allow"]
-    for method in ("OPTIONS", "HEAD"):
-        reply = await served.client.request(method, "/api/workflows")
-        assert reply.status_code in (200, 405), method
+ALLOWED = {
+    "/api/workflows": "GET, POST",
+    "/api/workflows/chain": "DELETE, GET, PATCH, PUT",
+    "/api/logout": "POST",
+    "/api/schedules/a/b/pause": "DELETE, GET, POST, PUT",
+    "/v1/models": "GET",
+    "/workflows/chain": "GET",
+}
+EVERY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+async def test_methods_that_an_address_does_not_take_are_refused_and_all_others_named(
+    served: Served, path: str
+) -> None:
+    for method in set(EVERY) - set(ALLOWED[path].split(", ")):
+        reply = await served.client.request(method, path)
+        assert (reply.status_code, reply.headers["allow"]) == (405, ALLOWED[path]), method
         assert "access-control-allow-origin" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/nothing", "/api/workflows/chain/nothing", "/v1/embeddings", "/nothing", "/mcp/x"]
+)
+async def test_an_address_of_nothing_is_of_nothing_for_every_method(served: Served, path: str) -> None:
+    for method in EVERY:
+        reply = await served.client.request(method, path, json={})
+        assert reply.status_code == 404, method
+        assert "allow" not in reply.headers
+        if method != "HEAD":
+            assert "no-such-page" in reply.text, method
 
 
 async def test_a_page_of_a_list_is_full_while_there_is_more_that_the_caller_sees() -> None:

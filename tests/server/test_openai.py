@@ -257,7 +257,7 @@ async def test_many_talk_at_once() -> None:
         ("POST", "/v1/chat/completions", b"[" * 1_000, 400, "body-invalid"),
         ("POST", "/v1/responses", b'"' + b"x" * 10_000 + b'"', 413, "body-too-large"),
         ("POST", "/v1/responses", b"{}", 422, "request-invalid"),
-        ("POST", "/v1/embeddings", b"{}", 405, "method-refused"),
+        ("POST", "/v1/embeddings", b"{}", 404, "no-such-page"),
         ("DELETE", "/v1/models/talk", b"", 405, "method-refused"),
         ("GET", "/v1/files", b"", 404, "no-such-page"),
         ("GET", "/v1", b"", 404, "no-such-page"),

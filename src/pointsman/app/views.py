@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -175,7 +175,7 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
     ]
 
 
-PAUSED_BY_LIMIT: str = "limits."
+PAUSED_BY_LIMIT: Final = "limits."
 """Who paused an execution where its budget did, before the name of that."""
 
 

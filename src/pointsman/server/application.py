@@ -25,6 +25,7 @@ from pointsman.app.observing.measuring import Measuring
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
+from pointsman.server.addresses import answered_by_address
 from pointsman.server.desk import Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, turned_away
@@ -207,7 +208,8 @@ async def _misread(request: Request, why: Exception) -> JsonReply:
 
 
 async def _http(request: Request, why: Exception) -> JsonReply:
-    code, reply = turned_away(cast("HTTPException", why))
+    said = answered_by_address(request.app, request.method, request.scope["path"], cast("HTTPException", why))
+    code, reply = turned_away(said)
     await note_refusal(request, code)
     return reply
 

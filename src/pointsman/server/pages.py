@@ -81,22 +81,34 @@ def is_page(address: str) -> bool:
     return plain and path.startswith("/") and path.split("/")[1] in PAGES - {"", "login"} and ".." not in path
 
 
+def is_there(path: str) -> bool:
+    """Whether the app has a page or a file of this address, which begins without a slash."""
+    return _is_shown(path) or (is_built() and _is_file(path))
+
+
 @router.get("/{path:path}")
 async def page(request: Request, path: str) -> Response:
     """A file of the app, or the app itself."""
-    parts = path.split("/")
-    is_page = parts[0] in PAGES and not {".", ".."}.intersection(parts)
     if not is_built():
-        if not is_page:
+        if not _is_shown(path):
             raise HTTPException(404)
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
-    if path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns):
+    if _is_file(path):
         return _file(path)
-    if is_page:
+    if _is_shown(path):
         return _file("index.html")
-    if parts[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
+    if path.split("/")[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return _file("index.html", status=404)
+
+
+def _is_shown(path: str) -> bool:
+    parts = path.split("/")
+    return parts[0] in PAGES and not {".", ".."}.intersection(parts)
+
+
+def _is_file(path: str) -> bool:
+    return path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)
