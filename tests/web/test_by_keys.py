@@ -9,7 +9,7 @@ from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
 from tests.web.test_accessibility import tab_to
-from tests.web.test_canvas import arrows, box, boxes, saved
+from tests.web.test_canvas import LOOPS, arrows, box, boxes, saved
 
 
 async def told(page: Page, words: str) -> None:
@@ -187,3 +187,44 @@ async def test_arrows_go_through_the_parts_beside_the_canvas(opens: Opens, serve
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
+
+
+async def test_the_palette_is_one_stop_with_arrows_and_letters(opens: Opens, served: Served) -> None:
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        press = page.keyboard.press
+        await expect(box(page, "second")).to_be_visible()
+        await press("?")
+        await expect(page.get_by_role("region", name="In the palette")).to_contain_text("Go to a name")
+        await press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        palette = page.get_by_role("toolbar", name="What can be added")
+        await tab_to(page, "Agent")
+        await press("ArrowDown")
+        await expect(palette.get_by_role("button").nth(1)).to_be_focused()
+        await press("End")
+        await expect(palette.get_by_role("button").last).to_be_focused()
+        await press("Tab")
+        await expect(palette.locator(":focus")).to_have_count(0)
+        await press("Shift+Tab")
+        await expect(palette.get_by_role("button").last).to_be_focused()
+        await page.keyboard.type("tra")
+        await expect(palette.get_by_role("button", name="Transform")).to_be_focused()
+        await press("Enter")
+        await expect(box(page, "transform")).to_be_visible()
+
+
+async def test_what_cannot_be_led_to_comes_last_and_says_why(opens: Opens, served: Served) -> None:
+    await served.save(LOOPS)
+    async with opens("/workflows/loops") as page:
+        await expect(box(page, "write")).to_be_visible()
+        await tab_to(page, "write")
+        await page.keyboard.press("c")
+        await expect(page.get_by_role("combobox", name="Where does it lead?")).to_be_focused()
+        options = page.get_by_role("option")
+        await expect(page.get_by_role("option", selected=True)).to_contain_text("each")
+        await expect(page.get_by_role("option", disabled=False)).to_have_count(4)
+        await expect(options.nth(3)).not_to_have_attribute("aria-disabled", "true")
+        await expect(options.nth(4)).to_contain_text("nothing leads to a start")
+        await page.keyboard.insert_text("i")  # As good for "begin", to which nothing leads.
+        await expect(page.get_by_role("option", selected=True)).to_contain_text("again")

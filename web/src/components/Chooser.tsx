@@ -19,6 +19,10 @@ export interface Choice {
 
 const SHOWN_MAX = 60;
 
+/** What can be chosen is before what cannot, however well that is named. */
+const refusedLast = (found: readonly Choice[]): Choice[] =>
+  [...found.filter((one) => !one.refusal), ...found.filter((one) => one.refusal)].slice(0, SHOWN_MAX);
+
 export function Chooser(props: {
   label: string;
   choices: readonly Choice[];
@@ -33,7 +37,7 @@ export function Chooser(props: {
   const [at, setAt] = useState(0);
   const words = wanted.trim();
   const found = useMemo(
-    () => matching(words, choices, (one) => [one.name, one.about, one.id, one.text ?? ""]).slice(0, SHOWN_MAX),
+    () => refusedLast(matching(words, choices, (one) => [one.name, one.about, one.id, one.text ?? ""])),
     [words, choices],
   );
   const list = useRef<HTMLDivElement>(null);

@@ -8,13 +8,13 @@ import { ChevronDown, ChevronRight, CornerDownRight } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { StatusIcon } from "@/components/Status";
+import { begun, useTypedLetters } from "@/components/useTypedLetters";
 import { iconOf } from "./looks";
 import { keyOf, type Row, rowsOf } from "./outlineOrder";
 import { useBoxOverlay } from "./overlay";
 import type { Picture } from "./picture";
 
 const ROW = 34;
-const TYPED_MS = 700;
 
 export interface OutlineVerbs {
   remove: (row: Row) => void;
@@ -67,20 +67,14 @@ export function Outline(props: {
     if (!next.delete(row.key)) next.add(row.key);
     setTurned(next);
   };
-  const typed = useRef({ letters: "", at: 0 });
+  const typed = useTypedLetters();
   const goTo = (letter: string) => {
-    const now = performance.now();
-    const letters = now - typed.current.at < TYPED_MS ? typed.current.letters + letter : letter;
-    typed.current = { letters, at: now };
-    const from = letters.length > 1 ? at : at + 1;
-    const order = [...rows.slice(from), ...rows.slice(0, from)];
-    const next = order.find((row) => row.box?.name.toLowerCase().startsWith(letters));
+    const next = begun(rows, at, typed.with(letter), (row) => row.box?.name ?? "");
     if (next) go(rows.indexOf(next));
   };
   const press = (event: KeyboardEvent) => {
     const row = rows[at];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-    const isTyping = performance.now() - typed.current.at < TYPED_MS;
     if (event.key === "ArrowDown") go(at + 1);
     else if (event.key === "ArrowUp") go(at - 1);
     else if (event.key === "Home") go(0);
@@ -90,7 +84,7 @@ export function Outline(props: {
     else if (event.key === "Enter" || event.key === " ") onPick(row);
     else if (verbs && event.key === "Delete") verbs.remove(row);
     else if (verbs && (event.key === "+" || event.key === "Insert")) verbs.add(row);
-    else if (verbs && event.key === "c" && !isTyping) verbs.connect(row);
+    else if (verbs && event.key === "c" && !typed.isGoingOn()) verbs.connect(row);
     else if (event.key.length === 1) goTo(event.key.toLowerCase());
     else return;
     event.preventDefault();

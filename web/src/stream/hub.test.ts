@@ -24,8 +24,8 @@ function viewer(): Viewer & { heard: FromHub[] } {
 }
 
 const told = (data: string): Told => ({ id: null, event: "x", data });
-const single = (watch: number, path: string) => ({ kind: "open", watch, path, isBoard: false }) as const;
-const board = (watch: number) => ({ kind: "open", watch, path: "/board", isBoard: true }) as const;
+const single = (watch: number, path: string) => ({ kind: "open", watch, path, isBoard: false, after: null }) as const;
+const board = (watch: number) => ({ kind: "open", watch, path: "/board", isBoard: true, after: "7.5" }) as const;
 
 describe("the hub of all streams", () => {
   it("connects once for all who watch the same, and tells all of them", () => {
@@ -36,6 +36,7 @@ describe("the hub of all streams", () => {
     open.get("/board")?.onConnection?.("open");
     open.get("/board")?.onEvent(told("a"));
     expect([...open.keys()]).toEqual(["/board"]);
+    expect(open.get("/board")?.after).toBe("7.5");
     expect(one.heard.map((said) => said.kind)).toEqual(["connection", "told"]);
     expect(other.heard.at(-1)).toEqual({ kind: "told", watch: 7, told: told("a") });
     const late = viewer();

@@ -12,8 +12,17 @@ import { type Connection, follow, type Told, Waker } from "./follow";
 /** At once, of single executions; the board's comes on top, and three connections are left for questions. */
 export const SINGLES_MAX = 2;
 
+export interface Opening {
+  kind: "open";
+  watch: number;
+  path: string;
+  isBoard: boolean;
+  /** Behind which id it begins, where it is not there yet. */
+  after: string | null;
+}
+
 export type ToHub =
-  | { kind: "open"; watch: number; path: string; isBoard: boolean }
+  | Opening
   | { kind: "close"; watch: number }
   | { kind: "look"; isSeen: boolean }
   | { kind: "wake" }
@@ -36,6 +45,7 @@ interface Watch {
   number: number;
   path: string;
   isBoard: boolean;
+  after: string | null;
 }
 
 interface Running {
@@ -57,7 +67,13 @@ export class Hub {
     this.viewers.add(viewer);
     switch (message.kind) {
       case "open":
-        this.watches.push({ viewer, number: message.watch, path: message.path, isBoard: message.isBoard });
+        this.watches.push({
+          viewer,
+          number: message.watch,
+          path: message.path,
+          isBoard: message.isBoard,
+          after: message.after,
+        });
         this.settle();
         this.greet(viewer, message.watch, message.path);
         break;
@@ -146,6 +162,7 @@ export class Hub {
     };
     try {
       await this.connect(path, {
+        after: this.watches.find((watch) => watch.path === path)?.after ?? null,
         signal: stop.signal,
         waker: this.waker,
         onEvent: (told) => tell((watch) => ({ kind: "told", watch, told })),

@@ -1,10 +1,12 @@
 /** What a window hears of the streams: by the worker that all windows share, or in the window where there is none. */
 import { ApiError } from "@/api/http";
 import type { Connection, Told } from "./follow";
-import { type FromHub, Hub, type ToHub } from "./hub";
+import { type FromHub, Hub, type Opening, type ToHub } from "./hub";
 import { SharedHub } from "./sharedHub";
 
 export interface Listener {
+  /** Where a stream begins that nobody watches yet: behind what has this id. Absent: with what comes now. */
+  after?: string;
   onEvent: (told: Told) => void;
   onConnection?: (connection: Connection) => void;
   onRefused?: (why: ApiError) => void;
@@ -13,9 +15,9 @@ export interface Listener {
 /** All executions at once, as lists show them. */
 export const BOARD = "/api/workflows/executions/stream";
 
-class Streams {
+export class Streams {
   private readonly listeners = new Map<number, Listener>();
-  private readonly watched = new Map<number, { path: string; isBoard: boolean }>();
+  private readonly watched = new Map<number, Omit<Opening, "kind" | "watch">>();
   private readonly restarted = new Set<() => void>();
   private say: (message: ToHub) => void = () => undefined;
   private shared: SharedHub | null = null;
@@ -38,8 +40,9 @@ class Streams {
     const watch = ++this.last;
     const isBoard = path === BOARD;
     this.listeners.set(watch, listener);
-    this.watched.set(watch, { path, isBoard });
-    this.say({ kind: "open", watch, path, isBoard });
+    const after = listener.after ?? null;
+    this.watched.set(watch, { path, isBoard, after });
+    this.say({ kind: "open", watch, path, isBoard, after });
     return () => {
       this.listeners.delete(watch);
       this.watched.delete(watch);
@@ -92,7 +95,7 @@ class Streams {
 
   private comeBack(): void {
     this.look();
-    for (const [watch, { path, isBoard }] of this.watched) this.say({ kind: "open", watch, path, isBoard });
+    for (const [watch, what] of this.watched) this.say({ kind: "open", watch, ...what });
   }
 
   private hear(message: FromHub): void {

@@ -1,7 +1,8 @@
 /** Lists, inbox and badge follow the board: what changed is read again, many changes at once are one look. */
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { BOARD, sharedStreams } from "./subscribe";
+import { now } from "@/clock";
+import { BOARD, type Streams, sharedStreams } from "./subscribe";
 
 const GATHERS_MS = 300;
 const STALE: readonly (readonly string[])[] = [["executions"], ["workflows", "found"], ["inbox"]];
@@ -19,7 +20,12 @@ export function useBoard(who: string | undefined): void {
   useEffect(() => sharedStreams().onRestart(() => void client.resetQueries()), [client]);
 }
 
-function watchBoard(client: QueryClient): () => void {
+/**
+ * It is asked for what changed since before the pages began to read, so that nothing is lost between them and nothing is
+ * read twice because it opened. Whoever was away for a while reads again.
+ */
+export function watchBoard(client: QueryClient, streams: Pick<Streams, "subscribe"> = sharedStreams()): () => void {
+  let isOpened = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   const soon = () => {
     timer ??= setTimeout(() => {
@@ -29,10 +35,13 @@ function watchBoard(client: QueryClient): () => void {
       for (const queryKey of STALE) void client.invalidateQueries({ queryKey: [...queryKey] });
     }, GATHERS_MS);
   };
-  const leave = sharedStreams().subscribe(BOARD, {
+  const after = now().toFixed(6);
+  const leave = streams.subscribe(BOARD, {
+    after,
     onEvent: soon,
     onConnection: (connection) => {
-      if (connection === "open") soon();
+      if (connection === "open" && isOpened) soon();
+      isOpened ||= connection === "open";
     },
   });
   return () => {

@@ -7,7 +7,7 @@ const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent);
 /** The word of each is `shortcut.<name>`; keys that are called otherwise elsewhere are `shortcut.key.<name>`. */
 type Keys = readonly (readonly [name: string, ...keys: string[]])[];
 
-const PLACES: Readonly<Record<"canvas" | "tree" | "anywhere", Keys>> = {
+const PLACES: Readonly<Record<"canvas" | "palette" | "tree" | "anywhere", Keys>> = {
   canvas: [
     ["add", "A"],
     ["connect", "C"],
@@ -29,6 +29,11 @@ const PLACES: Readonly<Record<"canvas" | "tree" | "anywhere", Keys>> = {
     ["menu", "⇧ F10"],
     ["outline", "O"],
     ["help", "?"],
+  ],
+  palette: [
+    ["paletteMove", "↑ ↓"],
+    ["treeName", "a–z"],
+    ["paletteAdd", "{enter}"],
   ],
   tree: [
     ["treeMove", "↑ ↓"],

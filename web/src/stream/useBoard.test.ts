@@ -1,0 +1,52 @@
+import { QueryClient } from "@tanstack/react-query";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Listener } from "./subscribe";
+import { watchBoard } from "./useBoard";
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }));
+afterEach(() => void vi.useRealTimers());
+
+/** A board that a test speaks for, and how often the inbox was read because of it. */
+function stage() {
+  const client = new QueryClient();
+  const reads = vi.spyOn(client, "invalidateQueries");
+  let heard: Listener | undefined;
+  const leave = watchBoard(client, {
+    subscribe: (_, listener) => {
+      heard = listener;
+      return () => undefined;
+    },
+  });
+  const inbox = async () => {
+    await vi.advanceTimersByTimeAsync(1_000);
+    return reads.mock.calls.filter(([wanted]) => wanted?.queryKey?.[0] === "inbox").length;
+  };
+  return { leave, inbox, board: heard as Listener };
+}
+
+describe("what follows the board", () => {
+  it("is not read again because the board opened: it is told what changed since the pages began to read", async () => {
+    const { board, inbox } = stage();
+    expect(board.after).toBe("1700000000.000000");
+    board.onConnection?.("open");
+    expect(await inbox()).toBe(0);
+  });
+
+  it("is read once for many changes, and again by who was away", async () => {
+    const { board, inbox } = stage();
+    board.onConnection?.("open");
+    for (const id of ["1.0", "2.0"]) board.onEvent({ id, event: "workflow.execution.changed", data: "{}" });
+    expect(await inbox()).toBe(1);
+    board.onConnection?.("away");
+    expect(await inbox()).toBe(1);
+    board.onConnection?.("open");
+    expect(await inbox()).toBe(2);
+  });
+
+  it("is let be by who left", async () => {
+    const { board, inbox, leave } = stage();
+    board.onEvent({ id: "1.0", event: "workflow.execution.changed", data: "{}" });
+    leave();
+    expect(await inbox()).toBe(0);
+  });
+});
