@@ -43,6 +43,26 @@ def test_a_pinned_answer_of_a_person_leaves_by_its_action() -> None:
     assert (world.gates, world.working) == ([], ["tool2"])
 
 
+def test_each_branch_and_each_round_brings_what_was_pinned_of_its_step() -> None:
+    nodes = {"fan1": {"config": {"items": "input.all"}}}
+    pinned: JsonObject = {"fan1[1.0]/tool1": "north", "fan1[1.2]/tool1": "south", "tool2": "drawn"}
+    world = trial(FAN, nodes=nodes, input={"all": [1, 2, 3]}, pinned=pinned, until=["join1"])
+    assert world.working == ["fan1[1.1]/tool1"], "of this one nothing was said"
+    said = {str(one.step): one.result for one in world.events(StepPassed) if one.pinned}
+    assert said["fan1[1.0]/tool1"] == "north"
+    assert said["fan1[1.2]/tool1"] == "south"
+    world.crash().done("fan1[1.1]/tool1", "east")
+    assert (world.status, world.output) == ("completed", ["drawn"] * 3)
+
+
+def test_what_is_pinned_of_a_step_goes_before_what_is_pinned_of_its_node() -> None:
+    drawing = "start -> tool1; tool1 -> ask1; ask1 -#again-> tool1; ask1 -#done-> tool2"
+    pinned: JsonObject = {"tool1": "any", "tool1#2": "second", "ask1#1": "again", "ask1#2": "again", "ask1": "done"}
+    world = trial(drawing, pinned=pinned)
+    assert [one.result for one in world.events(StepPassed) if one.step.node == "tool1"] == ["any", "second", "any"]
+    assert world.working == ["tool2"]
+
+
 def test_it_ends_behind_the_node_it_was_to_run_to_with_what_that_brought() -> None:
     world = trial(LINE, until=["tool2"]).done("tool1").done("tool2", {"found": 1})
     assert (world.status, world.output, world.working) == ("completed", {"found": 1}, [])
@@ -134,8 +154,35 @@ def test_the_start_of_an_execution_that_is_no_trial_says_nothing_of_one() -> Non
         ({"pinned": {"fan1": 1}}, "leads control"),
         ({"node": "join1"}, "alone it has nothing to lead"),
         ({"breakpoints": ["nowhere"]}, "stopped at"),
+        ({"pinned": {"fan1[1.0]/nowhere": 1}}, "'nowhere'"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_before_anything_starts(said: JsonObject, message: str) -> None:
     with pytest.raises(TrialUnfit, match=message):
         tried(plan_of(FAN, nodes={"fan1": {"config": {"items": "input.all"}}}), said)
+
+
+SCHEMA: JsonObject = {"type": "object", "required": ["score"], "properties": {"score": {"type": "integer"}}}
+ROUTED = "start -> agent1; agent1 -> ask1; ask1 -#yes-> decision1; ask1 -#no-> tool1; decision1 -#true-> tool2"
+
+
+@pytest.mark.parametrize(
+    ("pinned", "message"),
+    [
+        ({"ask1": {"action": "maybe"}}, "pinned to the answer 'maybe', and no edge takes that"),
+        ({"ask1": {}}, "pinned to no answer"),
+        ({"decision1": "false"}, "pinned to the branch 'false'"),
+        ({"decision1#2": {"branch": 7}}, "pinned to the branch '7'"),
+        ({"agent1": {"score": "high"}}, "score: "),
+        ({"agent1": "no object"}, "output schema forbids"),
+    ],
+)
+def test_a_value_that_the_node_could_never_bring_is_refused(pinned: JsonObject, message: str) -> None:
+    nodes = {
+        "agent1": {"config": {"prompt": "x", "outputSchema": SCHEMA}},
+        "decision1": {"config": {"expression": "1 == 1"}},
+    }
+    with pytest.raises(TrialUnfit, match=message):
+        tried(plan_of(ROUTED, nodes=nodes), {"pinned": pinned})
+    fits: JsonObject = {"agent1": {"score": 7, "next": "ask1"}, "ask1": {"action": "YES"}, "decision1": True}
+    assert World(tried(plan_of(ROUTED, nodes=nodes), {"pinned": fits})).begin().working == ["tool2"]

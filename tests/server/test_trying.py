@@ -92,6 +92,17 @@ async def test_the_cost_of_a_draft_is_estimated_and_nothing_is_kept(served: Serv
     assert listed == []
 
 
+async def test_what_is_pinned_costs_nothing_and_what_is_not_reached_neither(served: Served) -> None:
+    await served.save(CHAIN)
+    body = {"dryRun": True, "pinned": {"first": "said"}, "breakpoints": ["second"]}
+    played = await tried(served, "chain", body, expect=200)
+    assert (played["status"], [one["nodeId"] for one in played["calls"]]) == ("completed", ["second"])
+    played = await tried(served, "chain", {"dryRun": True, "until": ["first"]}, expect=200)
+    assert [one["nodeId"] for one in played["calls"]] == ["first"]
+    refused = await tried(served, "chain", {"dryRun": True, "pinned": {"nowhere": 1}}, expect=422)
+    assert refused["code"] == "trial-unfit"
+
+
 async def test_what_cannot_be_tried_is_refused_and_nothing_is_kept(served: Served) -> None:
     await served.save(CHAIN)
     for body, code in (

@@ -316,12 +316,19 @@ class Pointsman:
         """Let an execution that stands still go on with another definition. See `Lives.move`."""
         return await self.lives.move(execution, to, check_only=check_only, by=by)
 
-    async def dry_run(self, workflow: Workflow | str, input: Json = None, *, answers: Sequence[Answer] = ()) -> DryRun:
-        """The way an execution would go, what it would call and cost; nothing is called or kept. See `app.dry`."""
+    async def dry_run(
+        self,
+        workflow: Workflow | str,
+        input: Json = None,
+        *,
+        answers: Sequence[Answer] = (),
+        trial: JsonObject | None = None,
+    ) -> DryRun:
+        """The way an execution, or a trial, would go, what it calls and costs; nothing is kept. See `app.dry`."""
         from pointsman.app.dry import dry_run  # Most processes run for real.
 
         found = await self.source(workflow) if isinstance(workflow, str) else workflow
-        return await dry_run(self, found, input, answers)
+        return await dry_run(self, found, input, answers, trial)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
         """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""

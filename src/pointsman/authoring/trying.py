@@ -52,7 +52,7 @@ async def try_draft(
     return await try_out(app, source, input, trial, by=caller.name, model=model)
 
 
-async def play_draft(app: Pointsman, caller: Caller, source: Workflow, input: Json) -> DryRun:
-    """The way it would go and what it would cost; nothing is called or kept."""
+async def play_draft(app: Pointsman, caller: Caller, source: Workflow, input: Json, trial: JsonObject) -> DryRun:
+    """The way the trial would go, past its breakpoints, and what it would cost; nothing is called or kept."""
     caller.must_have("editor", "try workflows")
-    return await app.dry_run(source, input)
+    return await app.dry_run(source, input, trial={**trial, "breakpoints": []})

@@ -77,8 +77,8 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
         if node.races:
             racing.read(entry)
         trial = desk.plan.trial
-        if trial is not None and node.id in trial.pinned:
-            trying.pin(entry, trial.pinned[node.id])
+        if trial is not None and trying.is_pinned(trial, entry):
+            trying.pin(entry, trial)
         elif node.skip is not None and node.skip(entry.environment()):
             _skip(entry)
         else:

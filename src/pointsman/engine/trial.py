@@ -1,6 +1,7 @@
 """A trial: an execution in which a person looks at a part of a workflow, and says what the rest of it brings.
 
     pinned       these nodes are not performed: their steps pass with the value that was given for them
+    steps        the same of single steps: one branch, one round
     until        only what leads to these nodes is performed; control that has left them ends
     breakpoints  the execution pauses before a step of these nodes, once before each
     alone        control begins at this node, with the value given, and ends behind it
@@ -10,6 +11,7 @@ It is a part of the plan, made of the options in the start row: whoever opens th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +19,8 @@ from msgspec import Struct
 
 from pointsman.engine.steps import Step
 from pointsman.values import Json
+
+_VISIT: Final = re.compile(r"#\d+$")
 
 OPTION: Final = "trial"
 """Of an execution: what its plan is made of (`engine.compile.trials`)."""
@@ -26,6 +30,8 @@ class Trial(Struct, frozen=True, kw_only=True, gc=False):
     """What is different in a trial. Empty: nothing but that it is one."""
 
     pinned: Mapping[str, Json] = {}
+    steps: Mapping[str, Json] = {}
+    """By how the step is written, always with its visit (`each[1.0]/draft#1`). They go before the pins of nodes."""
     until: frozenset[str] = frozenset()
     performed: frozenset[str] = frozenset()
     """With `until`: they, and what leads to them."""
@@ -33,6 +39,11 @@ class Trial(Struct, frozen=True, kw_only=True, gc=False):
     alone: str | None = None
     given: Json = None
     """What reaches the node that is tried alone."""
+
+
+def in_full(step: str) -> str:
+    """A step as it is written, with its visit also where that is the first."""
+    return step if _VISIT.search(step) else f"{step}#1"
 
 
 class Stops(Struct, eq=False):

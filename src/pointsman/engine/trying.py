@@ -19,7 +19,7 @@ from pointsman.engine.outputs import accept, written
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import Left
 from pointsman.engine.steps import Step
-from pointsman.engine.trial import Trial
+from pointsman.engine.trial import Trial, in_full
 from pointsman.values import Json
 
 
@@ -61,20 +61,32 @@ def ends_here(trial: Trial, node: PlanNode, left: Left, move: Leave) -> bool:
     return not (isinstance(node.does, Repeat) and BODY in move.labels)
 
 
-def pin(entry: Entry, value: Json) -> None:
-    """The step passes with a value that was given for it; raises where its outputs cannot be written from that."""
+def is_pinned(trial: Trial, entry: Entry) -> bool:
+    """Whether the step is not performed, because what it brings was given."""
+    return entry.node.id in trial.pinned or (bool(trial.steps) and in_full(str(entry.step)) in trial.steps)
+
+
+def pin(entry: Entry, trial: Trial) -> None:
+    """The step passes with the value that was given for it; raises where its outputs cannot be written from that."""
     desk, node, scope = entry.desk, entry.node, entry.scope
+    name = in_full(str(entry.step))
+    value = trial.steps[name] if name in trial.steps else trial.pinned[node.id]
     if isinstance(node.does, Decide):
-        branch = value.get("branch") if isinstance(value, dict) else value
-        label = "true" if branch is True else "false" if branch is False else str(branch)
+        label = branch_of(value)
         entry.passed(label, said={"branch": label}, pinned=True)
         return
     writes = written(desk, scope, node, value) if node.outputs else ()
     accept(desk, scope, node, entry.move.thread, writes, value)
-    entry.passed(*_labels(value), replaces=not node.transparent, result=value, writes=writes, pinned=True)
+    entry.passed(*labels_of(value), replaces=not node.transparent, result=value, writes=writes, pinned=True)
 
 
-def _labels(value: Json) -> tuple[str, ...]:
+def branch_of(value: Json) -> str:
+    """By which branch a decision leaves that is pinned to this."""
+    branch = value.get("branch") if isinstance(value, dict) else value
+    return "true" if branch is True else "false" if branch is False else str(branch)
+
+
+def labels_of(value: Json) -> tuple[str, ...]:
     """By which labels a step with this result leaves: as an agent says it, or a person."""
     if isinstance(value, str):
         return (value,)

@@ -1481,7 +1481,7 @@ export interface paths {
          * Try a workflow
          * @description A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
          *
-         *     With `dryRun` the way it would go, and what it would cost.
+         *     With `dryRun` the way it would go, past its breakpoints, and what it would cost.
          */
         post: operations["workflows_try"];
         delete?: never;
@@ -4398,7 +4398,7 @@ export interface components {
             node?: string | null;
             /** @description Changes that are not saved: what runs is the workflow with them. */
             operations?: unknown[] | null;
-            /** @description Node -> what it brings, without being performed. */
+            /** @description Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed. */
             pinned?: {
                 [key: string]: unknown;
             };

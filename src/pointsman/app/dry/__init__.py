@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pointsman.app.checking import workflow_tools_in
 from pointsman.app.dry.playing import DryRun, dry_view, play
 from pointsman.app.dry.standing_in import Quiet
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.driving import Answer
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["DryRun", "dry_run", "dry_view"]
 
 
-async def dry_run(app: Pointsman, workflow: Workflow, input: Json, answers: Sequence[Answer]) -> DryRun:
+async def dry_run(
+    app: Pointsman, workflow: Workflow, input: Json, answers: Sequence[Answer], trial: JsonObject | None = None
+) -> DryRun:
     """Play it in an installation of its own, of which nothing is kept."""
     quiet = Quiet(app.tools, app.script, app.settings.model_in_effect)
     aside = type(app)("memory:", model=app.model, settings=app.settings, clock=quiet.clock)
@@ -27,5 +29,5 @@ async def dry_run(app: Pointsman, workflow: Workflow, input: Json, answers: Sequ
         if workflow.calls or workflow_tools_in(workflow):
             await app.library.copy_into(aside.store)
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
-        started = await aside.start(workflow, input)
+        started = await aside.start(workflow, input, trial=trial)
         return await play(aside.runtime, started, quiet, answers, app.settings.price_list)

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec.structs import replace
 
+from pointsman.engine.compile.pins import TrialUnfit, must_fit
 from pointsman.engine.kinds import Begin, Finish, Fork, Gather, Repeat
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.trial import Trial
-from pointsman.errors import CallerError
+from pointsman.engine.trial import Trial, in_full
 from pointsman.values import JsonObject
 
+__all__ = ["TrialUnfit", "tried"]
 
-class TrialUnfit(CallerError):
-    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started."""
-
-    code = "trial-unfit"
+_STEP: Final = re.compile(r"(?:.*/)?(?P<node>[^/~#]+)(?:~[^/#]*)?(?:#\d+)?")
+"""How a step is written, with its node in it (`engine.steps`)."""
 
 
 def tried(plan: Plan, said: JsonObject) -> Plan:
     """The plan of a trial. `said`: the option of its execution. Raises `TrialUnfit`."""
     alone = said.get("node")
     pinned = said.get("pinned")
-    values = pinned if isinstance(pinned, dict) else {}
+    values, steps = _by_node_and_step(plan, pinned if isinstance(pinned, dict) else {})
     until = {_end_of(_known(plan, name, "run until"), plan) for name in _names(said, "until")}
-    for name in values:
-        _must_be_pinned(_known(plan, name, "pinned"))
     if alone is not None:
         _must_stand_alone(_known(plan, str(alone), "tried alone"))
         until = {str(alone)}
@@ -39,6 +38,7 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
         plan,
         trial=Trial(
             pinned=values,
+            steps=steps,
             until=frozenset(until),
             performed=frozenset(until | leading),
             breakpoints=frozenset(_known(plan, name, "stopped at").id for name in _names(said, "breakpoints")),
@@ -59,6 +59,22 @@ def _known(plan: Plan, name: str, what: str) -> PlanNode:
         known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
         raise TrialUnfit(f"there is no node {name!r} to be {what}", hint=f"Nodes that run: {known[:300]}.")
     return node
+
+
+def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """What is pinned of whole nodes, and what of single steps."""
+    values: JsonObject = {}
+    steps: JsonObject = {}
+    for name, value in pinned.items():
+        of_step = None if name in plan.nodes else _STEP.fullmatch(name)
+        node = _known(plan, name if of_step is None else of_step["node"], "pinned")
+        _must_be_pinned(node)
+        must_fit(node, value)
+        if of_step is None:
+            values[name] = value
+        else:
+            steps[in_full(name)] = value
+    return values, steps
 
 
 def _must_be_pinned(node: PlanNode) -> None:

@@ -22,6 +22,7 @@ from pointsman.server.shown import DryRunAnswer, Started
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 NODES_MAX: Final = 2000
+STEPS_MAX: Final = 10_000
 
 
 class TrialBody(Body):
@@ -34,7 +35,9 @@ class TrialBody(Body):
     document: JsonValue = Field(default=None, description="Instead of the saved one: a whole document, of the same id.")
     input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes; of `node` the data.")
     pinned: dict[str, JsonValue] = Field(
-        default_factory=dict, max_length=NODES_MAX, description="Node -> what it brings, without being performed."
+        default_factory=dict,
+        max_length=STEPS_MAX,
+        description="Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed.",
     )
     until: list[str] = Field(
         default_factory=list[str], max_length=NODES_MAX, description="Only what leads to these nodes is performed."
@@ -70,15 +73,15 @@ class TrialBody(Body):
 async def try_(desk: AtDesk, caller: Editor, id: Id, body: TrialBody) -> Response:
     """A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
 
-    With `dryRun` the way it would go, and what it would cost.
+    With `dryRun` the way it would go, past its breakpoints, and what it would cost.
     """
     found = read_operations(body.operations) if body.operations else ()
     source = await drafted(desk.app, caller, id, operations=found, document=body.document)
-    if body.dry_run:
-        return JsonReply(dry_view(await play_draft(desk.app, caller, source, body.input)))
     trial = trial_of(
         pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
     )
+    if body.dry_run:
+        return JsonReply(dry_view(await play_draft(desk.app, caller, source, body.input, trial)))
     return await started(
         desk, await try_draft(desk.app, caller, source, body.input, trial, model=body.model), wait=False
     )

@@ -1,0 +1,67 @@
+"""Whether what is pinned is what the node could bring: whoever mistypes an answer is told so before anything starts."""
+
+from __future__ import annotations
+
+from pointsman.engine.kinds import Ask, Decide, Work
+from pointsman.engine.leaving import match
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.trying import branch_of, labels_of
+from pointsman.errors import CallerError
+from pointsman.values import Json
+
+
+class TrialUnfit(CallerError):
+    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started."""
+
+    code = "trial-unfit"
+
+
+def must_fit(node: PlanNode, value: Json) -> None:
+    """Raises `TrialUnfit` for a branch or an answer that leads nowhere, and for what an agent's schema forbids."""
+    match node.does:
+        case Decide():
+            if not _leads_on(node, (branch := branch_of(value),)):
+                raise _leads_nowhere(node, f"the branch {branch!r}")
+        case Ask():
+            labels = labels_of(value)
+            if not _leads_on(node, labels) and "reject" not in labels:
+                raise _leads_nowhere(node, f"the answer {labels[0]!r}" if labels else "no answer")
+        case Work():
+            schema = node.does.spec.config.get("outputSchema")
+            if isinstance(schema, dict):
+                _must_match(node, schema, value)
+        case _:
+            pass
+
+
+def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
+    """Whether an edge takes these labels, or may: what conditions hold is known later. Without edges nothing is to be
+    taken.
+    """
+    if not node.out or any(edge.kind in ("plain", "test", "default") for edge in node.out):
+        return True
+    if node.leave == "label":
+        return any(match(node, label) is not None for label in labels)
+    return any(edge.label in labels for edge in node.out)
+
+
+def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
+    known = [edge.label for edge in node.out if edge.label is not None]
+    return TrialUnfit(
+        f"{node.id!r} is pinned to {said}, and no edge takes that",
+        hint=f"Edges that lead on: {', '.join(dict.fromkeys(known)) or 'none'}.",
+    )
+
+
+def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
+    import jsonschema_rs  # Only agents with a schema need it.
+
+    # By which way an agent leaves is said beside what its schema asks for.
+    said = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
+    wrong = next(iter(jsonschema_rs.validator_for(schema).iter_errors(said)), None)
+    if wrong is not None:
+        place = "/".join(str(part) for part in wrong.instance_path)
+        raise TrialUnfit(
+            f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
+            hint="Correct the pinned value, or unpin the node.",
+        )
