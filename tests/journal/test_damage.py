@@ -17,11 +17,14 @@ from pointsman.ports import Row
 from pointsman.testing.journals import ONE, opened, row_of
 from pointsman.testing.removals import summary_of
 from pointsman.testing.stores import draft_of
+from pointsman.testing.usage import taking
 from pointsman.values import ExecutionId
 
 FLIPS = 300 if os.environ.get("POINTSMAN_LONG") else 40
 DERIVED = ("summaries", "awaited", "gates", "gate_people", "keeper", "sqlite_sequence", "deleted_executions")
 """What follows from the journals, or says who is at work: not compared here."""
+OUTLIVING = ("usage",)
+"""What an execution cost stays when it is deleted."""
 
 
 @pytest.fixture
@@ -41,6 +44,8 @@ async def whole(tmp_path: Path) -> bytes:
             await store.entries.put("schedule", f"s{number}", {"cron": noise(300).hex()})
         await store.sessions.append("talk", tuple(noise(700).hex() for _ in range(10)), after=0)
         await store.workflows.save(draft_of(noise(3_000).hex()))
+        for number in range(20):
+            await store.usage.put(taking(number, owner=noise(20).hex(), node=noise(2).hex()))
         assert await store.verify() == []
     return _read(path)
 
@@ -96,6 +101,7 @@ CHANGES = {
     "memory": ("value", "x'31'"),
     "entries": ("value", "x'31'"),
     "workflows": ("native", "x'7b7d20'"),
+    "usage": ("owner", "'eve'"),
 }
 
 
@@ -122,7 +128,7 @@ async def test_every_table_that_names_executions_is_emptied_with_them(whole: byt
         if (column, kind) == ("execution", "TEXT")
     }
     connection.close()
-    assert naming == set(BY_EXECUTION)
+    assert naming == {*BY_EXECUTION, *OUTLIVING}
 
 
 def _read(path: Path) -> bytes:

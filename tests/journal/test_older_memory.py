@@ -67,6 +67,7 @@ async def test_a_database_of_before_is_brought_up(postgres_url: str) -> None:
             "ALTER TABLE summaries"
             " DROP COLUMN tokens, DROP COLUMN model_calls, DROP COLUMN tool_calls, DROP COLUMN cost_usd"
         )
+        connection.execute("DROP TABLE usage, usage_sums")
         connection.execute("UPDATE pointsman_version SET version_num = '1'")
         connection.execute(
             "INSERT INTO workflows"

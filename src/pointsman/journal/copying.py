@@ -16,6 +16,7 @@ import msgspec
 from pointsman.errors import OperatorError
 from pointsman.journal.faults import StoreFailed
 from pointsman.journal.records import Summary
+from pointsman.journal.usage import COLUMNS as USAGE
 
 Value: TypeAlias = str | bytes | int | float | None
 
@@ -39,6 +40,7 @@ COPIED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "deleted_workflows": ("id",),
     "memory": ("scope", "namespace", "key", "value", "changed", "expires"),
+    "usage": USAGE,
     "messages": ("session", "number", "message"),
     "closed_sessions": ("session",),
     "entries": ("kind", "key", "value", "version"),
@@ -52,6 +54,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "gates": "they are in the summaries",
     "gate_people": "they are in the summaries",
     "memory_words": "they follow from what is remembered",
+    "usage_sums": "they follow from the usage",
     "keeper": "nobody keeps the copy",
 }
 """Tables that are not parts of a copy, and why."""

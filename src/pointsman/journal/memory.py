@@ -17,6 +17,7 @@ from pointsman.journal.following import Followers, Told
 from pointsman.journal.keeping import Keep, kept_by
 from pointsman.journal.memory_lists import MemoryExecutions, keep_summary
 from pointsman.journal.memory_memories import MemoryMemories
+from pointsman.journal.memory_usage import MemoryUsage
 from pointsman.journal.memory_vectors import MemoryVectors
 from pointsman.journal.naming import HOLD_S, blobs_named
 from pointsman.journal.records import (
@@ -305,6 +306,7 @@ class MemoryStore:
         self.vectors = MemoryVectors(self.memory)
         self.sessions = MemorySessions()
         self.entries = MemoryEntries()
+        self.usage = MemoryUsage()
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
         self._keeper = MemoryKeeper()

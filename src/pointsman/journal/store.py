@@ -36,6 +36,7 @@ from pointsman.journal.records import (
     WorkflowEntry,
 )
 from pointsman.journal.spending import Spenders, SpendingQuery, Spent
+from pointsman.journal.usage import About, Taken, Taking, UsageQuery
 from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.values import ExecutionId, Json, WorkflowId
 
@@ -204,6 +205,20 @@ class Entries(Protocol):
         ...
 
 
+class UsageSums(Protocol):
+    """What work took and paid for, added up as it is kept. It outlives the executions."""
+
+    async def put(self, taking: Taking, *, unless_known: bool = False) -> None:
+        """Keep what an execution took on a day, in place of what was kept of that (`unless_known`: where nothing is).
+        The sums follow in the same commit."""
+        ...
+
+    async def sums(self, query: UsageQuery) -> list[tuple[About, Taken]]:
+        """One for each combination of names. Costs what there is to tell apart: where neither executions nor their
+        owners are asked for, it does not grow with executions."""
+        ...
+
+
 class Blobs(Protocol):
     """Bytes by the SHA-256 of their content: the same content is kept once."""
 
@@ -251,6 +266,8 @@ class Store(Protocol):
     def effects(self) -> Effects: ...
     @property
     def entries(self) -> Entries: ...
+    @property
+    def usage(self) -> UsageSums: ...
     @property
     def blobs(self) -> Blobs: ...
     @property

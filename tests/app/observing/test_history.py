@@ -12,6 +12,7 @@ from pointsman.app.observing.history import DIMENSIONS, Dimension, History, Peri
 from pointsman.app.observing.looking import UsageUnknown, narrowed
 from pointsman.app.observing.tables import csv_of
 from pointsman.journal.records import Summary
+from pointsman.journal.usage import UsageQuery
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.promises.staged import installation, written
@@ -236,7 +237,7 @@ def test_the_keeper_takes_in_what_ended_without_being_asked() -> None:
         async with installation(SCRIPT) as app, app.keeping():
             await ran(app)
             await app.clock.sleep_until(app.clock.now() + 90)
-            return len(await app.store.memory.every("usage", "all"))
+            return len(await app.store.usage.sums(UsageQuery(by=("execution",))))
 
     assert run_virtually(run()) == 1
 

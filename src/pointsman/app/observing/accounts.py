@@ -8,79 +8,27 @@ Sub-workflows are executions of their own: what they paid for is in their accoun
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from pointsman.engine import events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.journal.store import Store
+from pointsman.journal.usage import MICROS, NANOS, Place, Taken
 from pointsman.ports import ModelReply, Row
 from pointsman.values import ExecutionId, Json
 
-USAGE: Final = "usage"
 FOUND: Final = "history"
 ALL: Final = "all"
-"""Where accounts and words lie, beside the memory tiers: scopes, and the one namespace of each."""
+"""Where words lie, beside the memory tiers: a scope, and its one namespace."""
 SCRIPTED: Final = "scripted"
 """What the scripted model says it is, and where it is."""
 FIELDS: Final = 3
 """An effect is recorded as kind, request and value."""
-
-
-class Place(NamedTuple):
-    """What an entry is about. `model` and `key` are empty where it is about the node's steps."""
-
-    day: str
-    node: str
-    model: str = ""
-    key: str = ""
-
-
-class Taken(Struct, omit_defaults=True):
-    """What was taken and paid for there."""
-
-    steps: int = 0
-    retries: int = 0
-    failures: int = 0
-    cached: int = 0
-    seconds: float = 0.0
-    model_calls: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cost_usd: float | None = None
-    unpriced_calls: int = 0
-    """Calls of models whose price nobody knows."""
-    scripted_calls: int = 0
-    """Calls of the scripted model, which asks nobody and has no price."""
-
-    def add(self, other: Taken) -> None:
-        """Take in another one."""
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        if other.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + other.cost_usd
-
-    def pay(self, usage: Usage, *, scripted: bool) -> None:
-        self.model_calls += 1
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        self.cache_read_tokens += usage.cache_read_tokens
-        if scripted:
-            self.scripted_calls += 1
-        elif usage.cost_usd is None:
-            self.unpriced_calls += 1
-        else:
-            self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
-
-
-_SUMS: Final = tuple(name for name in Taken.__struct_fields__ if name != "cost_usd")
 
 
 def day_of(at: float) -> str:
@@ -99,10 +47,10 @@ class Account:
     """Grows with the rows of one execution."""
 
     def __init__(self) -> None:
-        self.entries: dict[Place, Taken] = {}
+        self.days: dict[str, dict[Place, Taken]] = {}
         self._begun: dict[Step, float] = {}
-        self._ended: dict[str, Place] = {}
-        """Where what a step paid for belongs, by its name."""
+        self._ended: dict[str, tuple[str, Place]] = {}
+        """The day and place where what a step paid for belongs, by its name."""
 
     def take(self, row: Row) -> None:
         """The next row."""
@@ -124,25 +72,46 @@ class Account:
     def pay(self, step: str, reply: ModelReply) -> None:
         """A model answered an attempt of this step."""
         if step in self._ended:
-            place = self._ended[step]._replace(model=reply.model, key=_key_of(reply))
+            day, place = self._ended[step]
             scripted = (reply.provider or reply.model) == SCRIPTED
-            self.entries.setdefault(place, Taken()).pay(reply.usage, scripted=scripted)
+            taken = self._at(day, place._replace(model=reply.model, key=_key_of(reply)))
+            taken.add(paid(reply.usage, scripted=scripted))
 
     def call(self, step: str) -> None:
         """A tool was called."""
         if step in self._ended:
-            self.entries.setdefault(self._ended[step], Taken()).tool_calls += 1
+            self._at(*self._ended[step]).tool_calls += 1
+
+    def _at(self, day: str, place: Place) -> Taken:
+        return self.days.setdefault(day, {}).setdefault(place, Taken())
 
     def _begin(self, step: Step, at: float, *, runs: bool) -> None:
-        self._ended[str(step)] = Place(day_of(at), step.node)
+        self._ended[str(step)] = day_of(at), Place(step.node)
         if runs:
             self._begun[step] = at
 
     def _end(self, step: Step, at: float, taken: Taken) -> None:
-        place = self._ended[str(step)] = Place(day_of(at), step.node)
+        day, place = self._ended[str(step)] = day_of(at), Place(step.node)
         since = self._begun.pop(step, None)
-        taken.seconds = 0.0 if since is None else at - since
-        self.entries.setdefault(place, Taken()).add(taken)
+        taken.micros = 0 if since is None else round((at - since) * MICROS)
+        self._at(day, place).add(taken)
+
+
+def paid(usage: Usage, *, scripted: bool) -> Taken:
+    """For one call of a model."""
+    taken = Taken(
+        model_calls=1,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+    )
+    if scripted:
+        taken.scripted_calls = 1
+    elif usage.cost_usd is None:
+        taken.unpriced_calls = 1
+    else:
+        taken.priced_calls, taken.nanos = 1, round(usage.cost_usd * NANOS)
+    return taken
 
 
 async def account_of(store: Store, execution: ExecutionId) -> Account:
@@ -164,11 +133,3 @@ async def _effects(store: Store, execution: ExecutionId) -> AsyncIterator[tuple[
         for effect in (await store.effects.recorded(execution, attempt)).values():
             if isinstance(effect, list) and len(effect) == FIELDS:
                 yield step, str(effect[0]), effect[2]
-
-
-def summed(entries: Iterable[tuple[tuple[str, ...], Taken]]) -> dict[tuple[str, ...], Taken]:
-    """By what they are about."""
-    found: dict[tuple[str, ...], Taken] = {}
-    for about, taken in entries:
-        found.setdefault(about, Taken()).add(taken)
-    return found

@@ -3,27 +3,39 @@
     what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
                                    └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
 
-It lies in the store beside the memory tiers, under scopes that no memory node can name. Everything can be made again
-from the journals, as long as they are there; what was spent stays in the tables after an execution is deleted.
+The store adds up what is taken in; words lie beside the memory tiers, under a scope that no memory node can name.
+Everything can be made again from the journals, as long as they are there; what was spent stays in the tables after an
+execution is deleted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
-import msgspec
+from msgspec import structs
 
 from pointsman.app.bulletins import observability_of
-from pointsman.app.observing.accounts import ALL, FOUND, SCRIPTED, USAGE, Account, Place, Taken, account_of, summed
+from pointsman.app.observing.accounts import ALL, FOUND, Account, account_of
 from pointsman.app.observing.counting import count_spent
+from pointsman.app.observing.earlier import take_over
 from pointsman.app.observing.redacting import Redactor, redactor_for
 from pointsman.app.storage.deletion import summaries
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.usage import (
+    ENTRY_MAX,
+    MICROS,
+    NANOS,
+    About,
+    Taken,
+    Taking,
+    UsageName,
+    UsageQuery,
+)
 from pointsman.journal.words import texts, words_of
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
@@ -40,11 +52,11 @@ WORDS_MAX: Final = 5_000
 RANKED: Final = 500
 """So many of the best are looked at in one search."""
 PAGE: Final = 500
-NAMING: Final = frozenset({"user", "execution"})
-"""Who asks for these is told of single executions."""
 
 Dimension: TypeAlias = Literal["day", "workflow", "node", "model", "key", "user", "execution"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = get_args(Dimension)
+NAMES: Final[Mapping[Dimension, UsageName]] = {one: "owner" if one == "user" else one for one in DIMENSIONS}
+"""As stores call them."""
 Sees: TypeAlias = Callable[[str, int], Awaitable[bool]]
 """Whether somebody may know what a revision of a workflow cost."""
 SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
@@ -55,16 +67,6 @@ class PeriodInvalid(CallerError):
     """What should be a day is none."""
 
     code: ClassVar[str] = "period-invalid"
-
-
-class Kept(msgspec.Struct, omit_defaults=True, array_like=True):
-    """What is kept of one execution and day."""
-
-    workflow: str
-    revision: int
-    entries: list[tuple[Place, Taken]]
-    owner: str = ""
-    """Who began it; empty: nobody by name, or it was taken in by an earlier release."""
 
 
 class Told(NamedTuple):
@@ -116,9 +118,15 @@ class History:
         for day in (since, until):
             check_day(day)
         await self.catch_up()
+        await take_over(self._app.store)
         named: list[Dimension] = [one for one in DIMENSIONS if one in by]
-        found = summed([one async for one in self._entries(named, since, until, of or {}, sees)])
-        rows = [_row(named, about, taken) for about, taken in found.items()]
+        query = UsageQuery(
+            by=tuple(NAMES[one] for one in named),
+            since=since,
+            until=until,
+            of={NAMES[one]: wanted for one, wanted in (of or {}).items()},
+        )
+        rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees)]
         return sorted(rows, key=lambda row: (-_number(row["costUsd"]), -_number(row["seconds"]), str(row)))
 
     async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
@@ -135,31 +143,24 @@ class History:
         found.sort(key=lambda one: (one.started, one.execution), reverse=True)
         return found[:limit]
 
-    async def _entries(
-        self, by: Sequence[Dimension], since: str, until: str, of: Mapping[Dimension, str], sees: Told | None
-    ) -> AsyncIterator[tuple[tuple[str, ...], Taken]]:
-        async for execution, kept in self._kept(since, until, sees, names=bool(NAMING & {*by, *of})):
-            for place, taken in kept.entries:
-                about = place._asdict() | {"workflow": kept.workflow, "user": kept.owner, "execution": execution}
-                if all(about[name] == wanted for name, wanted in of.items()):
-                    yield tuple(str(about[name]) for name in by), _lifted(place, taken)
-
-    async def _kept(self, since: str, until: str, sees: Told | None, *, names: bool) -> AsyncIterator[tuple[str, Kept]]:
-        """What is kept, day by day. `names`: single executions are told of."""
-        seen: dict[tuple[str, int], bool] = {}
-        after = since
-        while page := await self._app.store.memory.every(USAGE, ALL, after=after, limit=PAGE):
-            for one in page:
-                after = one.key
-                if until and one.key.partition("/")[0] > until:
-                    return
-                kept = msgspec.convert(one.value, Kept)
-                whose = kept.workflow, kept.revision
-                execution = one.key.partition("/")[2]
-                if sees is not None and whose not in seen:
-                    seen[whose] = await sees.workflow(*whose)
-                if sees is None or (seen[whose] and (not names or await sees.execution(execution))):
-                    yield execution, kept
+    async def _sums(self, query: UsageQuery, sees: Told | None) -> list[tuple[About, Taken]]:
+        """Who is not told everything: of the revisions that are theirs to see, and of the executions where those, or
+        who began them, are named."""
+        if sees is None:
+            return await self._app.store.usage.sums(query)
+        whose: tuple[UsageName, ...] = ("workflow", "revision")
+        if query.of_executions:
+            whose = (*whose, "execution")
+        apart = structs.replace(query, by=(*whose, *query.by))
+        told: dict[About, bool] = {}
+        found: dict[About, Taken] = {}
+        for about, taken in await self._app.store.usage.sums(apart):
+            one, rest = about[: len(whose)], about[len(whose) :]
+            if one not in told:
+                told[one] = await _is_told(sees, one)
+            if told[one]:
+                found.setdefault(rest, Taken()).add(taken)
+        return [*found.items()]
 
     async def _take_in(self, summary: Summary) -> bool:
         memory, name = self._app.store.memory, summary.execution
@@ -168,8 +169,8 @@ class History:
             return False
         state = await self._app.runtime.load(name)
         account = await account_of(self._app.store, name)
-        for day, kept in _by_day(summary, account).items():
-            await memory.put(USAGE, ALL, f"{day}/{name}", msgspec.to_builtins(kept))
+        for taking in _takings(summary, account):
+            await self._app.store.usage.put(taking)
         await memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
         return True
 
@@ -182,35 +183,46 @@ class History:
         return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
 
 
-def _by_day(summary: Summary, account: Account) -> dict[str, Kept]:
-    found: dict[str, Kept] = {}
-    for place, taken in account.entries.items():
-        kept = found.setdefault(place.day, Kept(summary.workflow, summary.revision, [], summary.owner))
-        kept.entries.append((place, taken))
-    return found
+async def _is_told(sees: Told, one: About) -> bool:
+    """`one`: a workflow and its revision; with an execution where that is told of."""
+    workflow, revision, *execution = one
+    if not await sees.workflow(str(workflow), int(revision)):
+        return False
+    return not execution or await sees.execution(str(execution[0]))
 
 
-def _lifted(place: Place, taken: Taken) -> Taken:
-    """As it is counted today: earlier releases took calls of the scripted model for some without a known price."""
-    if place.model == SCRIPTED and taken.unpriced_calls:
-        return msgspec.structs.replace(taken, scripted_calls=taken.unpriced_calls, unpriced_calls=0)
-    return taken
+def _takings(summary: Summary, account: Account) -> list[Taking]:
+    return [
+        Taking(
+            day=day,
+            execution=summary.execution,
+            workflow=summary.workflow,
+            revision=summary.revision,
+            owner=summary.owner,
+            entries=tuple((place, _bounded(taken)) for place, taken in entries.items()),
+        )
+        for day, entries in account.days.items()
+    ]
 
 
-def _row(by: Sequence[str], about: tuple[str, ...], taken: Taken) -> JsonObject:
+def _bounded(taken: Taken) -> Taken:
+    return Taken(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
+
+
+def _row(by: Sequence[str], about: About, taken: Taken) -> JsonObject:
     return {
         **dict(zip(by, about, strict=True)),
         "steps": taken.steps,
         "retries": taken.retries,
         "failures": taken.failures,
         "cached": taken.cached,
-        "seconds": round(taken.seconds, 3),
+        "seconds": round(taken.micros / MICROS, 3),
         "modelCalls": taken.model_calls,
         "toolCalls": taken.tool_calls,
         "inputTokens": taken.input_tokens,
         "outputTokens": taken.output_tokens,
         "cacheReadTokens": taken.cache_read_tokens,
-        "costUsd": None if taken.cost_usd is None else round(taken.cost_usd, 6),
+        "costUsd": round(taken.nanos / NANOS, 6) if taken.priced_calls else None,
         "unpricedCalls": taken.unpriced_calls,
         "scriptedCalls": taken.scripted_calls,
     }

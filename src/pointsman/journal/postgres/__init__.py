@@ -25,6 +25,7 @@ from pointsman.journal.postgres.removal import PostgresRemoval
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.postgres.sessions import PostgresSessions
 from pointsman.journal.postgres.summaries import PostgresExecutions
+from pointsman.journal.postgres.usage import PostgresUsage
 from pointsman.journal.postgres.vectors import PostgresVectors
 from pointsman.journal.postgres.workflows import PostgresWorkflows
 from pointsman.values import ExecutionId
@@ -46,6 +47,7 @@ class PostgresStore:
         self.vectors = PostgresVectors(connections)
         self.sessions = PostgresSessions(connections)
         self.entries = PostgresEntries(connections)
+        self.usage = PostgresUsage(connections)
         self.blobs = PostgresBlobs(connections, kept)
         self.effects = PostgresEffects(connections, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)

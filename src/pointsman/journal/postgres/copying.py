@@ -34,6 +34,7 @@ from pointsman.journal.postgres.summaries import COLUMNS as SUMMARY
 from pointsman.journal.postgres.summaries import PUT as PUT_SUMMARY
 from pointsman.journal.postgres.summaries import summary_of, values_of
 from pointsman.journal.records import GateEntry, Summary
+from pointsman.journal.usage import ADD_UP
 from pointsman.values import Json
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
@@ -48,7 +49,7 @@ SELECTS: Final[dict[str, LiteralString]] = {
 }
 """Where the table is not simply read as it is."""
 ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "messages", "entries")
+FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "usage", "messages", "entries")
 """A store is empty where these are."""
 NUMBER: Final = "INSERT INTO executions (id) SELECT unnest(%s::text[]) RETURNING id, no"
 
@@ -78,6 +79,7 @@ class PostgresCopying:
             writing = Writing(connection)
             for table, rows in parts:
                 writing.write(table, rows)
+            connection.execute(ADD_UP)
 
 
 @contextmanager

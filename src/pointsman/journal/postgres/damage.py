@@ -14,6 +14,7 @@ from pointsman.journal.faults import StoreFailed
 from pointsman.journal.packing import Form, content_hash, needed
 from pointsman.journal.postgres.blobs import find_content
 from pointsman.journal.postgres.connections import Connection
+from pointsman.journal.usage import DIFFERENT
 from pointsman.values import ExecutionId
 
 AT_A_TIME: Final = 500
@@ -36,6 +37,10 @@ async def find_damage(connection: Connection) -> list[str]:
         strays = await (await connection.execute(STRAYS)).fetchone()
         if strays is not None and strays[0]:
             breaks.append(f"{strays[0]} rows belong to no execution")
+        for statement in DIFFERENT:
+            wrong = await (await connection.execute(statement)).fetchone()
+            if wrong is not None and wrong[0]:
+                breaks.append(f"{wrong[0]} sums of usage are not what its entries say")
         return [*breaks, *[line async for line in find_false_blobs(connection)]]
 
 

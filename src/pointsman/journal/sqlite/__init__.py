@@ -24,6 +24,7 @@ from pointsman.journal.sqlite.removal import SqliteRemoval
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.sqlite.sessions import SqliteSessions
 from pointsman.journal.sqlite.summaries import SqliteExecutions
+from pointsman.journal.sqlite.usage import SqliteUsage
 from pointsman.journal.sqlite.vectors import SqliteVectors
 from pointsman.journal.sqlite.workflows import SqliteWorkflows
 from pointsman.journal.sqlite.writer import Writer
@@ -45,6 +46,7 @@ class SqliteStore:
         self.sessions = SqliteSessions(*parts)
         self.effects = SqliteEffects(*parts)
         self.entries = SqliteEntries(*parts)
+        self.usage = SqliteUsage(*parts)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
         self.copying = SqliteCopying(path)

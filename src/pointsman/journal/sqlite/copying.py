@@ -32,6 +32,7 @@ from pointsman.journal.sqlite.seals import find_broken_seals
 from pointsman.journal.sqlite.summaries import AWAITS, put_summary, summary_of
 from pointsman.journal.sqlite.summaries import COLUMNS as SUMMARY
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction
+from pointsman.journal.usage import ADD_UP
 from pointsman.journal.words import folded, texts
 from pointsman.values import ExecutionId
 
@@ -47,7 +48,7 @@ SELECTS: Final = {
 }
 """Where the table is not simply read as it is."""
 INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
-FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "messages", "entries")
+FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "usage", "messages", "entries")
 """A store is empty where these are."""
 
 
@@ -158,6 +159,7 @@ def write_parts(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
                 connection.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES ('entries', ?)", rows)
             case _:
                 connection.executemany(insert_into(table), rows)
+    connection.execute(ADD_UP)
 
 
 def insert_into(table: str) -> str:

@@ -15,6 +15,7 @@ from pointsman.journal.packing import Form, content_hash, needed
 from pointsman.journal.sqlite.blobs import read_content
 from pointsman.journal.sqlite.seals import find_broken_seals
 from pointsman.journal.sqlite.transaction import SEQ_BITS, SEQ_MASK
+from pointsman.journal.usage import DIFFERENT
 from pointsman.values import ExecutionId
 
 
@@ -31,6 +32,8 @@ def find_damage(connection: sqlite3.Connection) -> list[str]:
     damage.extend(find_false_blobs(connection))
     damage.extend(find_broken_seals(connection))
     damage.extend(find_unused_needs(connection))
+    if wrong := sum(connection.execute(statement).fetchone()[0] for statement in DIFFERENT):
+        damage.append(f"{wrong} sums of usage are not what its entries say")
     return damage
 
 

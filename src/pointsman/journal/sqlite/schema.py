@@ -203,7 +203,47 @@ FOURTH: Final = (
     "CREATE INDEX summaries_uncounted ON summaries (started, execution) WHERE tokens IS NULL",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH)
+AMOUNTS: Final = """
+        steps INTEGER NOT NULL, retries INTEGER NOT NULL, failures INTEGER NOT NULL, cached INTEGER NOT NULL,
+        micros INTEGER NOT NULL, model_calls INTEGER NOT NULL, tool_calls INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL,
+        nanos INTEGER NOT NULL, priced_calls INTEGER NOT NULL, unpriced_calls INTEGER NOT NULL,
+        scripted_calls INTEGER NOT NULL
+"""
+FIFTH: Final = (
+    f"""
+    CREATE TABLE usage (
+        day TEXT NOT NULL,        -- of UTC
+        execution TEXT NOT NULL,  -- it may be gone
+        workflow TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        node TEXT NOT NULL,
+        model TEXT NOT NULL,
+        key TEXT NOT NULL,
+        place BLOB NOT NULL,      -- a digest of workflow, revision, node, model and key
+        {AMOUNTS},
+        UNIQUE (day, execution, place)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE usage_sums (
+        day TEXT NOT NULL,
+        place BLOB NOT NULL,
+        workflow TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        node TEXT NOT NULL,
+        model TEXT NOT NULL,
+        key TEXT NOT NULL,
+        entries INTEGER NOT NULL,  -- so many rows of usage are in it
+        {AMOUNTS},
+        PRIMARY KEY (day, place)
+    ) STRICT, WITHOUT ROWID
+    """,
+    *sealing("usage"),
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:

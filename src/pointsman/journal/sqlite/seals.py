@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from pointsman.journal.usage import COLUMNS
 from pointsman.values import Json
 
 SEALED: Final[dict[str, tuple[str, ...]]] = {
@@ -20,6 +21,7 @@ SEALED: Final[dict[str, tuple[str, ...]]] = {
     "messages": ("session", "number", "message"),
     "memory": ("scope", "namespace", "key", "value", "changed", "expires"),
     "entries": ("kind", "key", "value"),
+    "usage": COLUMNS,
     "workflows": (
         "id",
         "revision",

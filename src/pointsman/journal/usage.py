@@ -1,0 +1,217 @@
+"""What work took and paid for: kept of each execution and day, and added up as it is kept.
+
+    a taking ── put ──▶ usage        a row for each node, model and key of an execution and day
+                 └────▶ usage_sums   the same without the execution: grows with days and names, never with executions
+
+Amounts are whole numbers, so sums do not depend on their order: both tables say exactly the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal, LiteralString, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from pointsman.values import ExecutionId
+
+MICROS: Final = 1_000_000
+"""Of a second."""
+NANOS: Final = 1_000_000_000
+"""Of a dollar."""
+
+
+class Place(NamedTuple):
+    """What an entry is about. `model` and `key` are empty where it is about the node's steps."""
+
+    node: str
+    model: str = ""
+    key: str = ""
+
+
+class Taken(Struct):
+    """What was taken and paid for there."""
+
+    steps: int = 0
+    retries: int = 0
+    failures: int = 0
+    cached: int = 0
+    micros: int = 0
+    """Of seconds that steps took."""
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    nanos: int = 0
+    """Of dollars that were paid."""
+    priced_calls: int = 0
+    """Calls of models whose price is known."""
+    unpriced_calls: int = 0
+    """Calls of models whose price nobody knows."""
+    scripted_calls: int = 0
+    """Calls of the scripted model, which asks nobody and has no price."""
+
+    def add(self, other: Taken) -> None:
+        """Take in another one."""
+        for name in AMOUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Taking(Struct, frozen=True, kw_only=True):
+    """What one execution took on one day (of UTC)."""
+
+    day: str
+    execution: ExecutionId
+    workflow: str
+    revision: int
+    owner: str = ""
+    """Who began it; empty: nobody by name, or nobody knows."""
+    entries: tuple[tuple[Place, Taken], ...] = ()
+    """No place twice."""
+
+
+UsageName: TypeAlias = Literal["day", "execution", "workflow", "revision", "owner", "node", "model", "key"]
+"""What amounts are told apart by."""
+About: TypeAlias = tuple[str | int, ...]
+"""A value for each name that was asked for."""
+
+
+class UsageQuery(Struct, frozen=True, kw_only=True):
+    """Which amounts to add up, and how far apart."""
+
+    by: tuple[UsageName, ...]
+    since: str = ""
+    """From this day on, up to `until`; empty: from the first, to the last."""
+    until: str = ""
+    of: Mapping[UsageName, str] = {}
+    """Only what has these values there."""
+
+    @property
+    def of_executions(self) -> bool:
+        """Sums do not tell executions apart, nor who began them."""
+        return not OF_EXECUTIONS.isdisjoint({*self.by, *self.of})
+
+
+OF_EXECUTIONS: Final[frozenset[UsageName]] = frozenset({"execution", "owner"})
+ENTRY_MAX: Final = 1 << 50
+"""Of each amount: stores add up whole numbers of eight bytes, whatever a provider says it counted."""
+AMOUNTS: Final = Taken.__struct_fields__
+
+AMOUNT_COLUMNS: Final[LiteralString] = (
+    "steps, retries, failures, cached, micros, model_calls, tool_calls, input_tokens, output_tokens, cache_read_tokens,"
+    " nanos, priced_calls, unpriced_calls, scripted_calls"
+)
+"""As `AMOUNTS`, where statements are written."""
+COLUMNS: Final = ("day", "execution", "workflow", "revision", "owner", "node", "model", "key", "place", *AMOUNTS)
+"""Of `usage`; `place` is a digest: names may be longer than what an index takes."""
+INSERT_ENTRY: Final[LiteralString] = (
+    f"INSERT INTO usage (day, execution, workflow, revision, owner, node, model, key, place, {AMOUNT_COLUMNS})"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SUM_NAMES: Final[LiteralString] = "day, place, workflow, revision, node, model, key"
+_SUMMED: Final[LiteralString] = ", ".join(f"sum({one})" for one in AMOUNT_COLUMNS.split(", "))
+_ADDED: Final[LiteralString] = ", ".join(
+    f"{one} = usage_sums.{one} + excluded.{one}" for one in f"{AMOUNT_COLUMNS}, entries".split(", ")
+)
+_TAKEN_OFF: Final[LiteralString] = ", ".join(
+    f"{one} = usage_sums.{one} - u.{one}" for one in AMOUNT_COLUMNS.split(", ")
+)
+
+IS_KNOWN: Final = "SELECT 1 FROM usage WHERE day = ? AND execution = ? LIMIT 1"
+TAKE_OFF: Final = f"""
+    UPDATE usage_sums SET {_TAKEN_OFF}, entries = usage_sums.entries - 1
+    FROM (SELECT place, {AMOUNT_COLUMNS} FROM usage WHERE day = ? AND execution = ?) AS u
+    WHERE usage_sums.day = ? AND usage_sums.place = u.place
+"""
+"""What was put before, from the sums: the first of four statements that put a taking."""
+FORGET: Final = "DELETE FROM usage WHERE day = ? AND execution = ?"
+ADD: Final = f"""
+    INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
+    SELECT {SUM_NAMES}, 1, {AMOUNT_COLUMNS} FROM usage WHERE day = ? AND execution = ?
+    ON CONFLICT (day, place) DO UPDATE SET {_ADDED}
+"""
+DROP_EMPTY: Final = "DELETE FROM usage_sums WHERE day = ? AND entries = 0"
+"""A sum of nothing is not there, as if it had never been."""
+ADD_UP: Final = f"""
+    INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
+    SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}
+"""
+"""All of them, where only the entries are there."""
+_ENTRIES_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}"
+_SUMS_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, entries, {AMOUNT_COLUMNS} FROM usage_sums"
+DIFFERENT: Final[tuple[LiteralString, LiteralString]] = (
+    f"SELECT count(*) FROM ({_ENTRIES_SAY} EXCEPT {_SUMS_SAY}) AS missing",
+    f"SELECT count(*) FROM ({_SUMS_SAY} EXCEPT {_ENTRIES_SAY}) AS unfounded",
+)
+"""How many sums are not what the entries say; both are zero where nothing is damaged."""
+
+
+def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
+    """A statement and its values: every value is bound, and only names of columns enter the statement."""
+    names: LiteralString = ", ".join(_COLUMN[one] for one in query.by)
+    conditions: list[LiteralString] = ["1 = 1"]
+    values: list[str] = []
+    if query.since:
+        conditions.append("day >= ?")
+        values.append(query.since)
+    if query.until:
+        conditions.append("day <= ?")
+        values.append(query.until)
+    for name, wanted in query.of.items():
+        conditions.append(f"{_COLUMN[name]} = ?")
+        values.append(wanted)
+    table: LiteralString = "usage" if query.of_executions else "usage_sums"
+    summed: LiteralString = ", ".join(f"CAST(sum({one}) AS BIGINT)" for one in AMOUNT_COLUMNS.split(", "))
+    where: LiteralString = " AND ".join(conditions)
+    return f"SELECT {names}, {summed} FROM {table} WHERE {where} GROUP BY {names}", values
+
+
+_COLUMN: Final[Mapping[UsageName, LiteralString]] = {
+    "day": "day",
+    "execution": "execution",
+    "workflow": "workflow",
+    "revision": "revision",
+    "owner": "owner",
+    "node": "node",
+    "model": "model",
+    "key": "key",
+}
+
+
+def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, Taken]:
+    """What a row of that says."""
+    count = len(query.by)
+    return tuple(row[:count]), Taken(*(int(one) for one in row[count:]))
+
+
+def rows_of(taking: Taking) -> list[tuple[str | int | bytes, ...]]:
+    """As `COLUMNS` has them."""
+    return [
+        (
+            *(taking.day, taking.execution, taking.workflow, taking.revision, taking.owner),
+            *(name.replace("\0", "\ufffd") for name in place),  # Which PostgreSQL has no room for.
+            place_of(taking, place),
+            *msgspec.structs.astuple(taken),
+        )
+        for place, taken in taking.entries
+    ]
+
+
+def place_of(taking: Taking, place: Place) -> bytes:
+    return hashlib.sha256(msgspec.msgpack.encode((taking.workflow, taking.revision, *place))).digest()
+
+
+def added_up(takings: Collection[Taking], query: UsageQuery) -> list[tuple[About, Taken]]:
+    """What a store without tables answers."""
+    found: dict[About, Taken] = {}
+    for taking in takings:
+        if (query.since or taking.day) <= taking.day <= (query.until or taking.day):
+            known = {name: getattr(taking, name) for name in ("day", "execution", "workflow", "revision", "owner")}
+            for place, taken in taking.entries:
+                about = known | place._asdict()
+                if all(str(about[name]) == wanted for name, wanted in query.of.items()):
+                    found.setdefault(tuple(about[name] for name in query.by), Taken()).add(taken)
+    return [*found.items()]
