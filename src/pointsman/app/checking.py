@@ -60,12 +60,13 @@ def check_workflow(
     workflows: Collection[str],
     lenient: bool,
     model: str | None,
+    offered: Collection[str] = (),
 ) -> Checked:
-    """Everything that is wrong, at once."""
+    """Everything that is wrong, at once. `workflows`, and of those that are tools the `offered`, may be suggested."""
     read = source.read
     if read.workflow is None:
         return Checked(read.problems, read.dialect, None)
-    known = replace(known_of(settings, tools, workflows), node_types=_performed(read.workflow))
+    known = replace(known_of(settings, KnownTools(tools, offered), workflows), node_types=_performed(read.workflow))
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
@@ -92,7 +93,7 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
     """The tools that may be called twice when it is started with this durability, whatever its own is."""
     if source.read.workflow is None:
         return []
-    known = replace(known_of(settings, tools, ()), durability=durability)
+    known = replace(known_of(settings, KnownTools(tools), ()), durability=durability)
     _, found = found_in(source.read, known=known, drop_dangling=True)
     return [problem for problem in found if problem.code == "not-idempotent"]
 
@@ -109,10 +110,12 @@ def softened(problem: Problem) -> Problem:
 
 
 class KnownTools(Mapping[str, ToolFacts]):
-    """The tools of an installation. A tool is looked at when somebody asks about it: there may be thousands."""
+    """The tools of an installation. A tool is looked at when somebody asks about it: there may be thousands. Of saved
+    workflows only those are listed that are `offered`: not everybody may know of the others."""
 
-    def __init__(self, tools: ToolRegistry) -> None:
+    def __init__(self, tools: ToolRegistry, offered: Collection[str] = ()) -> None:
         self._tools = tools
+        self._offered = offered
 
     def __getitem__(self, name: str) -> ToolFacts:
         spec = self._tools.find(name)
@@ -126,19 +129,19 @@ class KnownTools(Mapping[str, ToolFacts]):
         )
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tools.names())
+        return (name for name in self._tools.names() if name in self._offered or not name.startswith(PREFIX))
 
     def __len__(self) -> int:
-        return len(self._tools.names())
+        return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
         return True  # Some come with us; nobody has to count.
 
 
-def known_of(settings: Settings, tools: ToolRegistry, workflows: Collection[str]) -> Known:
+def known_of(settings: Settings, tools: KnownTools, workflows: Collection[str]) -> Known:
     """What this installation has."""
     agents = {name: frozenset(agent.tools or ()) for name, agent in settings.agents.items()}
-    return Known(tools=KnownTools(tools), agents=agents, workflows=workflows)
+    return Known(tools=tools, agents=agents, workflows=workflows)
 
 
 def _performed(workflow: Definition) -> Collection[str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from pointsman.app.access.callers import Caller
 from pointsman.app.agents import agents_named, saved_agents
 from pointsman.app.checking import ANSWERED, Checked, check_workflow, workflow_tools_in
+from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.shelf.documents import IDS
 from pointsman.app.sources import Workflow, draft_of, invalid
+from pointsman.app.workflow_tools import by_tool_name
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.sites import sites_of
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError
-from pointsman.journal.records import SavedWorkflow
+from pointsman.journal.records import SavedWorkflow, WorkflowEntry
 from pointsman.journal.store import Store
 from pointsman.values import Instant
 
@@ -38,17 +41,32 @@ def model_of(app: Pointsman, wanted: str | None) -> str | None:
 
 
 async def check(
-    app: Pointsman, store: Store | None, workflow: Workflow, *, lenient: bool = False, model: str | None = None
+    app: Pointsman,
+    store: Store | None,
+    workflow: Workflow,
+    *,
+    lenient: bool = False,
+    model: str | None = None,
+    reader: Caller = ANYBODY,
 ) -> Checked:
-    """Everything that is wrong with a workflow, at once. Never raises. Without a store nothing is saved."""
-    saved = [*IDS, *(await _workflows_for(store, workflow.read.workflow))]
-    await app.tools.prepare(workflow_tools_in(workflow))
+    """Everything that is wrong with a workflow, at once. Never raises. Without a store nothing is saved. `reader`: who
+    is told of it, and of nothing that they may not see."""
+    saved = [*IDS, *(await _workflows_for(app, store, workflow.read.workflow, reader))]
+    called = workflow_tools_in(workflow)
+    await app.tools.prepare(called)
+    offered = await _tools_for(app, store, [name for name in called if app.tools.find(name) is None], reader)
     settings = app.settings
     known = await _agents_of(store, workflow.read.workflow, settings.agents)
     if known:
         settings = settings.model_copy(update={"agents": {**known, **settings.agents}})
     return check_workflow(
-        workflow, settings=settings, tools=app.tools, workflows=saved, lenient=lenient, model=model or app.model
+        workflow,
+        settings=settings,
+        tools=app.tools,
+        workflows=saved,
+        lenient=lenient,
+        model=model or app.model,
+        offered=offered,
     )
 
 
@@ -66,16 +84,27 @@ async def save(app: Pointsman, workflow: Workflow, *, author: str, draft: bool, 
     return saved
 
 
-async def _workflows_for(store: Store | None, workflow: Definition | None) -> list[str]:
-    """The ids of the saved workflows that a workflow names; where one is not there, of all, to say what was meant. A
+async def _workflows_for(app: Pointsman, store: Store | None, workflow: Definition | None, reader: Caller) -> list[str]:
+    """The ids of the saved workflows that a workflow names, and where one is not there of those that may be meant. A
     start does not read the names of thousands."""
     if store is None or workflow is None:
         return []
     named = {site.text.partition("@")[0] for site in sites_of(workflow) if site.kind == "workflow"}
     wanted = sorted(id for id in named - {*IDS, workflow.id} if "{" not in id)
-    if all([await store.workflows.find(id) is not None for id in wanted]):
-        return wanted
-    return [entry.id for entry in await store.workflows.list()]
+    there = [id for id in wanted if await store.workflows.find(id) is not None]
+    if len(there) == len(wanted):
+        return there
+    every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await store.workflows.list()}
+    return [*there, *await meant(app, reader, wanted, every)]
+
+
+async def _tools_for(app: Pointsman, store: Store | None, missing: list[str], reader: Caller) -> list[str]:
+    """The saved workflows that tools which are none may be meant as."""
+    if store is None or not missing:
+        return []
+    every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await store.workflows.list()}
+    tools = {name: every[id] for name, id in by_tool_name(every.values()).items()}
+    return await meant(app, reader, missing, tools)
 
 
 async def _agents_of(

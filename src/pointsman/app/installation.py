@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
+from pointsman.app.access.callers import Caller
 from pointsman.app.access.vault import Vault
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked
@@ -17,6 +18,7 @@ from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
+from pointsman.app.meant import ANYBODY
 from pointsman.app.observing.calls import Calls
 from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
@@ -200,9 +202,10 @@ class Pointsman:
 
     # Definitions ---------------------------------------------------------------------------------------------------
 
-    async def check(self, workflow: Workflow, *, lenient: bool = False) -> Checked:
-        """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved."""
-        return await check_definition(self, self._store, workflow, lenient=lenient)
+    async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> Checked:
+        """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved. Told
+        is nothing that `reader` may not see."""
+        return await check_definition(self, self._store, workflow, lenient=lenient, reader=reader)
 
     async def runnable(self, workflow: Workflow, *, lenient: bool = False) -> Definition:
         """The definition, its variables replaced. Raises `WorkflowInvalid` listing all problems, `Disabled`."""

@@ -153,9 +153,8 @@ class Library:
         """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
         found = await self.workflows.find(reference)
         if found is None:
-            entries = await self._saved.list()
-            known = ", ".join(entry.id for entry in entries[:20]) or "none"
-            hint = f"Saved: {known}. Built in: {', '.join(IDS)}."
+            # Which there are is not told: not everybody who reads this may know of all.
+            hint = "The list of workflows has those that you may see."
             raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
         return found
 

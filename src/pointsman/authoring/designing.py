@@ -123,7 +123,7 @@ async def design(
             source = Workflow.of({**found.value, "id": name} if name else found.value)
         else:
             source = Workflow.parse(answer, name=name)
-        checked = await app.check(source)
+        checked = await app.check(source, reader=caller)
         many = len(source.read.workflow.nodes) if source.read.workflow is not None else 0
         if many > NODES_MAX:
             far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
@@ -152,7 +152,7 @@ async def edit_by_words(
         value = None if found is None else found.value
         listed: Json = value.get("operations") if isinstance(value, dict) else value
         try:
-            made = await edit(app, source, read_operations(listed))
+            made = await edit(app, source, read_operations(listed), reader=caller)
         except OperationRefused as why:
             return Attempt(None, (error(why.code, "", str(why), hint=why.hint),))
         return Attempt(made, made.new)

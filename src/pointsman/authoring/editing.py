@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.callers import Caller
+from pointsman.app.meant import ANYBODY
 from pointsman.app.sources import invalid
 from pointsman.authoring.applying import apply_operations
 from pointsman.authoring.comparing import operations_between, same
@@ -70,13 +72,15 @@ def _listed(problems: Iterable[Problem]) -> list[Json]:
     return [problem.to_json() for problem in problems]
 
 
-async def edit(app: Pointsman, source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
+async def edit(
+    app: Pointsman, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
+) -> Edited:
     """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
     before = native_of(source)
     after = apply_operations(before, operations)
     made, losses = respelled(source, before, after)
     losses += comments_lost(source.document, made.document)
-    was, now = await app.check(source), await app.check(made)
+    was, now = await app.check(source, reader=reader), await app.check(made, reader=reader)
     return Edited(
         source=made,
         changes=operations_between(before, after),

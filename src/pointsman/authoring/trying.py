@@ -36,7 +36,7 @@ async def drafted(
     else:
         source = await app.source(workflow)
     if operations:
-        source = (await edit(app, source, operations)).source
+        source = (await edit(app, source, operations, reader=caller)).source
     for called in await app.library.called(source.definition):
         with suppress(UnknownWorkflow):
             await must_see_workflow(app, caller, called)

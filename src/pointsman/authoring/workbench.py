@@ -82,7 +82,7 @@ class Workbench:
 
     async def check(self, source: Workflow) -> JsonObject:
         """All problems of a document. Nothing is saved."""
-        checked = await self.app.check(source)
+        checked = await self.app.check(source, reader=self.caller)
         return problems_to_json(checked.problems, dialect=checked.dialect)
 
     async def save(self, source: Workflow, *, draft: bool = False) -> JsonObject:
@@ -111,7 +111,7 @@ class Workbench:
         """
         await self.see(workflow)
         source, known = await self._at(workflow, revision, text)
-        edited = await edit(self.app, source, operations)
+        edited = await edit(self.app, source, operations, reader=self.caller)
         said = await self.keep(edited, known, apply=apply, draft=draft)
         return {**said, "native": native_of(edited.source)} if native else said
 
@@ -195,7 +195,7 @@ class Workbench:
         await self.see(workflow)
         source, known = await self._at(workflow, revision, text)
         if on:
-            source = (await edit(self.app, source, on)).source
+            source = (await edit(self.app, source, on, reader=self.caller)).source
         designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
         rounds: list[Json] = [one.to_json() for one in designed.rounds]
         if designed.made is None:
@@ -282,7 +282,7 @@ class Workbench:
         return outcome(await found.view())
 
     async def _described(self, source: Workflow) -> JsonObject:
-        checked = await self.app.check(source)
+        checked = await self.app.check(source, reader=self.caller)
         picture = converted(source, "mermaid").text if source.read.workflow is not None else ""
         return {
             "document": source.original,

@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.app.access.callers import LOCAL
 from pointsman.app.checking import Checked
 from pointsman.app.conversion import TARGETS, converted
 from pointsman.app.library import UnknownWorkflow
@@ -97,7 +98,7 @@ async def _checked_one(
     except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return Checked((problem,), None, None), "", UNREADABLE
-    result = await app.check(source, lenient=lenient)
+    result = await app.check(source, lenient=lenient, reader=LOCAL)
     code = UNREADABLE if source.unreadable else CLEAN if result.ok else ERRORS
     return result, source.document.text, code
 

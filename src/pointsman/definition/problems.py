@@ -121,14 +121,20 @@ def problems_to_json(problems: Iterable[Problem], *, dialect: str | None) -> Jso
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """A sentence naming the nearest candidate, or an empty text. Spelling style (case, `_`, `-`) counts little."""
+    """A sentence naming the nearest candidate, or an empty text."""
+    near = near_to(word, candidates, most=1)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def near_to(word: str, candidates: Iterable[str], *, most: int) -> list[str]:
+    """The candidates spelled most like a word, the nearest first. Style (case, `_`, `-`) counts little."""
     from difflib import get_close_matches  # only authors who mistyped something pay for its import
 
     flat = {_flat(candidate): candidate for candidate in sorted(candidates)}
-    if (same := flat.get(_flat(word[:100]))) is not None:
-        return f"Did you mean {same!r}?"
-    near = get_close_matches(_flat(word[:100]), list(flat), n=1, cutoff=0.7)
-    return f"Did you mean {flat[near[0]]!r}?" if near else ""
+    wanted = _flat(word[:100])
+    if most == 1 and wanted in flat:
+        return [flat[wanted]]
+    return [flat[near] for near in get_close_matches(wanted, list(flat), n=most, cutoff=0.7)]
 
 
 def _flat(word: str) -> str:

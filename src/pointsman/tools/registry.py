@@ -125,8 +125,9 @@ class ToolRegistry:
         await self.prepare([call.name])
         tool = self._found(call.name)
         if tool is None:
-            known = ", ".join(self.names()) or "none"
-            raise _failed("unknown-tool", f"there is no tool named {call.name!r}", hint=f"Known tools: {known}.")
+            # Which there are is not told: some are workflows, which not everybody who reads this may know of.
+            hint = "The list of tools has those that you may see."
+            raise _failed("unknown-tool", f"there is no tool named {call.name!r}", hint=hint)
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution)
         timeout_s = tool.limits.timeout_s

@@ -22,6 +22,7 @@ async def dry_run(
     app: Pointsman, workflow: Workflow, input: Json, answers: Sequence[Answer], trial: JsonObject | None = None
 ) -> DryRun:
     """Play it in an installation of its own, of which nothing is kept."""
+    await app.runnable(workflow)  # What is wrong is told here: aside nothing has an owner, and all would be suggested.
     quiet = Quiet(app.tools, app.script, app.settings.model_in_effect)
     aside = type(app)("memory:", model=app.model, settings=app.settings, clock=quiet.clock)
     async with aside:

@@ -144,5 +144,6 @@ async def paths_must_be_free(app: Pointsman, workflow: Workflow) -> None:
         if trigger.type != "webhook" or not trigger.path:
             continue
         entry = await app.store.entries.find(WEBHOOK, trigger.path)
-        if entry is not None and (owner := read_declared(entry.value).workflow) != workflow.id:
-            raise WebhookTaken(f"the path {trigger.path!r} belongs to {owner!r}", hint="Take another path.")
+        if entry is not None and read_declared(entry.value).workflow != workflow.id:
+            # Whose it is, not everybody may know.
+            raise WebhookTaken(f"another workflow has the path {trigger.path!r}", hint="Take another path.")

@@ -222,8 +222,8 @@ class Schedules:
         """Raises `NoSuchSchedule`."""
         found = await self.find(id)
         if found is None:
-            known = ", ".join(kept.id for kept in (await self.list())[:20]) or "none"
-            raise NoSuchSchedule(f"there is no schedule {id!r}", hint=f"There: {known}.")
+            hint = "The list of schedules has those that you may see."
+            raise NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
         return found
 
     async def list(self) -> list[Kept]:

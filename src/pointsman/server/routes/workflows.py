@@ -110,7 +110,7 @@ async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    checked = await desk.app.check(Workflow.parse(text, dialect=body.dialect))
+    checked = await desk.app.check(Workflow.parse(text, dialect=body.dialect), reader=caller)
     id = None if checked.workflow is None else checked.workflow.id
     said: JsonObject = {"ok": checked.ok, "id": id, "revision": await _known(desk, caller, id)}
     return JsonReply({**said, **problems_to_json(checked.problems, dialect=checked.dialect)})
@@ -133,7 +133,7 @@ async def read(
             return Response(written.text, media_type=MEDIA[dialect])
         return JsonReply({"document": msgspec.json.decode(written.text), "losses": [*lost]})
     entry = await _entry(desk, id)
-    checked = await desk.app.check(source)
+    checked = await desk.app.check(source, reader=caller)
     problems = [problem.to_json() for problem in checked.problems]
     reply: JsonObject = {**entry, "document": source.original, "text": source.document.text, "problems": [*problems]}
     return JsonReply(reply, headers={"etag": _etag(entry)})
