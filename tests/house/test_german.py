@@ -52,6 +52,12 @@ def failure_codes() -> Iterator[str]:
         yield from re.findall(r'\b(?:Failure|ToolFailed)\(\s*code="([a-z-]+)"', read_text(path))
 
 
+def misfit_codes() -> Iterator[str]:
+    """Why an execution cannot go on with another definition."""
+    for path in files("src"):
+        yield from re.findall(r'\bMisfit\(\s*"([a-z-]+)"', read_text(path))
+
+
 def test_every_help_text_of_a_field_has_a_german_one() -> None:
     said = {str(field["description"]) for _, field in fields() if "description" in field}
     german = cast("dict[str, str]", read(WORDS / "given" / "de" / "language.json")["about"])
@@ -111,6 +117,8 @@ def test_what_went_wrong_is_said_in_german_by_its_code() -> None:
     failures = set(failure_codes())
     assert len(failures) > 30
     german = read(WORDS / "given" / "de" / "codes.json")
-    told = explained("problems.md") | explained("errors.md") | failures
+    misfits = set(misfit_codes())
+    assert len(misfits) > 5
+    told = explained("problems.md") | explained("errors.md") | failures | misfits
     assert told - set(german) == set(), "say what it means in web/src/i18n/given/de/codes.json"
     assert all(german.values())

@@ -62,3 +62,10 @@ async def test_an_mcp_server_that_does_not_answer_says_why(opens: Opens, served:
 
 def _no_door() -> Door:
     raise AssertionError("a command needs no door")
+
+
+async def test_why_a_tool_is_off_is_read_out_in_the_language_it_is_said_in(opens: Opens, served: Served) -> None:
+    async with opens("/tools/web_search", language="de") as page:
+        told = page.get_by_text("Es ist hier abgeschaltet.")
+        await expect(told).to_be_visible()
+        await expect(told.locator("[lang=en]")).to_contain_text("settings")

@@ -201,3 +201,30 @@ async def test_an_execution_is_exported_and_deleted(opens: Opens, served: Served
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(page.get_by_role("heading", name="Executions", exact=True)).to_be_visible()
     assert (await served.client.get(f"/api/workflows/executions/{execution}")).status_code == 404
+
+
+BROKEN = """\
+pointsman: 1
+id: posts
+input: {type: object}
+nodes:
+  - {id: begin, type: start}
+  - {id: part, name: {en: Divide, de: Teilen}, type: transform, config: {set: {x: "1 / 0"}}}
+edges: [{source: begin, target: part}]
+"""
+
+
+async def test_why_it_cannot_go_on_with_a_change_is_said_in_german(opens: Opens, served: Served) -> None:
+    await served.save(BROKEN)
+    execution = await served.execute("posts")
+    mended = BROKEN.replace("part", "other").replace("1 / 0", "1")
+    reply = await served.client.put("/api/workflows/posts", content=mended)
+    assert reply.status_code == 200, reply.text
+    async with opens(f"/executions/{execution}", language="de") as page:
+        go = page.get_by_role("button", name="Mit den Änderungen erneut versuchen")
+        await expect(go).to_be_enabled()
+        await go.click()
+        why = page.get_by_role("alert").get_by_role("listitem")
+        await expect(why).to_contain_text("Den Knoten gibt es in der anderen Definition nicht.")
+        await expect(why.locator("bdi")).to_have_text("Teilen")
+        await expect(why.locator("[lang=en]")).to_have_text("the other definition has no such node")

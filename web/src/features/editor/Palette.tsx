@@ -25,7 +25,7 @@ export function Palette() {
   const find = (event: KeyboardEvent) => {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     const names = [...(bar.current?.querySelectorAll("button") ?? [])];
-    const at = names.findIndex((one) => one === document.activeElement);
+    const at = names.findIndex((one) => one.matches(":focus"));
     begun(names, at, typed.with(event.key.toLowerCase()), (one) => one.textContent.trim())?.focus();
     event.preventDefault();
   };

@@ -8,19 +8,26 @@ import type { Execution, Schemas } from "@/api/views";
 import { Button } from "@/components/Button";
 import { useMay } from "@/components/may";
 import { Failed } from "@/components/Told";
+import { Why } from "@/components/Why";
+import { stepCalled, useNodeName } from "@/graph/called";
 import { changesBetween } from "@/graph/diff";
 
 type Moved = Schemas["MoveAnswer"];
 
 export function Mended({ execution: one }: { execution: Execution }) {
   const { t } = useTranslation();
+  const called = useNodeName();
   const client = useQueryClient();
   const isOffered = useMay("operator") && one.status === "failed";
   const then = useQuery({ ...executionDefinition(one.executionId), enabled: isOffered });
   const now = useQuery({ ...definition(one.workflowId), enabled: isOffered, retry: false });
   const goOn = useMutation({
     mutationFn: async () => {
-      const moved = await ask<Moved>(`${executionPath(one.executionId)}/move`, { body: { to: one.workflowId } });
+      const path = `${executionPath(one.executionId)}/move`;
+      // Asked for all that has no place there: a refusal names the first.
+      const asked = await ask<Moved>(path, { body: { to: one.workflowId, checkOnly: true } });
+      if (!asked.fits) return asked;
+      const moved = await ask<Moved>(path, { body: { to: one.workflowId } });
       if (moved.moved) client.setQueryData(["execution", one.executionId], await control(one.executionId, "retry"));
       return moved;
     },
@@ -47,7 +54,8 @@ export function Mended({ execution: one }: { execution: Execution }) {
           <ul className="list-disc pl-5">
             {goOn.data.problems.map((why) => (
               <li key={`${why.code} ${why.where}`} className="break-words">
-                {why.where}: {why.message}
+                <bdi className="font-medium">{stepCalled(why.where, called)}</bdi>
+                <Why code={why.code} message={why.message} />
               </li>
             ))}
           </ul>

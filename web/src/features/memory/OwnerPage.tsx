@@ -13,6 +13,7 @@ import { SearchBox } from "@/components/SearchBox";
 import { Empty } from "@/components/Told";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
+import { InEnglish } from "@/components/Why";
 import { forgetAll, type Place, type Value, values } from "./memory";
 import { ValueDialog } from "./ValueDialog";
 
@@ -55,7 +56,7 @@ export function OwnerPage() {
             <>
               {pages[0]?.warnings?.map((one) => (
                 <p key={one} className="mb-3 rounded-md bg-waiting-soft p-2 text-waiting">
-                  {one}
+                  <InEnglish text={one} look="" />
                 </p>
               ))}
               {found.length === 0 ? (

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "@/api/views";
 import { Card } from "@/components/Facts";
 import { useMay } from "@/components/may";
 import { Failed, Loading } from "@/components/Told";
-import { Why } from "@/components/Why";
+import { InEnglish, Why } from "@/components/Why";
 import { Value } from "@/features/execution/Value";
 import { type Tool, type Tried, tryTool } from "./tools";
 
@@ -18,15 +18,19 @@ export function TryTool({ tool }: { tool: Tool }) {
   const mayTry = useMay("editor");
   const [given, setGiven] = useState<Json>({});
   const call = useMutation<Tried, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
-  const why = !tool.enabled
-    ? (tool.off ?? "")
-    : tool.requiresApproval
-      ? t("tools.approvalWhy")
-      : tool.side === "client"
-        ? t("tools.clientWhy")
-        : mayTry
-          ? null
-          : t("tools.roleWhy");
+  if (!tool.enabled)
+    return (
+      <p className="text-ink-soft">
+        {t("tools.tryOff")} <InEnglish text={tool.off ?? ""} look="" />
+      </p>
+    );
+  const why = tool.requiresApproval
+    ? t("tools.approvalWhy")
+    : tool.side === "client"
+      ? t("tools.clientWhy")
+      : mayTry
+        ? null
+        : t("tools.roleWhy");
   if (why !== null) return <p className="text-ink-soft">{t("tools.tryOnly", { why })}</p>;
   return (
     <Card>

@@ -8,6 +8,7 @@ import { Confirm } from "@/components/Confirm";
 import { useMay } from "@/components/may";
 import { SelectionBar } from "@/components/SelectionBar";
 import { useSelection } from "@/components/useSelection";
+import { Why } from "@/components/Why";
 import { textIn } from "@/i18n";
 import { type Kept, removeEach } from "./catalogue";
 import { WorkflowRow } from "./WorkflowRow";
@@ -40,7 +41,7 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
           <ul className="mt-1 list-disc pl-5">
             {kept.map((one) => (
               <li key={one.id} className="wrap-anywhere">
-                {one.id}: {one.why}
+                <bdi>{one.id}</bdi> <Why code={one.why.code} message={one.why.message} hint={one.why.hint} />
               </li>
             ))}
           </ul>

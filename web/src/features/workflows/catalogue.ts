@@ -58,7 +58,7 @@ export const enable = async (id: string, enabled: boolean): Promise<string[]> =>
 
 export interface Kept {
   id: string;
-  why: string;
+  why: ApiError;
 }
 
 /** Deletes one after another; tells which are still there, and why. */
@@ -69,7 +69,7 @@ export async function removeEach(ids: readonly string[]): Promise<Kept[]> {
       await ask<void>(at(id), { method: "DELETE" });
     } catch (why) {
       if (!(why instanceof ApiError)) throw why;
-      if (why.code !== "unknown-workflow") kept.push({ id, why: why.message });
+      if (why.code !== "unknown-workflow") kept.push({ id, why });
     }
   }
   return kept;
