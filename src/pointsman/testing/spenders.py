@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.spending import Spenders, SpendingQuery, Spent
 from pointsman.testing.journals import Rule, opened
+from pointsman.testing.usage import USAGE_RULES
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 DESK: Final = WorkflowId("desk")
@@ -131,4 +132,5 @@ SPENDING_RULES: Final[tuple[Rule, ...]] = (
     who_spent_is_told_apart_by_what_decides_who_sees_it,
     what_nobody_has_counted_is_counted_once,
     a_summary_that_only_paid_replaces_the_one_before,
+    *USAGE_RULES,
 )

@@ -16,7 +16,6 @@ from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
 from pointsman.testing.spenders import SPENDING_RULES
-from pointsman.testing.usage import USAGE_RULES
 from pointsman.testing.vectors import VECTOR_RULES
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
@@ -398,5 +397,4 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     *KEEPER_RULES,
     *FOLLOWER_RULES,
     *SPENDING_RULES,
-    *USAGE_RULES,
 )
