@@ -229,3 +229,27 @@ def test_a_sub_workflow_is_cancelled_with_its_parent() -> None:
     decision = decide(world.simulation.plan, world.state, CancelRequested(), world.now)
     assert [type(command) for command in decision.commands] == [StopChild]
     assert StartChild not in map(type, decision.commands)
+
+
+SEVERAL = {
+    "message": {"en": "Publish {{result}}?", "de": "{{result}} veröffentlichen?"},
+    "options": [{"value": "approve", "label": {"en": "Yes", "de": "Ja"}}, {"value": "reject", "label": "No"}],
+}
+
+
+def test_people_are_asked_in_every_language_that_the_definition_has() -> None:
+    nodes = gate(**SEVERAL)
+    nodes["ask1"]["name"] = {"en": "Review", "de": "Durchsicht"}
+    world = started(GATE, nodes=nodes).done("tool1", "draft")
+    (opened,) = world.events(GateOpened)
+    assert opened.message == "Publish draft?"
+    assert opened.messages == {"en": "Publish draft?", "de": "draft veröffentlichen?"}
+    assert [option.get("labels") for option in opened.options] == [{"en": "Yes", "de": "Ja"}, None]
+    assert opened.called == {"en": "Review", "de": "Durchsicht"}
+    assert world.simulation.check() is None
+
+
+def test_what_is_said_in_one_language_is_said_once() -> None:
+    world = started(GATE, nodes=gate(message={"de": "Gut?"})).done("tool1", "draft")
+    (opened,) = world.events(GateOpened)
+    assert (opened.message, opened.messages, opened.called) == ("Gut?", {}, None)

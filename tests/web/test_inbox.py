@@ -8,6 +8,7 @@ from playwright.async_api import Page, Route, expect
 
 from tests.server import flows
 from tests.server.conftest import Served
+from tests.server.test_languages import POLYGLOT
 from tests.web.conftest import Opens
 
 EDITABLE = (
@@ -182,3 +183,21 @@ async def test_admins_see_what_waits_for_everybody(opens: Opens, served: Served)
         await expect(page.get_by_text("It is not you who is asked, but ada, ben, or cyd.")).to_be_visible()
         for offer in ("Approve", "again", "Pass on"):
             await expect(page.get_by_role("button", name=offer)).to_have_count(0)
+
+
+async def test_each_is_asked_in_their_language_and_nodes_are_called_by_their_names(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(POLYGLOT)
+    execution = await served.execute("polyglot", {"goal": "tides"})
+    async with opens("/inbox", language="de") as page:
+        await expect(page.get_by_role("heading", name="tides abschicken?")).to_be_visible()
+        await expect(page.get_by_role("button", name="tides abschicken?")).to_be_visible()
+        await expect(page.get_by_text("Durchsicht", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Abschicken", exact=True).click()
+        await expect(page.get_by_role("heading", name="Nachsehen")).to_be_visible()
+        await expect(page.get_by_role("listitem").get_by_role("button", name="Nachsehen")).to_be_visible()
+        await expect(page.get_by_role("button", name="Freigeben")).to_be_visible()
+    async with opens(f"/executions/{execution}") as page:
+        await expect(page.get_by_role("heading", name="Look", exact=True)).to_be_visible()
+        await expect(page.get_by_role("button", name="Approve")).to_be_visible()

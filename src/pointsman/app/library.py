@@ -31,6 +31,8 @@ from pointsman.journal.store import Store, Workflows
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
+ALL_LANGUAGES: Final = "allLanguages"
+"""The option of executions whose people are asked in every language that the definition has."""
 PLANS_MAX: Final = 256
 """Compiled plans kept at hand."""
 
@@ -65,7 +67,7 @@ class Library:
         self._saved = store.workflows if workflows is None else workflows
         self.workflows = WithShelf(self._saved, settings.language)
         self._settings = settings
-        self._plans: OrderedDict[tuple[str, str, str, str], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, str, str, bool, str], Plan] = OrderedDict()
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -108,7 +110,9 @@ class Library:
         model, said = options.get("model"), options.get("language")
         language = said if isinstance(said, str) else self._settings.language  # older ones did not pin it
         trial = options.get(TRIAL)
-        key = (definition, str(model or ""), language, "" if trial is None else json.dumps(trial, sort_keys=True))
+        all_languages = options.get(ALL_LANGUAGES) is True  # older ones said things in one
+        tries = "" if trial is None else json.dumps(trial, sort_keys=True)
+        key = (definition, str(model or ""), language, all_languages, tries)
         found = self._plans.get(key)
         if found is not None:
             self._plans.move_to_end(key)
@@ -119,6 +123,7 @@ class Library:
             agents=self.agents,
             settings=_values(self._settings),
             language=language,
+            all_languages=all_languages,
             model=model if isinstance(model, str) else None,
             caps=self._settings.limits,
         )
@@ -197,7 +202,9 @@ class Library:
     async def options(self, workflow: Workflow, revision: int) -> JsonObject:
         """The options of an execution that its definition gives: its revision, its pins, what its feed shows; and the
         language of its texts, so that a change of the settings changes nothing that runs."""
-        options: JsonObject = {"language": self._settings.language, **({"revision": revision} if revision else {})}
+        options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
+        if revision:
+            options["revision"] = revision
         pins = await self.pins(workflow)
         if pins:
             options["pins"] = pins

@@ -86,7 +86,9 @@ def gate_view(at: StepState) -> JsonObject:
     return {
         "gateId": gate.id,
         "nodeId": at.step.node,
+        "nodeName": gate.called,
         "message": gate.message,
+        "messages": {**gate.messages} or None,
         "options": options,
         "form": gate.form,
         "shown": gate.shown,

@@ -22,7 +22,7 @@ from pointsman.engine.entry import Entry, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import Call, Work
-from pointsman.engine.questions import put
+from pointsman.engine.questions import put, said
 from pointsman.engine.reports import ApprovalAsked, GateAnswered
 from pointsman.engine.state import Gate, StepState
 from pointsman.engine.wait_events import CallsReviewed, ChildAsked, GateOpened
@@ -44,9 +44,10 @@ CALL_OPTIONS: Final[tuple[JsonObject, ...]] = (
 def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     """The step is open, with what it will be given, and waits for a person to let it begin."""
     desk, approval = entry.desk, entry.node.approval
+    env = entry.environment()
     message = f"May {entry.node.id!r} start?"
     if approval.message is not None:
-        message = str(desk.value(entry.scope, approval.message, entry.environment()) or "")
+        message = str(desk.value(entry.scope, approval.message, env) or "")
     entry.began(input=work, messages=messages)
     put(
         desk,
@@ -54,6 +55,7 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
+            messages=said(desk, entry.scope, approval.messages, env),
             options=START_OPTIONS,
             shown=work,
             about="start",

@@ -25,7 +25,7 @@ from pointsman.engine.gates import gate_of
 from pointsman.engine.kinds import Ask
 from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.people import Vote
-from pointsman.engine.questions import put, set_deadline, terms_of
+from pointsman.engine.questions import put, said, set_deadline, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.sizing import answer_must_fit
 from pointsman.engine.state import StepState
@@ -70,6 +70,7 @@ def open_gate(entry: Entry, does: Ask) -> None:
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
+            messages=said(desk, scope, does.messages, env),
             options=does.options,
             form=does.form,
             shown=shown,

@@ -66,6 +66,8 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
         event.round,
         state.at,
         event.deadline,
+        messages=event.messages,
+        called=event.called,
     )
     at.unapproved = event.about == "start"
     if at.runs:  # nobody works on it until it is answered

@@ -212,8 +212,10 @@ class Ask(Struct, frozen=True, kw_only=True, gc=False):
     """`human`: a gate. All values are resolved when it opens."""
 
     message: Value
+    messages: Mapping[str, Value] = {}
+    """By language, where it is said in several."""
     options: tuple[JsonObject, ...] = ()
-    """`{value, label, style}`; `value` is the action."""
+    """`{value, label, labels, style}`; `value` is the action, `labels` are by language."""
     form: JsonObject | None = None
     shown: Value | None = None
     editable: tuple[Path, ...] = ()
@@ -227,6 +229,8 @@ class Approval(Struct, frozen=True, kw_only=True, gc=False):
 
     before: bool = False
     message: Value | None = None
+    messages: Mapping[str, Value] = {}
+    """By language, where it is said in several."""
     terms: Terms = ANYONE
 
 

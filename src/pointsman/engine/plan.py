@@ -85,6 +85,8 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """What people must approve of its work."""
     compensate: str | None = None
     """The node that undoes its steps."""
+    called: Json = None
+    """How people know it: a text, or one by language; None: by its id."""
 
 
 class DeclaredField(Struct, frozen=True, gc=False):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from pointsman.engine.commands import OpenGate, SetTimer
 from pointsman.engine.desk import Desk
 from pointsman.engine.gates import gate_of
-from pointsman.engine.kinds import Ask
+from pointsman.engine.kinds import Ask, Value
 from pointsman.engine.people import Terms
-from pointsman.engine.state import StepState
+from pointsman.engine.state import ScopeState, StepState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import GateOpened, TimerSet
+from pointsman.expressions.environment import Environment
 
 
 def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
@@ -29,11 +32,17 @@ def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
             deadline=deadline,
             item=env.item_key,
             round=iteration if isinstance(iteration, int) else None,
+            called=desk.node(step).called,
         )
     )
     desk.command(OpenGate(step=step))
     if deadline is not None:
         set_deadline(desk, step, deadline)
+
+
+def said(desk: Desk, scope: ScopeState, messages: Mapping[str, Value], env: Environment) -> dict[str, str]:
+    """A message in every language that it is said in."""
+    return {language: str(desk.value(scope, value, env) or "") for language, value in messages.items()}
 
 
 def set_deadline(desk: Desk, step: Step, at: float) -> None:

@@ -84,9 +84,8 @@ class Gate(Struct):
     item: str | None = None
     round: int | None = None
     opened: float = 0.0
-    """Unix seconds."""
     deadline: float | None = None
-    """When the time of those who are asked is up, unix seconds."""
+    """When the time of those who are asked is up. Both are unix seconds."""
     level: int = 0
     """How often it was escalated."""
     votes: dict[str, Vote] = {}
@@ -95,6 +94,8 @@ class Gate(Struct):
     """Who passed their right on, and to whom."""
     delegates: dict[str, str] = {}
     """Who was given a right, and by whom."""
+    messages: dict[str, str] = {}
+    called: Json = None
 
 
 class Calling(Struct):

@@ -34,6 +34,10 @@ class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     """The key of the item that its branch or round works on."""
     round: int | None = None
     """Of the innermost loop around it."""
+    messages: dict[str, str] = {}
+    """The message by language, where its workflow says it in several; `message` is in that of the execution."""
+    called: Json = None
+    """How people know its node: a text, or one by language."""
 
 
 class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):

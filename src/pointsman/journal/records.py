@@ -35,6 +35,10 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """People who voted, or passed their right on: it does not wait for them."""
     item: str | None = None
     round: int | None = None
+    messages: dict[str, str] = {}
+    """The message by language, where there are several."""
+    called: Json = None
+    """How people know its node: a text, or one by language."""
 
     @property
     def asked(self) -> tuple[str, ...]:

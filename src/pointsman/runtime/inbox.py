@@ -8,7 +8,7 @@ from pointsman.engine.people import Approvers
 from pointsman.engine.state import ExecutionState, Gate
 from pointsman.engine.voting import voters
 from pointsman.journal.records import ANYONE, GateEntry
-from pointsman.values import ExecutionId, Instant, WorkflowId
+from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 MESSAGE_CHARS_MAX: Final = 1000
 """An inbox shows this much of what is asked; the execution itself has all of it."""
@@ -34,6 +34,8 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
             without=tuple(map(_plain, sorted({*gate.votes, *gate.passed}))),
             item=None if gate.item is None else _plain(gate.item),
             round=gate.round,
+            messages={language: _plain(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
+            called=_plainly(gate.called),
         )
         for at in open_
         if (gate := at.gate) is not None
@@ -43,6 +45,13 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
 def _plain(text: str) -> str:
     """Without the one character that not every store can hold in a list."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _plainly(called: Json) -> Json:
+    """A text, or one by language, likewise."""
+    if isinstance(called, dict):
+        return {language: _plainly(text) for language, text in called.items()}
+    return _plain(called) if isinstance(called, str) else None
 
 
 def _users(gate: Gate, approvers: Approvers | None) -> tuple[str, ...]:

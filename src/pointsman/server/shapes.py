@@ -39,6 +39,12 @@ class ExecuteBody(Body):
     session_id: str | None = Field(default=None, max_length=200, description="The conversation it is a turn of.")
     config: dict[str, JsonValue] = Field(default_factory=dict, description="Values of `config` for this execution.")
     model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
+    language: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=35,
+        description="In which its texts are said to agents; null: the settings'.",
+    )
     durability: Literal["step", "async", "exit"] | None = Field(default=None, description="When its rows are written.")
     wait: bool = Field(default=False, description="Answer when nothing more happens by itself, with the execution.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -80,12 +80,18 @@ class Usage(Answer):
     tool_calls: int
 
 
+NODE_NAME: Final = "How people know the node: a text, or one by language; null: by its id."
+MESSAGES: Final = "The message by language, where its workflow says it in several."
+
+
 class Gate(Answer):
     """What a person is asked."""
 
     gate_id: str
     node_id: str
+    node_name: JsonValue = Field(default=None, description=NODE_NAME)
     message: str
+    messages: dict[str, str] | None = Field(default=None, description=MESSAGES)
     options: list[JsonValue]
     form: JsonValue
     shown: JsonValue
@@ -359,7 +365,9 @@ class InboxEntry(Answer):
     workflow_id: str
     gate_id: str
     node_id: str
+    node_name: JsonValue = Field(default=None, description=NODE_NAME)
     message: str
+    messages: dict[str, str] | None = Field(default=None, description=MESSAGES)
     opened_at: float
     deadline: float | None
     users: list[str]

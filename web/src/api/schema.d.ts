@@ -3035,6 +3035,8 @@ export interface components {
             durability?: ("step" | "async" | "exit") | null;
             /** @description What the workflow's `input` schema takes. */
             input?: unknown;
+            /** @description In which its texts are said to agents; null: the settings'. */
+            language?: string | null;
             /** @description Answers all its agents. */
             model?: string | null;
             /** @description The conversation it is a turn of. */
@@ -3239,7 +3241,13 @@ export interface components {
             form: unknown;
             gateId: string;
             message: string;
+            /** @description The message by language, where its workflow says it in several. */
+            messages?: {
+                [key: string]: string;
+            } | null;
             nodeId: string;
+            /** @description How people know the node: a text, or one by language; null: by its id. */
+            nodeName?: unknown;
             openedAt: number | null;
             options: unknown[];
             shown: unknown;
@@ -3304,7 +3312,13 @@ export interface components {
             gateId: string;
             groups: string[];
             message: string;
+            /** @description The message by language, where its workflow says it in several. */
+            messages?: {
+                [key: string]: string;
+            } | null;
             nodeId: string;
+            /** @description How people know the node: a text, or one by language; null: by its id. */
+            nodeName?: unknown;
             openedAt: number;
             users: string[];
             workflowId: string;

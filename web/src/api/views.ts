@@ -108,7 +108,9 @@ export interface Failure {
 
 export interface GateOption {
   value: string;
-  label?: Text;
+  label?: string;
+  /** By language, where its workflow says it in several. */
+  labels?: { [language: string]: string };
   [key: string]: Json | undefined;
 }
 
@@ -117,7 +119,10 @@ export interface Gate {
   executionId?: string;
   gateId: string;
   nodeId: string;
-  message: Text;
+  nodeName?: Text | null;
+  message: string;
+  /** By language, where its workflow says it in several. */
+  messages?: { [language: string]: string } | null;
   options: GateOption[];
   form: JsonObject | null;
   shown: Json;
@@ -143,7 +148,10 @@ export interface InboxGate {
   workflowId: string;
   gateId: string;
   nodeId: string;
-  message: Text;
+  nodeName?: Text | null;
+  message: string;
+  /** By language, where its workflow says it in several. */
+  messages?: { [language: string]: string } | null;
   item: Json;
   round: number | null;
   openedAt: number;

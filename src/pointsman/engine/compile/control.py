@@ -217,6 +217,7 @@ def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> As
     message = config.message or config.title
     return Ask(
         message=formulas.rendered(message) if message is not None else _silent,
+        messages=formulas.rendered_in_all(message),
         options=options,
         form=config.form,
         shown=_shown(config, formulas),
@@ -237,6 +238,7 @@ def _options(config: HumanConfig, formulas: Formulas) -> tuple[JsonObject, ...]:
             {
                 "value": option.value,
                 "label": option.label.in_(formulas.language) if option.label is not None else option.value,
+                **({"labels": dict(labels)} if (labels := formulas.texts(option.label)) else {}),
                 **({"style": option.style} if option.style is not None else {}),
             }
             for option in given
@@ -298,6 +300,7 @@ def approval_of(node: Node, config: Config | None, formulas: Formulas) -> Approv
     return Approval(
         before=bool(node.requires_approval),
         message=formulas.rendered(own.message) if own.message is not None else None,
+        messages=formulas.rendered_in_all(own.message),
         terms=terms_of(own.approvers, own.timeout, own.escalation, own.on_timeout or "fail"),
     )
 

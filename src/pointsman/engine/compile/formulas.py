@@ -38,6 +38,8 @@ class Formulas:
     names: Names
     spelling: Literal["single", "double"]
     language: str
+    all_languages: bool
+    """Whether what people read is said in every language it has, for each to read it in theirs."""
     reducers: Patterns
 
     def inside(self, *as_names: str) -> Formulas:
@@ -76,6 +78,17 @@ class Formulas:
             return found.text
 
         return render
+
+    def rendered_in_all(self, source: Text | None) -> Mapping[str, Value]:
+        """A template by language, where it is to be said in all it has, and has several."""
+        texts = self.texts(source)
+        return {language: self.rendered(text) for language, text in texts.items()}
+
+    def texts(self, source: Text | None) -> Mapping[str, str]:
+        """A text by language, likewise."""
+        if source is None or not self.all_languages or len(source.languages()) < 2:
+            return {}
+        return source.languages()
 
     def tree(self, source: Json) -> Value:
         """A JSON tree whose texts are templates."""
@@ -133,7 +146,7 @@ class Formulas:
         return "set"
 
 
-def formulas_of(workflow: Workflow, language: str) -> Formulas:
+def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True) -> Formulas:
     """How the texts of a workflow are read outside any node."""
     fields: set[str] = set()
     if workflow.dialect in FIELDS_FIRST:
@@ -146,6 +159,7 @@ def formulas_of(workflow: Workflow, language: str) -> Formulas:
         names=Names(frozenset(), frozenset(fields)),
         spelling="single" if workflow.dialect in ("steps", "graph", "plan") else "double",
         language=language,
+        all_languages=all_languages,
         reducers=tuple(sorted(patterns, key=lambda p: (-len(p[0]), p[0].count("*")))),
     )
 

@@ -23,6 +23,7 @@ from pointsman.definition.control import (
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import routing_of
 from pointsman.definition.nodes import Node
+from pointsman.definition.text import write_text
 from pointsman.definition.wording import COMPENSATED, compensations_of
 from pointsman.definition.work import (
     CodeConfig,
@@ -121,6 +122,7 @@ class NodeCompiler:
             tool_executor=self._tool_executor(ways),
             approval=control.approval_of(node, self.workflow.config, formulas),
             compensate=node.compensate,
+            called=write_text(node.name) if node.name is not None and formulas.all_languages else None,
         )
 
     def _as_names(self, position: int) -> list[str]:

@@ -34,27 +34,26 @@ def compile_workflow(
     agents: Mapping[str, AgentConfig] | None = None,
     settings: Mapping[str, Json] | None = None,
     language: str = "en",
+    all_languages: bool = True,
     model: str | None = None,
     caps: Said = NO_CAPS,
 ) -> Plan:
     """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names.
 
-    `model` answers every agent, whatever the definition names. No limit is above `caps`, the operator's.
+    Its texts are said in `language`, to people in `all_languages` that they have. `model` answers every agent, whatever
+    the definition names. No limit is above `caps`, the operator's.
     """
     original, workflow = workflow, capped(workflow, caps)
-    graph = analyse(workflow)
-    if graph.entry is None:
-        raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
-    formulas = formulas_of(workflow, language)
+    graph, entry = _analysed(workflow)
+    formulas = formulas_of(workflow, language, all_languages=all_languages)
     edges = _edges(workflow, graph, formulas)
     compiler = NodeCompiler(workflow, graph, formulas, edges, {**(agents or {}), **(workflow.agents or {})}, model)
     nodes = _nodes(graph, compiler)
-    _must_have_its_handlers(workflow, graph)
     return Plan(
         workflow=workflow.id,
         version=workflow.version or "",
         dialect=workflow.dialect or "native",
-        entry=graph.ids[graph.entry],
+        entry=entry,
         nodes=nodes,
         limits=limits_of(workflow, original, caps),
         reducers=formulas.reducers,
@@ -95,6 +94,15 @@ def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
         if id in nodes:
             nodes[id] = replace(nodes[id], races=paths)
     return nodes
+
+
+def _analysed(workflow: Workflow) -> tuple[Graph, str]:
+    """The graph, and the node it begins at."""
+    graph = analyse(workflow)
+    if graph.entry is None:
+        raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
+    _must_have_its_handlers(workflow, graph)
+    return graph, graph.ids[graph.entry]
 
 
 def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:

@@ -72,6 +72,7 @@ async def execute(
         session=body.session_id,
         config=body.config,
         durability=body.durability,
+        language=body.language,
         model=body.model,
         trigger=triggered(caller, traceparent),
         key=key,

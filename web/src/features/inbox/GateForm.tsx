@@ -71,8 +71,10 @@ export function GateForm(props: {
   function labelOf(option: GateOption): string {
     if (gate.about === "calls" && option.value === "edit") return t("gate.each", { count: calls.length });
     if (gate.about === "calls" && calls.length > 1) return t(`gate.all.${option.value}`, option.value);
-    const label = textIn(option.label, i18n.language, option.value);
-    return gate.about !== "node" || label === option.value ? t(`action.${option.value}`, label) : label;
+    const label = textIn(option.labels ?? option.label, i18n.language, option.value);
+    // Where the workflow has no words for it, it is called as its action is.
+    const isOurs = gate.about !== "node" || label.toLowerCase() === option.value;
+    return isOurs ? t(`action.${option.value}`, label) : label;
   }
 
   /** Undefined: the form does not fit, and says where. Who rejects need not fill it in. */

@@ -8,6 +8,7 @@ import { ago, moment } from "@/components/instants";
 import { Empty, Failed, Loading } from "@/components/Told";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
+import { textIn } from "@/i18n";
 import { Asked } from "./Asked";
 import { questionOf } from "./question";
 import { keyPressed, nextOf } from "./walking";
@@ -153,7 +154,9 @@ function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: 
               onClick={() => props.onChoose(one)}
               className="block w-full px-4 py-2.5 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
             >
-              <span className="block truncate font-medium">{questionOf(one, one.nodeId, i18n.language, t)}</span>
+              <span className="block truncate font-medium">
+                {questionOf(one, textIn(one.nodeName, i18n.language, one.nodeId), i18n.language, t)}
+              </span>
               <span className="block truncate text-xs text-ink-faint">
                 <bdi>{called(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
               </span>

@@ -7,7 +7,7 @@ const words = createInstance();
 beforeAll(() =>
   words.init({ lng: "de", resources: { de: { translation: de } }, interpolation: { escapeValue: false } }),
 );
-const asked = (message: string) => questionOf({ nodeId: "look", message }, "Nachsehen", "de", words.t);
+const asked = (message: string) => questionOf({ message }, "Nachsehen", "de", words.t);
 
 describe("the question of a gate", () => {
   it("is asked in the language of the page where the server asks by itself", () => {
@@ -19,8 +19,7 @@ describe("the question of a gate", () => {
   it("is what the workflow says where it says something, and the name of the node where it says nothing", () => {
     expect(asked("May I look it up?")).toBe("May I look it up?");
     expect(asked("")).toBe("Nachsehen");
-    expect(questionOf({ nodeId: "look", message: { en: "Send it?", de: "Soll er hinaus?" } }, "x", "de", words.t)).toBe(
-      "Soll er hinaus?",
-    );
+    const messages = { en: "Send it?", de: "Soll er hinaus?" };
+    expect(questionOf({ message: "Send it?", messages }, "x", "de", words.t)).toBe("Soll er hinaus?");
   });
 });

@@ -1,0 +1,76 @@
+"""Languages: people are asked in every one that a workflow has, and read it in theirs; agents are told in one."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from pointsman.app.library import ALL_LANGUAGES, Library
+from pointsman.definition.workflow import Workflow
+from pointsman.values import JsonObject
+from tests.examples.plays import overheard
+from tests.server.conftest import Served
+
+POLYGLOT = """\
+pointsman: 1
+id: polyglot
+input: {type: object}
+nodes:
+  - {id: write, type: agent, config: {prompt: {en: Write., de: Schreibe.}}}
+  - id: ask
+    name: {en: Review, de: Durchsicht}
+    type: human
+    config:
+      message: {en: "Send {{goal}}?", de: "{{goal}} abschicken?"}
+      options: [{value: approve, label: {en: Send it, de: Abschicken}}, {value: again}]
+  - {id: look, name: {en: Look, de: Nachsehen}, type: human, config: {}}
+edges: [{source: write, target: ask}, {source: ask, target: look, label: approve}]
+"""
+
+
+async def test_a_gate_is_shown_in_every_language_of_its_workflow(served: Served) -> None:
+    await served.save(POLYGLOT)
+    execution = await served.execute("polyglot", {"goal": "tides"})
+    (gate,) = (await served.read(execution))["waiting"]
+    assert (gate["message"], gate["nodeName"]) == ("Send tides?", {"en": "Review", "de": "Durchsicht"})
+    assert gate["messages"] == {"en": "Send tides?", "de": "tides abschicken?"}
+    assert gate["options"][0]["labels"] == {"en": "Send it", "de": "Abschicken"}
+    (entry,) = (await served.client.get("/api/inbox")).json()["gates"]
+    assert {name: entry[name] for name in ("message", "messages", "nodeName")} == {
+        name: gate[name] for name in ("message", "messages", "nodeName")
+    }
+    await served.act(execution, "respond", {"gateId": "ask", "action": "approve"})
+    (entry,) = (await served.client.get("/api/inbox")).json()["gates"]
+    assert (entry["message"], entry["messages"]) == ("", None), "it says nothing"
+    assert entry["nodeName"] == {"en": "Look", "de": "Nachsehen"}
+    assert (await served.act(execution, "replay"))["differences"] == []
+
+
+async def test_whoever_starts_it_says_in_which_language_agents_are_told(served: Served) -> None:
+    await served.save(POLYGLOT)
+    with overheard() as asked:
+        execution = await served.execute("polyglot", {"goal": "Gezeiten"}, language="de")
+    told = await served.read(execution)
+    assert told["waiting"][0]["message"] == "Gezeiten abschicken?"
+    assert [cast("JsonObject", one.messages[-1])["content"] for one in asked] == ["Schreibe."]
+
+
+async def test_what_was_begun_by_an_earlier_release_says_things_in_one_language_as_it_did(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_today = Library.options
+
+    async def of_then(self: Library, workflow: Workflow, revision: int) -> JsonObject:
+        found = await of_today(self, workflow, revision)
+        return {name: said for name, said in found.items() if name != ALL_LANGUAGES}
+
+    await served.save(POLYGLOT)
+    with monkeypatch.context() as then:
+        then.setattr(Library, "options", of_then)
+        execution = await served.execute("polyglot", {"goal": "tides"})
+    (gate,) = (await served.read(execution))["waiting"]
+    assert (gate["message"], gate["messages"], gate["nodeName"]) == ("Send tides?", None, None)
+    assert "labels" not in gate["options"][0]
+    await served.act(execution, "respond", {"gateId": "ask", "action": "approve"})
+    assert (await served.act(execution, "replay"))["differences"] == []
