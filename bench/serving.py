@@ -85,6 +85,8 @@ class Line:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.key = ""
+        """Shown with each question, where there is one."""
 
     @classmethod
     async def open(cls, port: int) -> Line:
@@ -100,6 +102,7 @@ class Line:
 
     def send(self, method: str, path: str, content: bytes = b"", *, version: str = "1.1") -> None:
         head = f"{method} {path} HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         self.writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
     async def events(self, execution: str) -> None:

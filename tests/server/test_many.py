@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pointsman import tool
+from pointsman.app.triggers.schedules import Schedule
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, TALK
 
@@ -148,3 +149,53 @@ async def test_a_workflow_that_is_not_there_is_told_with_the_one_that_was_meant(
     told = await served.client.post("/api/workflows/check", json={"document": CALLS.replace("flow-1", "flow-l")})
     [problem] = [one for one in told.json()["problems"] if one["code"] == "unknown-workflow"]
     assert "flow-1" in problem["hint"]
+
+
+HOOKED = """\
+pointsman: 1
+id: dock-{number}
+name: {{en: Berth {number}, de: Liegeplatz {number}}}
+triggers: [{{id: hook, type: webhook, path: harbour/{number}}}]
+nodes: [{{id: done, type: end}}]
+"""
+
+
+async def test_schedules_and_webhooks_are_found_by_words_also_by_what_their_workflows_are_called(
+    served: Served,
+) -> None:
+    for number in range(12):
+        await served.save(HOOKED.format(number=number))
+        body = {"workflow": f"dock-{number}", "cron": "0 7 * * *", "id": f"tide-{number:02}"}
+        assert (await served.client.post("/api/schedules", json=body)).status_code == 201
+
+    async def found(name: str, key: str, words: str) -> list[str]:
+        told = await asked(served, f"/api/{name}", params={"search": words})
+        return [str(one[key]) for one in told[name]]
+
+    assert await found("schedules", "id", "TIDE-07") == ["tide-07"]
+    assert await found("schedules", "id", "liegeplatz 11") == ["tide-11"]
+    assert await found("webhooks", "path", "harbour/3") == ["harbour/3"]
+    assert await found("webhooks", "path", "berth 10") == ["harbour/10"]
+    assert await found("webhooks", "path", "nothing like it") == []
+    narrowed = await asked(served, "/api/schedules", params={"search": "tide", "workflow": "dock-4"})
+    assert [one["id"] for one in narrowed["schedules"]] == ["tide-04"]
+
+
+async def test_a_page_of_schedules_works_out_when_those_are_due_that_it_shows(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await served.save(CHAIN)
+    for number in range(8):
+        await served.app.schedule("chain", id=f"tide-{number}", cron="0 7 * * *")
+    worked_out: list[str] = []
+    real = Schedule.next_due
+
+    def next_due(schedule: Schedule) -> float | None:
+        worked_out.append(schedule.workflow)
+        return real(schedule)
+
+    monkeypatch.setattr(Schedule, "next_due", next_due)
+    page = await asked(served, "/api/schedules?limit=3")
+    assert ([one["id"] for one in page["schedules"]], len(worked_out)) == (["tide-0", "tide-1", "tide-2"], 3)
+    rest = await asked(served, f"/api/schedules?limit=200&after={page['next']}")
+    assert [one["id"] for one in rest["schedules"]] == [f"tide-{number}" for number in range(3, 8)]

@@ -90,3 +90,30 @@ async def test_models_say_that_they_are_scripted_and_whether_they_answer(opens: 
         await expect(page.get_by_text("No provider is configured.")).to_be_visible()
         await page.get_by_role("button", name="Ask them").click()
         await expect(page.get_by_role("row", name="scripted").get_by_text("answered in")).to_be_visible()
+
+
+async def test_one_of_many_webhooks_and_schedules_is_found_without_loading_all(opens: Opens, served: Served) -> None:
+    for number in range(60):
+        await served.save(ORDERS.replace("orders", f"orders-{number:02}"))
+        await served.app.schedule(f"orders-{number:02}", id=f"daily-{number:02}", cron="0 7 * * *")
+    for path, name, last in (("/webhooks", "Webhooks", "shop/orders-59"), ("/schedules", "Schedules", "daily-59")):
+        async with opens(path) as page:
+            rows = page.get_by_role("table", name=name).get_by_role("row")
+            await expect(rows).to_have_count(51)
+            search = page.get_by_role("searchbox", name=f"Search {name.lower()}")
+            await search.fill("59")
+            await expect(rows).to_have_count(2)
+            await expect(rows.nth(1)).to_contain_text(last)
+            await search.fill("nothing like it")
+            await expect(page.get_by_text("“nothing like it”")).to_be_visible()
+            await search.fill("")
+            await expect(rows).to_have_count(51)
+            await page.get_by_role("button", name="Show more").click()
+            await expect(rows).to_have_count(61)
+
+
+async def test_a_few_webhooks_are_seen_at_once_and_need_no_search(opens: Opens, served: Served) -> None:
+    await served.save(ORDERS)
+    async with opens("/webhooks") as page:
+        await expect(page.get_by_role("button", name="Try it: shop/orders")).to_be_visible()
+        await expect(page.get_by_role("searchbox")).to_have_count(0)

@@ -9,7 +9,7 @@ from pointsman.app.installation import Pointsman
 from pointsman.app.observing.history import History
 from pointsman.app.searching import says
 from pointsman.journal.records import TRIAL, ExecutionQuery, Summary
-from pointsman.values import JsonObject, WorkflowId
+from pointsman.values import Json, JsonObject, WorkflowId
 
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
 """In the order in which people look for them."""
@@ -94,6 +94,14 @@ async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str]
         await app.tools.prepare(names)
         found = _tool_views(app, sorted({*names}))
     return [one for one in found if says(words, one["name"], one["description"])]
+
+
+async def names_of_workflows(app: Pointsman, words: str) -> Callable[[str], Json]:
+    """What each saved workflow is called, in all languages, for who looks for words; read only where there are some."""
+    found: dict[str, Json] = {}
+    if words.strip():
+        found = {one.id: [one.name, *(one.names or {}).values()] for one in await app.store.workflows.list()}
+    return lambda reference: found.get(reference.partition("@")[0])
 
 
 def place_by_origin(tool: JsonObject) -> str:

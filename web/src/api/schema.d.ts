@@ -736,7 +736,8 @@ export interface paths {
         };
         /**
          * List schedules
-         * @description By id: those of workflows that the caller may see.
+         * @description By id: those of workflows that the caller may see. With `search` only those with all these words in the id, or in
+         *     the id or name of the workflow.
          */
         get: operations["triggers_schedules"];
         put?: never;
@@ -1148,7 +1149,8 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description By path: those that saved workflows declare, of workflows that the caller may see.
+         * @description By path: those that saved workflows declare, of workflows that the caller may see. With `search` only those with
+         *     all these words in the path, the workflow, its trigger or the event.
          */
         get: operations["triggers_webhooks"];
         put?: never;
@@ -5732,6 +5734,8 @@ export interface operations {
                 after?: string | null;
                 /** @description At most so many. */
                 limit?: number;
+                /** @description Only those with all these words. */
+                search?: string;
                 /** @description Only those of this workflow. */
                 workflow?: string | null;
             };
@@ -6374,6 +6378,8 @@ export interface operations {
                 after?: string | null;
                 /** @description At most so many. */
                 limit?: number;
+                /** @description Only those with all these words. */
+                search?: string;
             };
             header?: never;
             path?: never;

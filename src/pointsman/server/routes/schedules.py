@@ -9,14 +9,16 @@ from pydantic import Field, model_validator
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, visible
+from pointsman.app.lists import names_of_workflows
 from pointsman.app.paging import page_by
+from pointsman.app.searching import says
 from pointsman.app.triggers.calendar import timing_of
 from pointsman.app.triggers.schedules import Kept, NoSuchSchedule
 from pointsman.app.triggers.views import fired_view, schedule_view
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator
+from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
@@ -145,17 +147,31 @@ class ScheduleBody(RevisedBody):
 
 @router.get("/api/schedules", responses=answers(SchedulePage), summary="List schedules")
 async def schedules(
-    *, desk: AtDesk, caller: Asking, workflow: Of = None, after: After = None, limit: Limit = 50
+    *,
+    desk: AtDesk,
+    caller: Asking,
+    workflow: Of = None,
+    search: Words = "",
+    after: After = None,
+    limit: Limit = 50,
 ) -> Response:
-    """By id: those of workflows that the caller may see."""
+    """By id: those of workflows that the caller may see. With `search` only those with all these words in the id, or in
+    the id or name of the workflow."""
 
     async def seen(one: JsonObject) -> bool:
         return await visible(desk.app, caller, str(one["workflowId"]))
 
-    found = [schedule_view(kept) for kept in await desk.app.triggers.schedules.list()]
-    wanted = (one for one in found if workflow in (None, str(one["workflowId"]).partition("@")[0]))
-    page = await page_by("id", wanted, after=after, limit=limit, sees=seen)
-    return JsonReply({"schedules": [*page.entries], "next": page.next})
+    called = await names_of_workflows(desk.app, search)
+
+    def is_wanted(kept: Kept) -> bool:
+        of = kept.schedule.workflow
+        return workflow in (None, of.partition("@")[0]) and says(search, kept.id, of, called(of))
+
+    found = {kept.id: kept for kept in await desk.app.triggers.schedules.list() if is_wanted(kept)}
+    named: list[JsonObject] = [{"id": id, "workflowId": kept.schedule.workflow} for id, kept in found.items()]
+    page = await page_by("id", named, after=after, limit=limit, sees=seen)
+    # When each is next due is worked out for those alone that are shown.
+    return JsonReply({"schedules": [schedule_view(found[str(one["id"])]) for one in page.entries], "next": page.next})
 
 
 @router.post(

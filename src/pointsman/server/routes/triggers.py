@@ -8,18 +8,23 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see_workflow, visible
+from pointsman.app.lists import names_of_workflows
 from pointsman.app.paging import page_by
+from pointsman.app.searching import says
 from pointsman.app.triggers.calling import called, deliveries_for, published_for, webhooks_view
 from pointsman.app.triggers.trial import try_webhook
 from pointsman.server.desk import AtDesk
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, bytes_body
-from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator
+from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, SignalBody, sample
 from pointsman.values import JsonObject
 
 router = APIRouter(tags=["triggers"])
+
+SEARCHED: Final = ("path", "workflowId", "trigger", "event")
+"""Where words are looked for, beside the name of the workflow."""
 
 Trigger = Annotated[str, Path(min_length=1, max_length=200, description="The trigger's id in the document.")]
 CALL: Final[dict[str, Any]] = bytes_body('{"order": 12}', "application/json", "application/x-www-form-urlencoded")
@@ -170,13 +175,22 @@ async def deliveries(desk: AtDesk, caller: Editor, id: Id, trigger: Trigger) -> 
 
 
 @router.get("/api/webhooks", responses=answers(WebhookPage), summary="List webhooks")
-async def webhooks(*, desk: AtDesk, caller: Editor, after: After = None, limit: Limit = 50) -> Response:
-    """By path: those that saved workflows declare, of workflows that the caller may see."""
+async def webhooks(
+    *, desk: AtDesk, caller: Editor, search: Words = "", after: After = None, limit: Limit = 50
+) -> Response:
+    """By path: those that saved workflows declare, of workflows that the caller may see. With `search` only those with
+    all these words in the path, the workflow, its trigger or the event."""
 
     async def seen(one: JsonObject) -> bool:
         return await visible(desk.app, caller, str(one["workflowId"]))
 
-    page = await page_by("path", await webhooks_view(desk.app), after=after, limit=limit, sees=seen)
+    names = await names_of_workflows(desk.app, search)
+    wanted = (
+        one
+        for one in await webhooks_view(desk.app)
+        if says(search, *(one[name] for name in SEARCHED), names(str(one["workflowId"])))
+    )
+    page = await page_by("path", wanted, after=after, limit=limit, sees=seen)
     return JsonReply({"webhooks": [*page.entries], "next": page.next})
 
 

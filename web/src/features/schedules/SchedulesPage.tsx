@@ -9,6 +9,7 @@ import { Chip } from "@/components/Chip";
 import { Listing, More } from "@/components/Listing";
 import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
+import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty, Failed } from "@/components/Told";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
@@ -23,7 +24,8 @@ import { Words } from "./Words";
 /** What starts by itself: when it is next due, and what became of it last. */
 export function SchedulesPage() {
   const { t } = useTranslation();
-  const known = useInfiniteQuery(schedules());
+  const search = useSearch();
+  const known = useInfiniteQuery(schedules(search.words));
   const mayMake = useMay("editor");
   const [making, setMaking] = useState(false);
   const add = mayMake ? (
@@ -32,10 +34,22 @@ export function SchedulesPage() {
     </Button>
   ) : null;
   return (
-    <Page title={t("schedules.title")} about={t("schedules.about")} actions={add}>
+    <Page
+      title={t("schedules.title")}
+      about={t("schedules.about")}
+      actions={
+        <>
+          <SearchWhereMany search={search} of={known} label={t("schedules.search")} />
+          {add}
+        </>
+      }
+    >
       <Answered asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.schedules);
+          if (all.length === 0 && search.words) {
+            return <Empty title={t("schedules.noMatch", { words: search.words })} />;
+          }
           return all.length === 0 ? (
             <Empty title={t("schedules.none")}>{t("schedules.noneHint")}</Empty>
           ) : (

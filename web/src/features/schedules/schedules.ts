@@ -14,13 +14,17 @@ export type Said = Timing & { workflow: string; input: Json; missed: Missed; ove
 
 const path = (id: string) => `/api/schedules/${encodeURIComponent(id)}`;
 
-export const schedules = () =>
+/** Found by words in their ids and those of their workflows; in pages. */
+export const schedules = (words: string) =>
   infiniteQueryOptions({
-    queryKey: ["schedules"],
+    queryKey: ["schedules", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["SchedulePage"]>(`/api/schedules${query({ after: pageParam, limit: 50 })}`, { signal }),
+      ask<Schemas["SchedulePage"]>(`/api/schedules${query({ search: words, after: pageParam, limit: 50 })}`, {
+        signal,
+      }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
+    placeholderData: (before) => before,
     refetchInterval: 10_000,
   });
 

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Answered } from "@/components/Answered";
@@ -6,8 +6,9 @@ import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Copy } from "@/components/Copy";
 import { Part } from "@/components/Facts";
-import { Listing } from "@/components/Listing";
+import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty } from "@/components/Told";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Deliveries } from "./Deliveries";
@@ -24,17 +25,23 @@ const DECLARED = `triggers:
 /** Addresses that start workflows when somebody outside calls them. */
 export function WebhooksPage() {
   const { t } = useTranslation();
-  const known = useQuery(webhooks());
+  const search = useSearch();
+  const known = useInfiniteQuery(webhooks(search.words));
   return (
-    <Page title={t("webhooks.title")} about={t("webhooks.about")}>
+    <Page
+      title={t("webhooks.title")}
+      about={t("webhooks.about")}
+      actions={<SearchWhereMany search={search} of={known} label={t("webhooks.search")} />}
+    >
       <Answered asked={known}>
-        {(all) => (
-          <>
-            {all.length === 0 ? <Empty title={t("webhooks.none")}>{t("webhooks.noneHint")}</Empty> : null}
-            <WebhookTable found={all} />
-          </>
-        )}
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.webhooks);
+          if (all.length > 0) return <WebhookTable found={all} />;
+          if (search.words) return <Empty title={t("webhooks.noMatch", { words: search.words })} />;
+          return <Empty title={t("webhooks.none")}>{t("webhooks.noneHint")}</Empty>;
+        }}
       </Answered>
+      <More asked={known} />
       <Part title={t("webhooks.new")} about={t("webhooks.newAbout")}>
         <pre className="wrap-anywhere whitespace-pre-wrap rounded-md border border-line bg-surface p-3 font-mono text-xs">
           {DECLARED}

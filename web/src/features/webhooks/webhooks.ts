@@ -1,17 +1,21 @@
 /** Webhooks that saved workflows declare, asked of the server and tried there. */
-import { queryOptions } from "@tanstack/react-query";
-import { ask } from "@/api/http";
-import { every } from "@/api/pages";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { ask, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
 export type Webhook = Schemas["WebhookAnswer"];
 export type Delivery = Schemas["DeliveryAnswer"];
 export type Tried = Schemas["TriedWebhookAnswer"];
 
-export const webhooks = () =>
-  queryOptions({
-    queryKey: ["webhooks"],
-    queryFn: ({ signal }) => every<Webhook>("/api/webhooks", "webhooks", {}, signal),
+/** Found by words in their paths, workflows and events; in pages. */
+export const webhooks = (words: string) =>
+  infiniteQueryOptions({
+    queryKey: ["webhooks", { words }],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["WebhookPage"]>(`/api/webhooks${query({ search: words, after: pageParam, limit: 50 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: (before) => before,
   });
 
 const triggerOf = (one: Webhook) =>
