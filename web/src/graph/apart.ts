@@ -1,13 +1,12 @@
 /** Lines that would lie upon one another are moved apart, so that one can see which leads where. */
-import { between, Ground, type Rect } from "./ground";
+import { between } from "./ground";
+import { Lanes, type Straight } from "./lanes";
 import type { Ends, Obstacles } from "./obstacles";
 import { isStraight } from "./paths";
 import type { Arrow } from "./picture";
 import type { Point } from "./quickLayout";
 
-interface Part extends Rect, Ends {
-  isLevel: boolean;
-}
+interface Part extends Straight, Ends {}
 
 const APART = 4;
 const SHIFTS = [7, -7, 14, -14, 21, -21] as const;
@@ -17,7 +16,7 @@ const STUB_MIN = 7;
 type Ways = ReadonlyMap<string, readonly Point[]>;
 
 export function apart(arrows: readonly Arrow[], ways: Ways, obstacles: Obstacles): Ways {
-  const taken = new Ground<Part>();
+  const taken = new Lanes<Part>(APART);
   const found = new Map<string, readonly Point[]>();
   for (const arrow of arrows) {
     let points = ways.get(arrow.id);
@@ -45,13 +44,11 @@ function shifted(
   points: readonly Point[],
   at: number,
   ends: Ends,
-  taken: Ground<Part>,
+  taken: Lanes<Part>,
   obstacles: Obstacles,
 ): readonly Point[] {
   const clashes = (part: Part) =>
-    taken
-      .near(part, APART)
-      .some((one) => one.isLevel === part.isLevel && one.source !== part.source && one.target !== part.target);
+    taken.hasBeside(part, (one) => one.source !== part.source && one.target !== part.target);
   const part = partOf(points, at, ends);
   if (!clashes(part)) return points;
   for (const shift of SHIFTS) {
