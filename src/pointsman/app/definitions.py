@@ -84,6 +84,14 @@ async def save(app: Pointsman, workflow: Workflow, *, author: str, draft: bool, 
     return saved
 
 
+async def source(app: Pointsman, reference: str) -> Workflow:
+    """As its author wrote it. Raises `UnknownWorkflow`."""
+    _, revision = await app.library.saved(reference)
+    saved = await app.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
+    assert saved is not None
+    return Workflow.parse(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
+
+
 async def _workflows_for(app: Pointsman, store: Store | None, workflow: Definition | None, reader: Caller) -> list[str]:
     """The ids of the saved workflows that a workflow names, and where one is not there of those that may be meant. A
     start does not read the names of thousands."""

@@ -13,6 +13,7 @@ from pointsman.app.checking import Checked
 from pointsman.app.definitions import check as check_definition
 from pointsman.app.definitions import model_of
 from pointsman.app.definitions import save as save_definition
+from pointsman.app.definitions import source as source_of
 from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
@@ -203,8 +204,7 @@ class Pointsman:
     # Definitions ---------------------------------------------------------------------------------------------------
 
     async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> Checked:
-        """Everything that is wrong with a workflow, at once. Never raises. Before entering, no workflow is saved. Told
-        is nothing that `reader` may not see."""
+        """All that is wrong, at once, told to `reader`. Never raises. Before entering, no workflow is saved."""
         return await check_definition(self, self._store, workflow, lenient=lenient, reader=reader)
 
     async def runnable(self, workflow: Workflow, *, lenient: bool = False) -> Definition:
@@ -229,10 +229,7 @@ class Pointsman:
 
     async def source(self, reference: str) -> Workflow:
         """A saved or built-in workflow, as its author wrote it."""
-        _, revision = await self.library.saved(reference)
-        saved = await self.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
-        assert saved is not None
-        return Workflow.parse(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
+        return await source_of(self, reference)
 
     # Executions ----------------------------------------------------------------------------------------------------
 

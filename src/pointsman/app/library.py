@@ -159,7 +159,7 @@ class Library:
         found = await self.workflows.find(reference)
         if found is None:
             # Which there are is not told: not everybody who reads this may know of all.
-            hint = "The list of workflows has those that you may see."
+            hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
             raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
         return found
 

@@ -222,7 +222,7 @@ class Schedules:
         """Raises `NoSuchSchedule`."""
         found = await self.find(id)
         if found is None:
-            hint = "The list of schedules has those that you may see."
+            hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
             raise NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
         return found
 
