@@ -13,7 +13,7 @@ from pointsman.app.checking import Checked
 from pointsman.app.definitions import check as check_definition
 from pointsman.app.definitions import model_of
 from pointsman.app.definitions import save as save_definition
-from pointsman.app.definitions import source as source_of
+from pointsman.app.definitions import source as saved_source
 from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
@@ -229,7 +229,7 @@ class Pointsman:
 
     async def source(self, reference: str) -> Workflow:
         """A saved or built-in workflow, as its author wrote it."""
-        return await source_of(self, reference)
+        return await saved_source(self, reference)
 
     # Executions ----------------------------------------------------------------------------------------------------
 
