@@ -18,6 +18,7 @@ from pointsman.app.starting import KeyReused
 from pointsman.client.calls import AddressInvalid
 from pointsman.client.refusals import ServerUnreachable
 from pointsman.engine.asking import GateClosedAlready
+from pointsman.journal.faults import RevisionMoved
 from pointsman.runtime.local import UnknownExecution
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
@@ -96,6 +97,22 @@ async def test_what_a_server_refuses_is_the_exception_that_an_embedded_installat
     await stopped.cancel(reason="enough")
     with pytest.raises(ExecutionFailed, match="cancelled"):
         await stopped.output()
+
+
+async def test_what_was_read_is_saved_over_and_deleted_or_nothing_is(client: Client) -> None:
+    first = await client.save(LETTER)
+    read = await client.source("letter")
+    assert read["etag"] == first["etag"]
+    second = await client.save(LETTER.replace("Send it?", "Send this?"), over=read)
+    assert (second["revision"], second["etag"]) == (2, (await client.source("letter"))["etag"])
+    with pytest.raises(RevisionMoved):
+        await client.save(LETTER.replace("Send it?", "Send that?"), over=read)
+    with pytest.raises(RevisionMoved):
+        await client.delete_workflow("letter", over=read)
+    assert (await client.source("letter"))["revision"] == 2
+    await client.delete_workflow("letter", over=second)
+    with pytest.raises(UnknownWorkflow):
+        await client.source("letter")
 
 
 async def test_a_code_that_nobody_has_heard_of_is_still_an_error_of_its_family(served: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from cryptography.fernet import Fernet
 
 from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.definition.agents import AgentConfig
@@ -23,6 +24,7 @@ HOOKED: Final = (
     + "concurrency: {max: 1, policy: skip}\n"
     + f"triggers: [{{id: hook, type: webhook, path: orders, secret: {SECRET}}}]\n"
 )
+KEYED: Final = Settings.model_validate({"delays": False, "vault": {"keys": [Fernet.generate_key().decode()]}})
 RUN: Final[dict[str, Any]] = {"input": {}}
 CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "POST /api/workflows/executions/bulk": ({}, {"json": {"verb": "cancel", "workflow": "off"}, "headers": KEY}),
@@ -60,6 +62,12 @@ CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "DELETE /api/sessions/{id}": ({"id": "s1"}, {}),
     "POST /api/schedules": ({}, {"json": {"id": "nightly", "workflow": "chain", "every": 3600}}),
     "PUT /api/schedules/{sid}": ({"sid": "nightly"}, {"json": {"workflow": "chain", "every": 60}, "headers": OLD}),
+    "PUT /api/workflows/{id}/sharing": ({"id": "chain"}, {"json": {"audience": "private"}, "headers": OLD}),
+    "PATCH /api/sessions/{id}": ({"id": "s1"}, {"json": {"title": "Tides"}, "headers": OLD}),
+    "PUT /api/secrets/{name}": ({"name": "WEATHER"}, {"json": {"value": "another-value"}, "headers": NEW}),
+    "DELETE /api/secrets/{name}": ({"name": "WEATHER"}, {"headers": OLD}),
+    "DELETE /api/agents/{name}": ({"name": "writer"}, {"headers": OLD}),
+    "DELETE /api/schedules/{sid}": ({"sid": "nightly"}, {"headers": OLD}),
     "POST /run": ({}, {"json": {"goal": "tides"}}),
     "POST /run/legacy": ({}, {"json": {"goal": "tides"}}),
     "POST /v1/chat/completions": ({}, {"json": {"model": "off", "messages": [{"role": "user", "content": "Hi"}]}}),
@@ -123,6 +131,7 @@ async def world(served: Served) -> dict[str, str]:
         "turn": await served.execute("talk", {"message": "Hello"}, sessionId="s2"),
         "shut": next(one["name"] for one in (await client.get("/api/tools")).json()["tools"] if one["off"]),
     }
+    assert (await client.put("/api/secrets/WEATHER", json={"value": "sunny-weather"})).status_code == 204
     await served.act(known["answered"], "respond", {"gateId": "review", "action": "approve"})
     before: list[tuple[str, Any, dict[str, str]]] = [
         (f"{EXECUTIONS}/bulk", {"verb": "cancel", "workflow": "off", "dryRun": True}, KEY),
@@ -144,7 +153,7 @@ def test_each_conflict_that_is_announced_has_a_way_to_it() -> None:
 
 async def test_conflicts_are_reached() -> None:
     chief = {"chief": AgentConfig.model_validate({"system": "Rules."})}
-    async with serving(settings=Settings(delays=False, pipeline="letter", agents=chief)) as served:
+    async with serving(settings=KEYED.model_copy(update={"pipeline": "letter", "agents": chief})) as served:
         known = await world(served)
         missed: list[str] = []
         for name, (named, how) in CONFLICTS.items():

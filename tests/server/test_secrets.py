@@ -29,16 +29,18 @@ async def test_an_admin_sets_lists_and_deletes_secrets_and_no_answer_has_their_v
     said = list[str]()
     async with serving(file_store, is_local=False, settings=KEYED) as served:
         admin = await served.key("ada", "admin")
-        assert (await put(served, "WEATHER", CANARY, admin)).status_code == 204
+        set_one = await put(served, "WEATHER", CANARY, admin)
+        assert set_one.status_code == 204
     async with serving(file_store, is_local=False, settings=KEYED) as served:
         assert served.app.settings.secret("WEATHER") == CANARY, "also after a restart"
         listed = await served.client.get("/api/secrets", headers=admin)
         (entry,) = listed.json()["secrets"]
-        assert (entry["name"], entry["changedBy"], set(entry)) == ("WEATHER", "ada", {"name", "changedAt", "changedBy"})
+        assert (entry["name"], entry["changedBy"], entry["etag"]) == ("WEATHER", "ada", set_one.headers["etag"])
+        assert set(entry) == {"name", "changedAt", "changedBy", "etag"}
         audit = await served.client.get("/api/audit", headers=admin)
         assert "PUT /api/secrets/{name}" in audit.text
         assert "name=WEATHER" in audit.text
-        assert (await served.client.get("/api/secrets/WEATHER", headers=admin)).status_code == 404
+        assert (await served.client.get("/api/secrets/WEATHER", headers=admin)).status_code == 405
         gone = await served.client.delete("/api/secrets/WEATHER", headers=admin)
         assert gone.status_code == 204
         again = await served.client.delete("/api/secrets/WEATHER", headers=admin)

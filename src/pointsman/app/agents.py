@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import msgspec
@@ -153,11 +154,19 @@ class Agents:
             raise RevisionMoved.of(name, revision) from None
         return made
 
-    async def delete(self, name: str) -> None:
-        """Executions keep what they began with; workflows that name it cannot start. Raises `NoSuchAgent`."""
-        latest = await self.get(name.partition("@")[0])
-        gone = msgspec.structs.replace(latest, deleted=True)
-        await self._entries.put(LATEST, latest.name, msgspec.to_builtins(gone))
+    async def delete(self, name: str, *, after: int | None = None) -> None:
+        """Executions keep what they began with; workflows that name it cannot start. `after`: the revision it must be
+        at. Raises `NoSuchAgent`, `RevisionMoved`."""
+        bare = name.partition("@")[0]
+        while True:
+            entry = await self._entries.find(LATEST, bare)
+            latest = await self.get(bare)
+            if after not in (None, latest.revision):
+                raise RevisionMoved.of(bare, latest.revision)
+            gone = msgspec.to_builtins(msgspec.structs.replace(latest, deleted=True))
+            with suppress(EntryMoved):  # Somebody saved it meanwhile: it is looked at again.
+                await self._entries.put(LATEST, bare, gone, after=entry.version if entry else 0)
+                return
 
 
 async def _find(entries: Entries, reference: str) -> SavedAgent | None:

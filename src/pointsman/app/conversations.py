@@ -14,6 +14,7 @@ from pointsman.app.access.seeing import must_own_session, sees
 from pointsman.app.bulletins import observability_of
 from pointsman.app.inputs import InputInvalid, check_session
 from pointsman.app.looking import place_in, place_of_list
+from pointsman.app.marks import NOTHING, delete_after, mark_at, mark_of, put_after
 from pointsman.app.observing.history import History
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.storage.deletion import TITLE, UnknownSession
@@ -88,8 +89,11 @@ async def found_conversations(
     return [await _view(app, one) for one in last[:limit]]
 
 
-async def entitle(app: Pointsman, caller: Caller, session: str, title: str) -> JsonObject:
-    """Give it a title; an empty one takes it away. Raises `NotAllowed`, `UnknownSession`, `InputInvalid`."""
+async def entitle(app: Pointsman, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
+    """Give it a title; an empty one takes it away. `after`: the mark that the title must have.
+
+    Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
+    """
     await must_own_session(app, caller, session)
     check_session(session)
     turns = await app.executions(ExecutionQuery(session=session, last_of_session=True, limit=1))
@@ -98,11 +102,17 @@ async def entitle(app: Pointsman, caller: Caller, session: str, title: str) -> J
     said = " ".join(title.split())
     if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
         raise InputInvalid("the title cannot be shown", hint=f"At most {TITLE_CHARS_MAX} printable characters.")
+    entries, what = app.store.entries, f"the title of {session!r}"
     if said:
-        await app.store.entries.put(TITLE, session, {"title": said})
+        await put_after(entries, TITLE, session, {"title": said}, after=after, what=what)
     else:
-        await app.store.entries.delete(TITLE, session)
+        await delete_after(entries, TITLE, session, after=after, what=what)
     return await _view(app, turns[0])
+
+
+async def title_mark(app: Pointsman, session: str) -> str:
+    """Of its title, as `entitle` wants it."""
+    return await mark_at(app.store.entries, TITLE, session)
 
 
 def _holds(value: Json, wanted: list[str]) -> bool:
@@ -125,6 +135,7 @@ async def _view(app: Pointsman, last: Summary) -> JsonObject:
         "startedAt": last.started,
         "updatedAt": last.updated,
         "owner": last.owner or None,
+        "mark": NOTHING if entry is None else mark_of(entry.value),
     }
 
 

@@ -91,13 +91,14 @@ async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow
     return await app.source(f"{workflow}@{revision}")
 
 
-async def delete_workflow(app: Pointsman, workflow: str) -> None:
-    """Hide it: executions keep what they are pinned to, saving brings it back. Raises `UnknownWorkflow`."""
+async def delete_workflow(app: Pointsman, workflow: str, *, after: int | None = None) -> None:
+    """Hide it: executions keep what they are pinned to, saving brings it back. `after`: the revision it must be at.
+    Raises `UnknownWorkflow`, `RevisionMoved`."""
     if "@" in workflow:
         raise NoSuchRevision(
             f"{workflow!r} is one revision, and a workflow is deleted as a whole",
             hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
         )
-    if not await app.library.workflows.delete(WorkflowId(workflow)):
+    if not await app.library.workflows.delete(WorkflowId(workflow), after=after):
         await app.library.saved(workflow)
     await app.triggers.drop(workflow)

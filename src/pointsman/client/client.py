@@ -78,24 +78,33 @@ class Client:
                 return found
 
     async def source(self, reference: str) -> JsonObject:
-        """A saved workflow: its `document` as its author wrote it, and what is wrong with it."""
-        return await self._object(_workflow(reference))
+        """A saved workflow: its `document` as its author wrote it, and what is wrong with it; `etag` tells it from what
+        others make of it."""
+        reply = await self._calls.call("GET", _workflow(reference), twice=True)
+        return {**cast("JsonObject", reply.json()), "etag": reply.headers["etag"]}
 
-    async def save(self, document: str | bytes | JsonObject, *, draft: bool = False) -> JsonObject:
-        """Save a revision, in any dialect; the same document again is the same revision. Raises `WorkflowInvalid`."""
-        reply = await self._calls.call(
-            "POST", "/api/workflows", query={"draft": "true" if draft else None}, content=_text(document), twice=True
-        )
-        return cast("JsonObject", reply.json())
+    async def save(
+        self, document: str | bytes | JsonObject, *, draft: bool = False, over: JsonObject | None = None
+    ) -> JsonObject:
+        """Save a revision, in any dialect; the same document again is the same revision. `over`: what `source` told:
+        nothing is saved where somebody else has saved it since. Raises `WorkflowInvalid`, `RevisionMoved`."""
+        query, content = {"draft": "true" if draft else None}, _text(document)
+        method, path, headers = "POST", "/api/workflows", dict[str, str]()
+        if over is not None:
+            method, path, headers = "PUT", _workflow(str(over["id"])), _over(over)
+        # Over what was read it is said once: an answer that is lost may be that of our own revision.
+        reply = await self._calls.call(method, path, query=query, content=content, headers=headers, twice=not headers)
+        return {**cast("JsonObject", reply.json()), "etag": reply.headers["etag"]}
 
     async def check(self, document: str | JsonObject) -> JsonObject:
         """Everything that is wrong with a document: `ok`, `problems`."""
         said = await self._calls.tell("/api/workflows/check", {"document": document}, twice=True)
         return cast("JsonObject", said)
 
-    async def delete_workflow(self, workflow: str) -> None:
-        """Hide it. Executions keep the revision they run."""
-        await self._calls.call("DELETE", _workflow(workflow), twice=True)
+    async def delete_workflow(self, workflow: str, *, over: JsonObject | None = None) -> None:
+        """Hide it. Executions keep the revision they run. `over` as for `save`."""
+        headers = {} if over is None else _over(over)
+        await self._calls.call("DELETE", _workflow(workflow), headers=headers, twice=True)
 
     # Executions ----------------------------------------------------------------------------------------------------
 
@@ -176,6 +185,10 @@ class Client:
 
     async def _list(self, path: str, name: str, **query: str | int | bool | list[str] | None) -> list[JsonObject]:
         return cast("list[JsonObject]", (await self._object(path, **query))[name])
+
+
+def _over(read: JsonObject) -> dict[str, str]:
+    return {"if-match": str(read["etag"])}
 
 
 def _workflow(reference: str) -> str:

@@ -117,8 +117,11 @@ class MemoryWorkflows:
         kept = sorted(name for name, revisions in self._revisions.items() if revisions and name not in self._deleted)
         return [entry_of(self._revisions[name][-1]) for name in kept]
 
-    async def delete(self, workflow: WorkflowId) -> bool:
-        if workflow in self._deleted or not self._revisions.get(workflow):
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
+        now = 0 if workflow in self._deleted else len(self._revisions.get(workflow, ()))
+        if after is not None and after != now:
+            raise RevisionMoved.of(workflow, now)
+        if not now:
             return False
         self._deleted.add(workflow)
         return True

@@ -96,8 +96,9 @@ class Workflows(Protocol):
         """The latest revision of each workflow by id; or all revisions of one, newest first."""
         ...
 
-    async def delete(self, workflow: WorkflowId) -> bool:
-        """Hide it. False if there was none. Saving again brings it back under the next revision."""
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
+        """Hide it. False if there was none. Saving again brings it back under the next revision. `after` as for
+        `save`."""
         ...
 
 

@@ -244,7 +244,10 @@ async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str
         await store.workflows.save(draft_of("one"))
         await store.workflows.save(draft_of("else", name=WorkflowId("aside")))
         assert [entry.id for entry in await store.workflows.list()] == ["aside", "desk"]
-        assert await store.workflows.delete(DESK)
+        for wrong in (0, 2):
+            assert await refused(store.workflows.delete(DESK, after=wrong), RevisionMoved)
+        assert await store.workflows.delete(DESK, after=1)
+        assert await refused(store.workflows.delete(DESK, after=1), RevisionMoved)
         assert not await store.workflows.delete(DESK)
         assert not await store.workflows.delete(WorkflowId("nobody"))
         assert [entry.id for entry in await store.workflows.list()] == ["aside"]

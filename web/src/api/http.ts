@@ -57,6 +57,9 @@ export interface Answer<T> {
   etag: string | null;
 }
 
+/** For a change of what was read with this ETag: where somebody else changed it since, nothing is written. */
+export const over = (etag: string | null): Pick<Question, "headers"> => (etag ? { headers: { "if-match": etag } } : {});
+
 export async function answerOf<T>(path: string, question: Question = {}): Promise<Answer<T>> {
   const headers = new Headers(question.headers);
   let body = question.text;

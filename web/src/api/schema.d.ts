@@ -989,7 +989,7 @@ export interface paths {
         head?: never;
         /**
          * Give a conversation a title
-         * @description For whoever began it, and for admins.
+         * @description For whoever began it, and for admins. `etag` in a list of conversations is that of its title.
          */
         patch: operations["sessions_rename"];
         trace?: never;
@@ -2721,6 +2721,8 @@ export interface components {
         };
         /** @description A conversation in a list. */
         ConversationEntry: {
+            /** @description Its title's. Of what is kept now: `If-Match` takes it. */
+            etag: string;
             /** @description Its last turn. */
             executionId: string;
             /** @description Somebody gave it its title. */
@@ -4097,6 +4099,8 @@ export interface components {
         SecretEntry: {
             changedAt: number;
             changedBy: string;
+            /** @description Of what is kept now: `If-Match` takes it. */
+            etag: string;
             name: string;
         } & {
             [key: string]: unknown;
@@ -4764,7 +4768,10 @@ export interface operations {
     agents_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The agent's name, or `name@revision`. */
                 name: string;
@@ -5836,7 +5843,10 @@ export interface operations {
     triggers_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The schedule's id. */
                 sid: string;
@@ -5999,7 +6009,12 @@ export interface operations {
     access_set_secret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+                /** @description `*`: only where there is none yet, else nothing is done. */
+                "if-none-match"?: "*" | null;
+            };
             path: {
                 /** @description `NAME` of the handle `secret.NAME`. */
                 name: string;
@@ -6024,7 +6039,10 @@ export interface operations {
     access_delete_secret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description `NAME` of the handle `secret.NAME`. */
                 name: string;
@@ -6145,7 +6163,10 @@ export interface operations {
     sessions_rename: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description The session's id. */
                 id: string;
@@ -6567,7 +6588,10 @@ export interface operations {
     workflows_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
                 id: string;
@@ -6902,7 +6926,10 @@ export interface operations {
     access_change_sharing: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
                 id: string;

@@ -99,12 +99,15 @@ async def clone_as(
     return await save_as(app, caller, await clone_of(app, reference, new), author=author, draft=True)
 
 
-async def delete_as(app: Pointsman, caller: Caller, workflow: str) -> None:
-    """Hide it. What has an owner only they and admins delete. Raises `UnknownWorkflow`, `NotAllowed`."""
+async def delete_as(app: Pointsman, caller: Caller, workflow: str, *, after: int | None = None) -> None:
+    """Hide it. What has an owner only they and admins delete. `after`: the revision it must be at.
+
+    Raises `UnknownWorkflow`, `NotAllowed`, `RevisionMoved`.
+    """
     await must_see_workflow(app, caller, workflow)
     if (await sharing_of(app, workflow)).owner:
         await must_own(app, caller, workflow.partition("@")[0], "delete it")
-    await delete_workflow(app, workflow)
+    await delete_workflow(app, workflow, after=after)
 
 
 async def _is_new(app: Pointsman, workflow: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from pointsman.app.access.callers import Caller, NotAllowed
+from pointsman.app.marks import mark_at, mark_of, moved, put_after
 from pointsman.errors import CallerError
 from pointsman.journal.faults import EntryMoved
 from pointsman.values import JsonObject
@@ -62,6 +63,11 @@ async def sharing_of(app: Pointsman, workflow: str) -> Sharing:
     return EVERYONES if entry is None else msgspec.convert(entry.value, Sharing, strict=False)
 
 
+def sharing_mark(sharing: Sharing) -> str:
+    """As `share` wants it. What is shared in no way of its own has that of what is shared with everyone."""
+    return mark_of(msgspec.to_builtins(sharing))
+
+
 async def claim(app: Pointsman, caller: Caller, workflow: str) -> bool:
     """Make a workflow the caller's, unless it was somebody's before. Whether it was made."""
     sharing = Sharing(owner=caller.name, audience=app.settings.access.new_workflows)
@@ -85,20 +91,27 @@ async def share(
     *,
     groups: tuple[str, ...] = (),
     owner: str | None = None,
+    after: str | None = None,
 ) -> Sharing:
-    """Change who sees and uses it, and with `owner` whose it is.
+    """Change who sees and uses it, and with `owner` whose it is. `after`: the mark that its sharing must have.
 
-    Raises `UnknownWorkflow`, `NotAllowed`, `SharingInvalid`.
+    Raises `UnknownWorkflow`, `NotAllowed`, `SharingInvalid`, `RevisionMoved`.
     """
     await app.library.saved(workflow)
-    known = await must_own(app, caller, workflow, "share it")
+    name, entries = workflow.partition("@")[0], app.store.entries
+    looked_at = await mark_at(entries, KIND, name)
+    known = await must_own(app, caller, name, "share it")
     if (audience == "groups") != bool(groups):
         raise SharingInvalid(
             f"{workflow!r} is shared with {audience}, and {len(groups)} groups are named",
             hint="Name groups with the audience `groups`, and with no other.",
         )
+    what = f"the sharing of {name!r}"
+    if after not in (None, sharing_mark(known)):
+        raise moved(what)
     changed = Sharing(owner=known.owner if owner is None else owner, audience=audience, groups=groups)
-    await app.store.entries.put(KIND, workflow, msgspec.to_builtins(changed))
+    # In any case over what was looked at: who gave it away in this moment does not get it back by this.
+    await put_after(entries, KIND, name, msgspec.to_builtins(changed), after=looked_at, what=what)
     return changed
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from pointsman.app.access.keys import NameInvalid
+from pointsman.app.marks import delete_after, mark_at, mark_of, put_after
 from pointsman.errors import CallerError, OperatorError
 from pointsman.journal.faults import EntryMoved
 from pointsman.journal.records import Entry
@@ -105,9 +106,10 @@ class Vault:
             self._sealed = sealed
             self._open_all()
 
-    async def set(self, name: str, value: str, *, by: str = "") -> None:
-        """Keep it, in place of what has this name. Makes a key where there is none and nothing is kept yet. Raises
-        `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`."""
+    async def set(self, name: str, value: str, *, by: str = "", after: str | None = None) -> None:
+        """Keep it, in place of what has this name. Makes a key where there is none and nothing is kept yet. `after`:
+        the mark it must have. Raises `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`,
+        `RevisionMoved`."""
         if NAME.fullmatch(name) is None:
             hint = "It has 1 to 100 letters, digits and underscores, and begins with no digit: `secret.NAME`."
             raise NameInvalid(f"{name[:60]!r} cannot be the name of a secret", hint=hint)
@@ -120,16 +122,25 @@ class Vault:
             raise SecretInvalid(f"the value of {name!r} is no text", hint="It has half a character in it.") from None
         box = await self._sealing()
         kept = KeptSecret(name=name, sealed=box.seal(name, value), changed=Instant(self._clock.now()), by=by)
-        await self._store.put(KIND, name, msgspec.to_builtins(kept))
+        what = f"the secret {name!r}"
+        await put_after(self._store, KIND, name, msgspec.to_builtins(kept), after=after, what=what)
         await self._changed()
+
+    async def mark(self, name: str) -> str:
+        """Tells the secret of this name from what it was: `NOTHING` where there is none."""
+        return await mark_at(self._store, KIND, name)
 
     async def all(self) -> list[KeptSecret]:
         """By name, sealed as they are."""
         return [_read(entry) for entry in await self._store.list(KIND)]
 
-    async def delete(self, name: str) -> None:
-        """Raises `NoSuchSecret`."""
-        if not await self._store.delete(KIND, name):
+    async def marked(self) -> list[tuple[KeptSecret, str]]:
+        """The same, each with its mark."""
+        return [(_read(entry), mark_of(entry.value)) for entry in await self._store.list(KIND)]
+
+    async def delete(self, name: str, *, after: str | None = None) -> None:
+        """`after`: the mark it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
+        if not await delete_after(self._store, KIND, name, after=after, what=f"the secret {name[:100]!r}"):
             known = ", ".join(repr(one.name) for one in await self.all()) or "none"
             raise NoSuchSecret(f"the store keeps no secret named {name[:100]!r}", hint=f"There is {known}.")
         await self._changed()

@@ -57,11 +57,11 @@ class WithShelf:
         found = _on_shelf(workflow, self._language)
         return [] if found is None else [_entry(found)]
 
-    async def delete(self, workflow: WorkflowId) -> bool:
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
         """As `Workflows.delete`. Raises `BuiltIn`."""
         if workflow in IDS:
             raise read_only(workflow)
-        return await self._saved.delete(workflow)
+        return await self._saved.delete(workflow, after=after)
 
 
 def read_only(workflow: str) -> BuiltIn:

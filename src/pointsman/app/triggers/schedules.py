@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
@@ -15,11 +16,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.app.marks import moved
 from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
-from pointsman.journal.faults import EntryMoved, RevisionMoved
+from pointsman.journal.faults import EntryMoved
 from pointsman.values import Json
 
 if TYPE_CHECKING:
@@ -197,7 +199,7 @@ class Schedules:
 
         def changed(known: Schedule) -> Schedule:
             if after not in (None, known.mark):
-                raise RevisionMoved(f"the schedule {id!r} was changed meanwhile", hint="Read it, and change that.")
+                raise moved(f"the schedule {id!r}")
             wanted = replace(
                 known,
                 workflow=workflow,
@@ -242,10 +244,17 @@ class Schedules:
             id, lambda one: replace(one, paused=False, settled=max(one.settled, now)) if one.paused else one
         )
 
-    async def delete(self, id: str) -> None:
-        """Executions that it started go on. Raises `ScheduleInvalid` for one that a workflow's document declares."""
-        _must_be_its_own(await self.get(id), "Pause it, or save the workflow without this trigger.")
-        await self.remove(id)
+    async def delete(self, id: str, *, after: str | None = None) -> None:
+        """Executions that it started go on. `after`: the `mark` it must have. Raises `RevisionMoved`, and
+        `ScheduleInvalid` for one that a workflow's document declares."""
+        while True:
+            kept = await self.get(id)
+            _must_be_its_own(kept, "Pause it, or save the workflow without this trigger.")
+            if after not in (None, kept.schedule.mark):
+                raise moved(f"the schedule {id!r}")
+            with suppress(EntryMoved):  # How far it has come is kept with it: that is no change of it.
+                await self._app.store.entries.delete(KIND, id, after=kept.version)
+                return
 
     async def remove(self, id: str) -> None:
         """Delete it, whoever declared it."""

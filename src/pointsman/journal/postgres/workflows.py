@@ -55,8 +55,10 @@ class PostgresWorkflows:
 
         return await self._connections.read(query)
 
-    async def delete(self, workflow: WorkflowId) -> bool:
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
         async def work(connection: Connection) -> bool:
+            if after is not None:
+                await must_be_at(connection, workflow, after)
             cursor = await connection.execute(
                 "INSERT INTO deleted_workflows (id) SELECT DISTINCT id FROM workflows WHERE id = %s"
                 " ON CONFLICT DO NOTHING",
@@ -99,6 +101,17 @@ async def save(
     )
     await connection.execute("DELETE FROM deleted_workflows WHERE id = %s", (draft.id,))
     return SavedWorkflow(draft=draft, revision=revision, digest=digest)
+
+
+async def must_be_at(connection: Connection, workflow: WorkflowId, after: int) -> None:
+    """Raises `RevisionMoved`. Nobody saves it until the transaction ends."""
+    await alone(connection, "workflow", workflow)
+    latest = await one(
+        connection, f"SELECT {WHOLE} FROM workflows WHERE id = %s ORDER BY revision DESC LIMIT 1", workflow
+    )
+    now = 0 if latest is None or await is_deleted(connection, workflow) else latest[1]
+    if after != now:
+        raise RevisionMoved.of(workflow, now)
 
 
 async def find(connection: Connection, reference: str) -> WholeRow | None:

@@ -53,8 +53,8 @@ class SqliteWorkflows:
         rows: list[EntryRow] = await self._read(lambda connection: connection.execute(statement, values).fetchall())
         return [entry_of(row) for row in rows]
 
-    async def delete(self, workflow: WorkflowId) -> bool:
-        return await self._submit(lambda transaction: delete(transaction, workflow))
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
+        return await self._submit(lambda transaction: delete(transaction, workflow, after))
 
 
 def save(
@@ -102,9 +102,14 @@ def find(connection: sqlite3.Connection, reference: str) -> WholeRow | None:
     return connection.execute(statement, values).fetchone()
 
 
-def delete(transaction: Transaction, workflow: WorkflowId) -> bool:
-    known = transaction.execute("SELECT 1 FROM workflows WHERE id = ? LIMIT 1", (workflow,)).fetchone()
-    if known is None or is_deleted(transaction.connection, workflow):
+def delete(transaction: Transaction, workflow: WorkflowId, after: int | None) -> bool:
+    latest: tuple[int | None] = transaction.execute(
+        "SELECT max(revision) FROM workflows WHERE id = ?", (workflow,)
+    ).fetchone()
+    now = 0 if is_deleted(transaction.connection, workflow) else latest[0] or 0
+    if after is not None and after != now:
+        raise RevisionMoved.of(workflow, now)
+    if not now:
         return False
     transaction.execute("INSERT INTO deleted_workflows (id) VALUES (?)", (workflow,))
     return True

@@ -14,6 +14,7 @@ from pointsman.app.paging import page_by, revision_place
 from pointsman.app.revisions import RevisionMoved
 from pointsman.authoring.agent_trials import try_agent
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
@@ -113,17 +114,16 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
 )
 async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
     """A new revision. Executions keep the one they began with."""
-    known = await desk.app.agents.get(name)
-    if if_match is not None and if_match.strip() not in (_etag(known), "*"):
-        raise RevisionMoved.of(name, known.revision)
-    after = None if if_match is None else known.revision
+    after = _held(await desk.app.agents.get(name), if_match)
     return _reply(await desk.app.agents.save(name, body.agent, author=caller.name, after=after))
 
 
-@router.delete("/{name}", status_code=204, responses=refusals("no-such-agent"), summary="Delete an agent")
-async def delete(desk: AtDesk, caller: Editor, name: Name) -> Response:
+@router.delete(
+    "/{name}", status_code=204, responses=refusals("no-such-agent", "revision-moved"), summary="Delete an agent"
+)
+async def delete(desk: AtDesk, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
     """Executions keep what they began with; workflows that name it cannot start until it is saved again."""
-    await desk.app.agents.delete(name)
+    await desk.app.agents.delete(name, after=_held(await desk.app.agents.get(name), if_match))
     return Response(status_code=204)
 
 
@@ -223,5 +223,9 @@ def _reply(saved: SavedAgent, *, status: int = 200, headers: dict[str, str] | No
     return JsonReply(agent_view(saved), status=status, headers={"etag": _etag(saved), **(headers or {})})
 
 
+def _held(known: SavedAgent, if_match: str | None) -> int | None:
+    return held(if_match, _etag(known), known.revision, RevisionMoved.of(known.name, known.revision))
+
+
 def _etag(saved: SavedAgent) -> str:
-    return f'"{saved.revision}"'
+    return etag_of(str(saved.revision))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final
@@ -15,6 +14,7 @@ from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.schema import native_schema
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.matching import revision_of
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers
 from pointsman.server.routes.asked import Designing
@@ -27,7 +27,6 @@ from pointsman.values import JsonObject
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
-REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 TEXT: Final[JsonObject] = {"type": "string"}
 WORDS_MAX: Final = 20_000
 EARLIER_MAX: Final = 20
@@ -286,11 +285,3 @@ async def rollback(desk: AtDesk, caller: Editor, id: Name, body: RollbackBody) -
     """A new revision with the document of an old one."""
     async with desk.writing:
         return JsonReply(await Workbench(desk.app, caller).rollback(id, body.revision))
-
-
-def revision_of(if_match: str | None) -> int | None:
-    """The revision that an ETag names; one that names none is of no revision there is."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    found = REVISION.match(if_match)
-    return int(found[1]) if found else 0

@@ -27,6 +27,7 @@ Key = Annotated[
     Header(alias="Idempotency-Key", max_length=200, description="The same request with the same key is made once."),
 ]
 IfMatch = Annotated[str | None, Header(max_length=200, description="The ETag it was read with: else nothing is done.")]
+ETAG: Final = "Of what is kept now: `If-Match` takes it."
 IfNew = Annotated[
     Literal["*"] | None,
     Header(alias="if-none-match", description="`*`: only where there is none yet, else nothing is done."),

@@ -10,12 +10,14 @@ from pydantic import Field, model_validator
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, visible
 from pointsman.app.lists import names_of_workflows
+from pointsman.app.marks import moved
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.app.triggers.calendar import timing_of
 from pointsman.app.triggers.schedules import Kept, NoSuchSchedule
 from pointsman.app.triggers.views import fired_view, schedule_view
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
@@ -253,12 +255,12 @@ async def revise(
 ) -> Response:
     """What it started, and whether it is paused, stays as it is. Other times count from now on. One that a workflow's
     document declares is changed there."""
-    await _schedule(desk, caller, sid)
+    known = await _schedule(desk, caller, sid)
     await must_see_workflow(desk.app, caller, body.workflow)
     kept = await desk.app.triggers.schedules.revise(
         sid,
         body.workflow,
-        after=None if if_match in (None, "*") else if_match.strip().strip('"'),
+        after=_held(known, if_match),
         cron=body.cron,
         every=body.every,
         at=body.at,
@@ -304,13 +306,13 @@ async def resume(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
 @router.delete(
     "/api/schedules/{sid:path}",
     status_code=204,
-    responses=refusals("no-such-schedule", "schedule-invalid"),
+    responses=refusals("no-such-schedule", "schedule-invalid", "revision-moved"),
     summary="Delete a schedule",
 )
-async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId) -> Response:
+async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatch = None) -> Response:
     """Executions that it started go on. One that a workflow's document declares is paused instead."""
-    await _schedule(desk, caller, sid)
-    await desk.app.triggers.schedules.delete(sid)
+    known = await _schedule(desk, caller, sid)
+    await desk.app.triggers.schedules.delete(sid, after=_held(known, if_match))
     return Response(status_code=204)
 
 
@@ -329,4 +331,8 @@ def _reply(kept: Kept) -> Response:
 
 
 def _etag(kept: Kept) -> str:
-    return f'"{kept.schedule.mark}"'
+    return etag_of(kept.schedule.mark)
+
+
+def _held(kept: Kept, if_match: str | None) -> str | None:
+    return held(if_match, _etag(kept), kept.schedule.mark, moved(f"the schedule {kept.id!r}"))

@@ -10,9 +10,12 @@ from pydantic import Field
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.uses import secrets_elsewhere, uses_of
 from pointsman.app.access.vault import secret_view
+from pointsman.app.marks import NOTHING, moved
 from pointsman.server.desk import AtDesk, Must
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.routes.parameters import ETAG, IfMatch, IfNew
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import JsonObject
 
@@ -20,7 +23,12 @@ router = APIRouter(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "see or change secrets"))]
 SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]
-SECRET: Final[JsonObject] = {"name": "WEATHER", "changedAt": 1_763_700_000.0, "changedBy": "ada"}
+SECRET: Final[JsonObject] = {
+    "name": "WEATHER",
+    "changedAt": 1_763_700_000.0,
+    "changedBy": "ada",
+    "etag": '"0b1f6c0ad1e2c3d4"',
+}
 
 
 class SecretBody(Body):
@@ -37,6 +45,7 @@ class SecretEntry(Answer):
     name: str
     changed_at: float
     changed_by: str
+    etag: str = Field(description=ETAG)
 
 
 class OtherSecret(Answer):
@@ -70,7 +79,7 @@ async def list_secrets(desk: AtDesk, caller: Admin) -> Response:
     elsewhere = sorted(secrets_elsewhere(desk.app.settings).items())
     return JsonReply(
         {
-            "secrets": [secret_view(one) for one in await desk.app.vault.all()],
+            "secrets": [{**secret_view(one), "etag": etag_of(mark)} for one, mark in await desk.app.vault.marked()],
             "elsewhere": [{"name": name, "source": source} for name, source in elsewhere],
         }
     )
@@ -85,17 +94,38 @@ async def secret_uses(desk: AtDesk, caller: Admin, name: SecretName) -> Response
 @router.put(
     "/api/secrets/{name}",
     status_code=204,
-    responses=refusals("name-invalid", "secret-invalid", "vault-locked", "vault-key-invalid", body=True),
+    responses=refusals(
+        "name-invalid", "secret-invalid", "revision-moved", "vault-locked", "vault-key-invalid", body=True
+    ),
     summary="Set a secret",
 )
-async def set_secret(desk: AtDesk, caller: Admin, name: SecretName, body: SecretBody) -> Response:
+async def set_secret(
+    *,
+    desk: AtDesk,
+    caller: Admin,
+    name: SecretName,
+    body: SecretBody,
+    if_match: IfMatch = None,
+    if_new: IfNew = None,
+) -> Response:
     """Kept sealed, in place of what had this name; the next call that names it gets it."""
-    await desk.app.vault.set(name, body.value, by=caller.name)
-    return Response(status_code=204)
+    after = NOTHING if if_new else _held(name, await desk.app.vault.mark(name), if_match)
+    await desk.app.vault.set(name, body.value, by=caller.name, after=after)
+    return Response(status_code=204, headers={"etag": etag_of(await desk.app.vault.mark(name))})
 
 
-@router.delete("/api/secrets/{name}", status_code=204, responses=refusals("no-such-secret"), summary="Delete a secret")
-async def delete_secret(desk: AtDesk, caller: Admin, name: SecretName) -> Response:
+@router.delete(
+    "/api/secrets/{name}",
+    status_code=204,
+    responses=refusals("no-such-secret", "revision-moved"),
+    summary="Delete a secret",
+)
+async def delete_secret(desk: AtDesk, caller: Admin, name: SecretName, if_match: IfMatch = None) -> Response:
     """Steps that name it fail from now on."""
-    await desk.app.vault.delete(name)
+    mark = await desk.app.vault.mark(name)
+    await desk.app.vault.delete(name, after=None if mark == NOTHING else _held(name, mark, if_match))
     return Response(status_code=204)
+
+
+def _held(name: str, mark: str, if_match: str | None) -> str | None:
+    return held(if_match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))

@@ -8,13 +8,21 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_own_session
-from pointsman.app.conversations import TITLE_CHARS_MAX, conversations_page, entitle, found_conversations
+from pointsman.app.conversations import (
+    TITLE_CHARS_MAX,
+    conversations_page,
+    entitle,
+    found_conversations,
+    title_mark,
+)
 from pointsman.app.conversing import conversation_view
+from pointsman.app.marks import moved
 from pointsman.app.speakers import speakers_page
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Of, Operator, Words
+from pointsman.server.routes.parameters import ETAG, NAMES_MAX, After, IfMatch, Limit, Of, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import ENTRY, ExecutionEntry, Status
@@ -32,6 +40,7 @@ CONVERSATION: Final[JsonObject] = {
     "startedAt": 1_763_700_000.0,
     "updatedAt": 1_763_700_004.0,
     "owner": "ada",
+    "etag": '"0b1f6c0ad1e2c3d4"',
 }
 
 Session = Annotated[str, Path(min_length=1, max_length=500, description="The session's id.")]
@@ -50,6 +59,7 @@ class ConversationEntry(Answer):
     started_at: float = Field(description="When its last turn began.")
     updated_at: float
     owner: str | None = Field(description="Who began it.")
+    etag: str = Field(description=f"Its title's. {ETAG}")
 
 
 class ConversationList(Answer):
@@ -157,9 +167,9 @@ async def list_(
         caller.must_have("admin", "see the conversations of others")
     if q is not None:
         found = await found_conversations(desk.app, caller, q, everyone=everyone, limit=limit)
-        return JsonReply({"sessions": [*found], "next": None})
+        return JsonReply({"sessions": [_entry(one) for one in found], "next": None})
     page = await conversations_page(desk.app, caller, everyone=everyone, workflow=workflow, before=before, limit=limit)
-    return JsonReply({"sessions": [*page.conversations], "next": page.next})
+    return JsonReply({"sessions": [_entry(one) for one in page.conversations], "next": page.next})
 
 
 @router.get("/api/sessions/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
@@ -171,12 +181,16 @@ async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
 
 @router.patch(
     "/api/sessions/{id}",
-    responses=answers(ConversationEntry, "unknown-session", "input-invalid", body=True),
+    responses=answers(ConversationEntry, "unknown-session", "input-invalid", "revision-moved", body=True),
     summary="Give a conversation a title",
 )
-async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody) -> Response:
-    """For whoever began it, and for admins."""
-    return JsonReply(await entitle(desk.app, caller, id, body.title))
+async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, if_match: IfMatch = None) -> Response:
+    """For whoever began it, and for admins. `etag` in a list of conversations is that of its title."""
+    await must_own_session(desk.app, caller, id)
+    mark = await title_mark(desk.app, id)
+    after = held(if_match, etag_of(mark), mark, moved(f"the title of {id!r}"))
+    told = _entry(await entitle(desk.app, caller, id, body.title, after=after))
+    return JsonReply(told, headers={"etag": str(told["etag"])})
 
 
 @router.delete(
@@ -189,3 +203,10 @@ async def delete(desk: AtDesk, caller: Operator, id: Session) -> Response:
     began it, and for admins."""
     await must_own_session(desk.app, caller, id)
     return JsonReply({"deleted": [*await desk.app.storage.delete_session(id)]})
+
+
+def _entry(conversation: JsonObject) -> JsonObject:
+    return {
+        **{name: said for name, said in conversation.items() if name != "mark"},
+        "etag": etag_of(str(conversation["mark"])),
+    }

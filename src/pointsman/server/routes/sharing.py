@@ -8,11 +8,13 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see_workflow
-from pointsman.app.access.sharing import Audience, share, sharing_of, sharing_view
+from pointsman.app.access.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
+from pointsman.app.marks import moved
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
-from pointsman.server.routes.parameters import Editor, Id
+from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.shapes import Answer, Body, sample
 
 router = APIRouter(prefix="/api/workflows", tags=["access"])
@@ -43,12 +45,29 @@ class SharingAnswer(Answer):
 async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
     await must_see_workflow(desk.app, caller, id)
-    return JsonReply(sharing_view(await sharing_of(desk.app, id)))
+    return _reply(await sharing_of(desk.app, id))
 
 
-@router.put("/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow", body=True), summary="Share it")
-async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody) -> Response:
+@router.put(
+    "/{id}/sharing",
+    responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", body=True),
+    summary="Share it",
+)
+async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. It holds from the next request on, for its executions too."""
     await must_see_workflow(desk.app, caller, id)
-    found = await share(desk.app, caller, id, body.audience, groups=tuple(body.groups), owner=body.owner)
-    return JsonReply(sharing_view(found))
+    mark = sharing_mark(await sharing_of(desk.app, id))
+    found = await share(
+        desk.app,
+        caller,
+        id,
+        body.audience,
+        groups=tuple(body.groups),
+        owner=body.owner,
+        after=held(if_match, etag_of(mark), mark, moved(f"the sharing of {id!r}")),
+    )
+    return _reply(found)
+
+
+def _reply(sharing: Sharing) -> Response:
+    return JsonReply(sharing_view(sharing), headers={"etag": etag_of(sharing_mark(sharing))})

@@ -20,6 +20,7 @@ from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
 from pointsman.server.catalogued import CataloguePage
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
 from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
@@ -206,12 +207,13 @@ async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Respon
 @router.delete(
     "/{id}",
     status_code=204,
-    responses=refusals("unknown-workflow", "built-in-workflow"),
+    responses=refusals("unknown-workflow", "built-in-workflow", "revision-moved"),
     summary="Delete a workflow",
 )
-async def delete(desk: AtDesk, caller: Editor, id: Id) -> Response:
+async def delete(desk: AtDesk, caller: Editor, id: Id, if_match: IfMatch = None) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
-    await delete_as(desk.app, caller, id)
+    await must_see_workflow(desk.app, caller, id)
+    await delete_as(desk.app, caller, id, after=await _matched(desk, id, if_match))
     return Response(status_code=204)
 
 
@@ -272,10 +274,8 @@ async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:
         return None
     known = await _entry(desk, id)
     now = cast(int, known["revision"])
-    if if_match.strip() != "*" and _etag(known) not in [one.strip() for one in if_match.split(",")]:
-        raise RevisionMoved.of(id, now)
-    return now
+    return held(if_match, _etag(known), now, RevisionMoved.of(id, now))
 
 
 def _etag(entry: JsonObject) -> str:
-    return f'"{entry["revision"]}-{str(entry["digest"])[:16]}"'
+    return etag_of(f"{entry['revision']}-{str(entry['digest'])[:16]}")

@@ -6,18 +6,18 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
-import { setSecret } from "./access";
+import { type Secret, setSecret } from "./access";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const CHARS_MIN = 8;
 
-/** Takes a value in, to be seen by nobody again. `name`: the one that is replaced; empty: a new one. */
-export function SecretDialog(props: { name: string; onSet: () => void; onClose: () => void }) {
+/** Takes a value in, to be seen by nobody again. `known`: the one that is replaced; null: a new one. */
+export function SecretDialog(props: { known: Secret | null; onSet: () => void; onClose: () => void }) {
   const { t } = useTranslation();
-  const [name, setName] = useState(props.name);
+  const [name, setName] = useState(props.known?.name ?? "");
   const [value, setValue] = useState("");
   const keep = useMutation({
-    mutationFn: () => setSecret(name, value),
+    mutationFn: () => setSecret(props.known, name, value),
     onSuccess: () => {
       props.onSet();
       props.onClose();
@@ -29,7 +29,7 @@ export function SecretDialog(props: { name: string; onSet: () => void; onClose: 
     <Dialog
       open
       onClose={props.onClose}
-      title={props.name ? t("secrets.replaceNamed", { name: props.name }) : t("secrets.add")}
+      title={props.known ? t("secrets.replaceNamed", { name }) : t("secrets.add")}
       about={t("secrets.setAbout")}
     >
       <form
@@ -40,7 +40,7 @@ export function SecretDialog(props: { name: string; onSet: () => void; onClose: 
         }}
       >
         {keep.isError ? <Failed why={keep.error} /> : null}
-        {props.name ? null : (
+        {props.known ? null : (
           <LabelledField name={t("secrets.name")} about={t("secrets.nameAbout")} wrong={wrongName} required>
             {(its) => (
               <input

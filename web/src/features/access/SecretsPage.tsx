@@ -15,7 +15,7 @@ import { When } from "@/components/When";
 import { deleteSecret, type Secret, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
 
-type Doing = { deed: "set" | "delete"; name: string };
+type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Secret };
 
 /** Names of what is kept sealed, and who uses it. No value is ever shown. */
 export function SecretsPage() {
@@ -29,7 +29,7 @@ export function SecretsPage() {
       title={t("secrets.title")}
       about={t("secrets.about")}
       actions={
-        <Button kind="primary" onClick={() => setDoing({ deed: "set", name: "" })}>
+        <Button kind="primary" onClick={() => setDoing({ deed: "set", known: null })}>
           <Plus className="size-4" aria-hidden /> {t("secrets.add")}
         </Button>
       }
@@ -61,14 +61,14 @@ export function SecretsPage() {
         )}
       </Answered>
       {doing?.deed === "set" ? (
-        <SecretDialog name={doing.name} onSet={() => void again()} onClose={() => setDoing(null)} />
+        <SecretDialog known={doing.known} onSet={() => void again()} onClose={() => setDoing(null)} />
       ) : null}
       {doing?.deed === "delete" ? (
         <Confirm
-          title={t("secrets.deleteNamed", { name: doing.name })}
+          title={t("secrets.deleteNamed", { name: doing.known.name })}
           about={t("secrets.deleteAbout")}
           deed={t("secrets.delete")}
-          act={() => deleteSecret(doing.name).then(again)}
+          act={() => deleteSecret(doing.known).then(again)}
           onClose={() => setDoing(null)}
         />
       ) : null}
@@ -108,14 +108,14 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           cell: (one) => (
             <span className="inline-flex gap-2">
               <Button
-                onClick={() => props.onDo({ deed: "set", name: one.name })}
+                onClick={() => props.onDo({ deed: "set", known: one })}
                 aria-label={t("secrets.replaceThis", { name: one.name })}
               >
                 {t("secrets.replace")}
               </Button>
               <Button
                 kind="mild"
-                onClick={() => props.onDo({ deed: "delete", name: one.name })}
+                onClick={() => props.onDo({ deed: "delete", known: one })}
                 aria-label={t("secrets.deleteThis", { name: one.name })}
               >
                 {t("secrets.delete")}

@@ -1,6 +1,6 @@
 /** Who is let in, and what is kept secret: asked of the server, and changed. For admins. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { ask, over, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Key = Schemas["KeyEntry"];
@@ -52,9 +52,15 @@ export const secretUses = (name: string) =>
     queryKey: ["access", "secrets", name, "uses"],
     queryFn: ({ signal }) => ask<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
-export const setSecret = (name: string, value: string) =>
-  ask<void>(`/api/secrets/${at(name)}`, { method: "PUT", body: { value } });
-export const deleteSecret = (name: string) => ask<void>(`/api/secrets/${at(name)}`, { method: "DELETE" });
+/** `known`: the one that is replaced, as it was listed; null: a new one. Nothing is kept over another one than that. */
+export const setSecret = (known: Secret | null, name: string, value: string) =>
+  ask<void>(`/api/secrets/${at(name)}`, {
+    method: "PUT",
+    body: { value },
+    ...(known ? over(known.etag) : { headers: { "if-none-match": "*" } }),
+  });
+export const deleteSecret = (known: Secret) =>
+  ask<void>(`/api/secrets/${at(known.name)}`, { method: "DELETE", ...over(known.etag) });
 
 /** Names with commas between them, as they are. */
 export function namesIn(text: string): string[] {

@@ -29,7 +29,7 @@ export function AgentPage() {
       title={name}
       back={{ to: "/agents", name: t("agents.title") }}
       about={known.data ? t("agents.revision", { revision: known.data.value.revision }) : undefined}
-      actions={known.data ? <Delete name={name} /> : null}
+      actions={known.data ? <Delete read={known.data} /> : null}
     >
       <Answered asked={known}>
         {(read) => (
@@ -106,7 +106,8 @@ function Editing({ read }: { read: Answer<Agent> }) {
   );
 }
 
-function Delete({ name }: { name: string }) {
+function Delete({ read }: { read: Answer<Agent> }) {
+  const { name } = read.value;
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -126,7 +127,7 @@ function Delete({ name }: { name: string }) {
           title={t("agents.deleteTitle", { name })}
           about={who ? t("agents.deleteUsed", { who }) : t("agents.deleteAbout")}
           deed={t("agents.delete")}
-          act={() => remove(name)}
+          act={() => remove(read)}
           onDone={async () => {
             await navigate({ to: "/agents" });
             client.removeQueries({ queryKey: ["agents", name] });

@@ -1,6 +1,6 @@
 /** Saved agents, asked of the server and changed there. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type Answer, answerOf, ask, query } from "@/api/http";
+import { type Answer, answerOf, ask, over, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import { every } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
@@ -57,10 +57,11 @@ export const save = (read: Answer<Agent>, said: JsonObject) =>
   answerOf<Agent>(path(read.value.name), {
     method: "PUT",
     body: { agent: said },
-    ...(read.etag ? { headers: { "if-match": read.etag } } : {}),
+    ...over(read.etag),
   });
 
-export const remove = (name: string) => ask<void>(path(name), { method: "DELETE" });
+export const remove = (read: Answer<Agent>) =>
+  ask<void>(path(read.value.name), { method: "DELETE", ...over(read.etag) });
 
 /** `agent`: as it would be saved; null: as it is. `sessionId`: of the answer before. */
 export const sayTo = (name: string, body: { message: string; agent: JsonObject | null; sessionId: string | null }) =>

@@ -143,7 +143,7 @@ function Rename({ talk, onClose }: { talk: Talk; onClose: () => void }) {
   const [why, setWhy] = useState<unknown>(null);
   const save = async () => {
     try {
-      await entitle(talk.sessionId, title);
+      await entitle(talk, title);
       await client.invalidateQueries({ queryKey: ["executions", "talks"] });
       onClose();
     } catch (failed) {

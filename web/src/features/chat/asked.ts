@@ -1,6 +1,6 @@
 /** What the chat asks of the server. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ApiError, ask, errorOf, query } from "@/api/http";
+import { ApiError, ask, errorOf, over, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
@@ -92,6 +92,7 @@ export async function say({ speaker, session, words, files, key }: Saying): Prom
 
 const at = (session: string) => `/api/sessions/${encodeURIComponent(session)}`;
 
-export const entitle = (session: string, title: string) => ask<Talk>(at(session), { method: "PATCH", body: { title } });
+export const entitle = (talk: Talk, title: string) =>
+  ask<Talk>(at(talk.sessionId), { method: "PATCH", body: { title }, ...over(talk.etag) });
 
 export const forgetTalk = (session: string) => ask<void>(at(session), { method: "DELETE" });

@@ -86,7 +86,7 @@ function Actions({ read }: { read: Answer<Schedule> }) {
           title={t("schedules.deleteTitle", { name: one.id })}
           about={t("schedules.deleteAbout")}
           deed={t("schedules.delete")}
-          act={() => remove(one.id)}
+          act={() => remove(read)}
           onDone={async () => {
             client.removeQueries({ queryKey: ["schedules", one.id] });
             await navigate({ to: "/schedules" });

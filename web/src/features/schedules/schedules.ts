@@ -1,6 +1,6 @@
 /** Schedules, asked of the server and changed there. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type Answer, answerOf, ask, query } from "@/api/http";
+import { type Answer, answerOf, ask, over, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Timing } from "./timing";
 
@@ -60,7 +60,7 @@ export const revise = (read: Answer<Schedule>, said: Said) =>
   ask<Schedule>(path(read.value.id), {
     method: "PUT",
     body: said,
-    ...(read.etag ? { headers: { "if-match": read.etag } } : {}),
+    ...over(read.etag),
   });
 
 export const rest = (id: string, rests: boolean) =>
@@ -68,4 +68,5 @@ export const rest = (id: string, rests: boolean) =>
 
 export const runNow = (id: string) => ask<Fired>(`${path(id)}/run`, { method: "POST" });
 
-export const remove = (id: string) => ask<void>(path(id), { method: "DELETE" });
+export const remove = (read: Answer<Schedule>) =>
+  ask<void>(path(read.value.id), { method: "DELETE", ...over(read.etag) });

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { ApiError } from "@/api/http";
+import type { Answer, ApiError } from "@/api/http";
 import { me } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Answered } from "@/components/Answered";
@@ -24,27 +24,31 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
       open
       onClose={props.onClose}
       title={t("sharing.of", { name: props.name })}
-      about={known.data?.owner ? t("sharing.owner", { owner: known.data.owner }) : t("sharing.nobodys")}
+      about={known.data?.value.owner ? t("sharing.owner", { owner: known.data.value.owner }) : t("sharing.nobodys")}
     >
       <Answered asked={known}>
-        {(told) =>
-          self.data ? <SharingForm id={props.id} told={told} self={self.data} onClose={props.onClose} /> : null
+        {(read) =>
+          self.data ? (
+            <SharingForm key={read.etag} id={props.id} read={read} self={self.data} onClose={props.onClose} />
+          ) : null
         }
       </Answered>
     </Dialog>
   );
 }
 
-function SharingForm(props: { id: string; told: Sharing; self: Me; onClose: () => void }) {
+/** Begins with what was read: what is chosen is chosen over that, or not at all. */
+function SharingForm(props: { id: string; read: Answer<Sharing>; self: Me; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const { told, self } = props;
+  const { self } = props;
+  const { value: told, etag } = props.read;
   const isOwn = self.role === "admin" || told.owner === self.name;
   const [audience, choose] = useState<Audience>(told.audience);
   const [groups, setGroups] = useState((told.groups.length > 0 ? told.groups : self.groups).join(", "));
   const named = [...new Set(groups.split(",").map((one) => one.trim()))].filter(Boolean);
-  const save = useMutation<Sharing, ApiError>({
-    mutationFn: () => share(props.id, audience, audience === "groups" ? named : []),
+  const save = useMutation<Answer<Sharing>, ApiError>({
+    mutationFn: () => share(props.id, etag, audience, audience === "groups" ? named : []),
     onSuccess: async (next) => {
       client.setQueryData(sharing(props.id).queryKey, next);
       await client.invalidateQueries({ queryKey: ["workflows"] });

@@ -1,6 +1,6 @@
 /** The list of workflows: what is looked for, page by page; and what is done to those in it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ApiError, ask, query } from "@/api/http";
+import { ApiError, answerOf, ask, over, query } from "@/api/http";
 import type { CatalogueEntry, Schemas } from "@/api/views";
 
 export const SORTS = ["name", "saved"] as const;
@@ -46,11 +46,12 @@ export type Audience = Sharing["audience"];
 export const sharing = (id: string) =>
   queryOptions({
     queryKey: ["workflow", id, "sharing"],
-    queryFn: ({ signal }) => ask<Sharing>(`${at(id)}/sharing`, { signal }),
+    queryFn: ({ signal }) => answerOf<Sharing>(`${at(id)}/sharing`, { signal }),
   });
 
-export const share = (id: string, audience: Audience, groups: readonly string[]) =>
-  ask<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups } });
+/** `etag`: of what was read before; nothing is changed where somebody else changed it since. */
+export const share = (id: string, etag: string | null, audience: Audience, groups: readonly string[]) =>
+  answerOf<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups }, ...over(etag) });
 
 /** What of the author's text was not kept by it, a sentence each. */
 export const enable = async (id: string, enabled: boolean): Promise<string[]> =>

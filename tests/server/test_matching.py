@@ -1,0 +1,187 @@
+"""`If-Match`: whoever changes or deletes what has an ETag changes what they have read, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, Final, NamedTuple
+
+import pytest
+from cryptography.fernet import Fernet
+
+from pointsman.settings import Settings
+from tests.server.announced import OPERATIONS
+from tests.server.conftest import Served, serving
+from tests.server.flows import CHAIN, LETTER, TALK
+
+KEYED: Final = Settings.model_validate({"delays": False, "vault": {"keys": [Fernet.generate_key().decode()]}})
+CHANGED: Final = CHAIN.replace("two", "zwei")
+
+
+class Thing(NamedTuple):
+    """Where it is, where its ETag is told (in a header; else in the entry of a list), and how it is changed."""
+
+    path: str
+    told: str
+    entry: str
+    method: str
+    change: dict[str, Any]
+    again: dict[str, Any]
+    """Another change."""
+
+
+THINGS: Final = {
+    "a workflow": Thing("/api/workflows/chain", "", "", "PUT", {"content": CHANGED}, {"content": CHAIN}),
+    "what is said of a workflow": Thing(
+        "/api/workflows/chain", "", "", "PATCH", {"json": {"name": "A"}}, {"json": {"name": "B"}}
+    ),
+    "a sharing": Thing(
+        "/api/workflows/chain/sharing",
+        "",
+        "",
+        "PUT",
+        {"json": {"audience": "private", "owner": "ada"}},
+        {"json": {"audience": "groups", "groups": ["desk"]}},
+    ),
+    "an agent": Thing(
+        "/api/agents/writer",
+        "",
+        "",
+        "PUT",
+        {"json": {"agent": {"system": "Long."}}},
+        {"json": {"agent": {"system": "Longer."}}},
+    ),
+    "a schedule": Thing(
+        "/api/schedules/nightly",
+        "",
+        "",
+        "PUT",
+        {"json": {"workflow": "chain", "every": 60}},
+        {"json": {"workflow": "chain", "every": 90}},
+    ),
+    "a title": Thing(
+        "/api/sessions/s1", "/api/sessions", "sessions", "PATCH", {"json": {"title": "A"}}, {"json": {"title": "B"}}
+    ),
+    "a secret": Thing(
+        "/api/secrets/WEATHER",
+        "/api/secrets",
+        "secrets",
+        "PUT",
+        {"json": {"value": "rainy-weather"}},
+        {"json": {"value": "windy-weather"}},
+    ),
+}
+DELETED: Final = ("a workflow", "an agent", "a schedule", "a secret")
+
+
+@pytest.fixture
+async def world() -> AsyncGenerator[Served, None]:
+    async with serving(settings=KEYED) as served:
+        for document in (CHAIN, LETTER, TALK):
+            await served.save(document)
+        await served.execute("talk", {"message": "Hello"}, sessionId="s1")
+        client = served.client
+        made = [
+            await client.post("/api/agents", json={"name": "writer", "agent": {"system": "Short."}}),
+            await client.post("/api/schedules", json={"id": "nightly", "workflow": "chain", "every": 3600}),
+            await client.put("/api/secrets/WEATHER", json={"value": "sunny-weather"}),
+        ]
+        assert [reply.status_code for reply in made] == [201, 201, 204]
+        yield served
+
+
+async def etag(served: Served, thing: Thing) -> str:
+    reply = await served.client.get(thing.told or thing.path)
+    assert reply.status_code == 200, reply.text
+    return str(reply.json()[thing.entry][0]["etag"] if thing.entry else reply.headers["etag"])
+
+
+async def ask(served: Served, thing: Thing, how: dict[str, Any], if_match: str | None) -> Any:
+    headers = {} if if_match is None else {"if-match": if_match}
+    return await served.client.request(thing.method, thing.path, headers=headers, **how)
+
+
+@pytest.mark.parametrize("name", THINGS)
+async def test_what_was_read_is_changed_and_nothing_else(world: Served, name: str) -> None:
+    thing = THINGS[name]
+    read = await etag(world, thing)
+    first = await ask(world, thing, thing.change, read)
+    assert first.is_success, first.text
+    assert first.headers["etag"] == await etag(world, thing) != read, "what was written can be changed next"
+    late = await ask(world, thing, thing.again, read)
+    assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
+    assert await etag(world, thing) == first.headers["etag"], "nothing was written"
+    for named in ("*", '"other", {}', "W/{}", None):  # One of several; as a proxy says it; over whatever is there.
+        now = None if named is None else named.format(await etag(world, thing))
+        assert (await ask(world, thing, thing.again, now)).is_success, named
+
+
+@pytest.mark.parametrize("name", THINGS)
+async def test_of_many_who_read_the_same_one_changes_it(world: Served, name: str) -> None:
+    thing = THINGS[name]
+    read = await etag(world, thing)
+    if thing.change.get("content"):
+        hows = [{"content": CHAIN.replace("two", f"number {number}")} for number in range(6)]
+    else:
+        hows = [thing.change, thing.again] * 3
+    replies = await asyncio.gather(*(ask(world, thing, how, read) for how in hows))
+    assert [reply.status_code for reply in replies if not reply.is_success] == [409] * 5
+
+
+@pytest.mark.parametrize("name", DELETED)
+async def test_what_was_read_is_deleted_and_nothing_else(world: Served, name: str) -> None:
+    thing = THINGS[name]._replace(method="DELETE")
+    read = await etag(world, thing)
+    assert (await ask(world, THINGS[name], thing.change, read)).is_success
+    late = await ask(world, thing, {}, read)
+    assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
+    assert (await ask(world, thing, {}, await etag(world, thing))).status_code == 204
+    assert (await ask(world, thing, {}, "*")).status_code == 404, "of what is not there it is said first"
+
+
+async def test_a_secret_is_made_only_where_there_is_none(world: Served) -> None:
+    body = {"value": "another-value"}
+    for name, status in (("WEATHER", 409), ("TIDES", 204)):
+        reply = await world.client.put(f"/api/secrets/{name}", json=body, headers={"if-none-match": "*"})
+        assert reply.status_code == status
+    gone = await world.client.put("/api/secrets/WINDS", json=body, headers={"if-match": "*"})
+    assert (gone.status_code, gone.json()["code"]) == (409, "revision-moved")
+
+
+async def test_who_gave_a_workflow_away_does_not_get_it_back_by_sharing_it_late() -> None:
+    async with serving(is_local=False) as served:
+        ada, root = await served.key("ada", "editor"), await served.key("root", "admin")
+        path = "/api/workflows/chain/sharing"
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+
+        async def share(who: dict[str, str], **body: Any) -> int:
+            return (await served.client.put(path, json={"audience": "private", **body}, headers=who)).status_code
+
+        given, late = await asyncio.gather(share(root, owner="eve"), share(ada))
+        assert (given, late) in ((200, 403), (200, 409), (200, 200), (409, 200))
+        if given == 200:
+            assert (await served.client.get(path, headers=root)).json()["owner"] == "eve"
+
+
+async def test_one_revision_is_shared_as_its_workflow_is(world: Served) -> None:
+    body = {"audience": "groups", "groups": ["desk"]}
+    assert (await world.client.put("/api/workflows/chain@1/sharing", json=body)).status_code == 200
+    assert (await world.client.get("/api/workflows/chain/sharing")).json()["groups"] == ["desk"]
+
+
+def test_what_is_read_with_an_etag_is_changed_and_deleted_with_one() -> None:
+    taking = {one.name for one in OPERATIONS if any(p["name"] == "if-match" for p in one.parameters("header"))}
+    changed = {
+        f"{method} {path}"
+        for path, method in (
+            *((path, "PUT") for path in ("/api/workflows/{id}", "/api/workflows/{id}/sharing", "/api/secrets/{name}")),
+            *((path, "PUT") for path in ("/api/agents/{name}", "/api/schedules/{sid}")),
+            *((path, "PATCH") for path in ("/api/workflows/{id}", "/api/sessions/{id}")),
+            *((f"/api/{path}", "DELETE") for path in ("workflows/{id}", "agents/{name}", "secrets/{name}")),
+            ("/api/schedules/{sid}", "DELETE"),
+            ("/api/workflows/{id}/edit", "POST"),
+        )
+    }
+    assert taking == changed
+    without = {one.name for one in OPERATIONS if one.method in ("PUT", "PATCH")} - taking
+    assert without == {"PUT /api/memory/{scope}/value"}, "docs/decisions/0151 says why"
