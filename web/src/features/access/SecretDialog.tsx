@@ -12,14 +12,15 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const CHARS_MIN = 8;
 
 /** Takes a value in, to be seen by nobody again. `known`: the one that is replaced; null: a new one. */
-export function SecretDialog(props: { known: Secret | null; onSet: () => void; onClose: () => void }) {
+export function SecretDialog(props: { known: Secret | null; onSet: () => Promise<void>; onClose: () => void }) {
   const { t } = useTranslation();
   const [name, setName] = useState(props.known?.name ?? "");
   const [value, setValue] = useState("");
   const keep = useMutation({
     mutationFn: () => setSecret(props.known, name, value),
-    onSuccess: () => {
-      props.onSet();
+    // The list is read again first: what is done next is done to what was set now.
+    onSuccess: async () => {
+      await props.onSet();
       props.onClose();
     },
   });

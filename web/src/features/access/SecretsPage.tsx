@@ -61,7 +61,7 @@ export function SecretsPage() {
         )}
       </Answered>
       {doing?.deed === "set" ? (
-        <SecretDialog known={doing.known} onSet={() => void again()} onClose={() => setDoing(null)} />
+        <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} />
       ) : null}
       {doing?.deed === "delete" ? (
         <Confirm
