@@ -60,9 +60,7 @@ export function SecretsPage() {
           </>
         )}
       </Answered>
-      {doing?.deed === "set" ? (
-        <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} />
-      ) : null}
+      {doing?.deed === "set" ? <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} /> : null}
       {doing?.deed === "delete" ? (
         <Confirm
           title={t("secrets.deleteNamed", { name: doing.known.name })}
