@@ -161,7 +161,10 @@ export function GateForm(props: {
             >
               <span className="truncate">{labelOf(option)}</span>
               {keyOf(option.value) ? (
-                <kbd aria-hidden className="rounded border border-current px-1 text-[10px] uppercase opacity-70">
+                <kbd
+                  aria-hidden
+                  className="rounded border border-current px-1 text-[10px] uppercase opacity-70 max-sm:hidden"
+                >
                   {keyOf(option.value)}
                 </kbd>
               ) : null}

@@ -63,7 +63,6 @@ export function InboxPage() {
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <h1 className="text-xl font-semibold">{t("inbox.title")}</h1>
-        {gates.length > 1 ? <p className="text-xs text-ink-faint max-sm:hidden">{t("inbox.keys")}</p> : null}
         <div className="ml-auto flex flex-wrap gap-x-4 gap-y-2">
           {who ? (
             <Choice
@@ -142,6 +141,9 @@ function Choice(props: {
 function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: (gate: InboxGate) => void }) {
   const called = useWorkflowName();
   const { t, i18n } = useTranslation();
+  // The first line asks; the rest is read where it is answered.
+  const questionIn = (one: InboxGate) =>
+    questionOf(one, textIn(one.nodeName, i18n.language, one.nodeId), i18n.language, t).split("\n", 1)[0];
   if (props.gates.length === 0) return <p className="text-ink-soft">{t("inbox.none")}</p>;
   return (
     <div className="self-start">
@@ -154,9 +156,7 @@ function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: 
               onClick={() => props.onChoose(one)}
               className="block w-full px-4 py-2.5 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
             >
-              <span className="block truncate font-medium">
-                {questionOf(one, textIn(one.nodeName, i18n.language, one.nodeId), i18n.language, t)}
-              </span>
+              <span className="block truncate font-medium">{questionIn(one)}</span>
               <span className="block truncate text-xs text-ink-faint">
                 <bdi>{called(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
               </span>
@@ -165,6 +165,7 @@ function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: 
           </li>
         ))}
       </ul>
+      {props.gates.length > 1 ? <p className="mt-2 text-xs text-ink-faint max-md:hidden">{t("inbox.keys")}</p> : null}
       {props.gates.length >= INBOX_MAX ? (
         <p className="mt-2 text-xs text-ink-faint">{t("inbox.most", { count: INBOX_MAX })}</p>
       ) : null}

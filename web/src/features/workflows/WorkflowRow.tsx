@@ -49,7 +49,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             <span className="max-w-80 truncate font-mono">{entry.id}</span>
             <span>{t("workflows.revision", { revision: entry.revision })}</span>
             {entry.version ? <span>v{entry.version}</span> : null}
-            <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>
+            {entry.dialect === "native" ? null : <span>{t(`dialect.${entry.dialect}`, entry.dialect)}</span>}
             {entry.createdAt === null ? null : (
               <span title={moment(entry.createdAt, i18n.language)}>
                 {t(entry.author ? "workflows.saved" : "workflows.savedWhen", {
