@@ -84,7 +84,7 @@ async def test_the_cost_is_estimated_and_nothing_is_called(opens: Opens, served:
     async with opens("/workflows/chain", language=language) as page:
         await page.get_by_role("tab", name="Try it" if language == "en" else "Ausprobieren").click()
         await page.get_by_role("button", name="Estimate the cost" if language == "en" else "Kosten schätzen").click()
-        await expect(page.get_by_role("cell", name="first")).to_be_visible()
+        await expect(page.get_by_role("rowheader", name="first")).to_be_visible()
     assert (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"] == []
 
 

@@ -15,6 +15,7 @@ const EDGE_OF = {
   pending: "border-idle",
   running: "border-running shadow-[0_0_0_3px_var(--running-soft)]",
   waiting: "border-waiting shadow-[0_0_0_3px_var(--waiting-soft)]",
+  paused: "border-waiting shadow-[0_0_0_3px_var(--waiting-soft)]",
   done: "border-done",
   passed: "border-done",
   failed: "border-failed shadow-[0_0_0_3px_var(--failed-soft)]",

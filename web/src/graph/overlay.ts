@@ -60,7 +60,7 @@ export function useTaken(arrow: string): number {
 }
 
 /** What outweighs what, where several boxes are told of as one. */
-const WEIGHT: readonly Look[] = ["waiting", "running", "failed", "pending", "cancelled", "done", "passed"];
+const WEIGHT: readonly Look[] = ["waiting", "paused", "running", "failed", "pending", "cancelled", "done", "passed"];
 
 export function useLooks(ids: readonly string[]): Look | null {
   const overlay = useContext(OverlayContext);

@@ -184,7 +184,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         <div className="flex min-h-0 flex-1 max-md:flex-col">
           {mayChange ? <Palette /> : null}
           <div className="min-h-64 min-w-0 flex-1 max-md:flex-none">
-            <TrialOnCanvas id={id}>
+            <TrialOnCanvas id={id} store={store}>
               <EditorCanvas />
             </TrialOnCanvas>
           </div>

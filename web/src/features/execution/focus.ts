@@ -50,6 +50,8 @@ export function overlayOf(story: Story, place: string | null): Shown {
   const boxes: Shown[0] = new Map();
   if (place === null) {
     for (const [node, about] of story.nodes) put(boxes, node, about);
+    if (story.before !== null)
+      boxes.set(story.before, { count: "", round: null, ...boxes.get(story.before), look: "paused" });
     return [boxes, story.taken, story.active];
   }
   const [taken, active] = [new Map<string, number>(), new Map<string, number>()];

@@ -74,6 +74,10 @@ export interface Story {
   origin: { execution: string; row: number } | null;
   /** The execution that it is a sub-workflow of. */
   parent: string | null;
+  /** The node before which it stands, at a breakpoint or one step on. */
+  before: string | null;
+  /** The nodes of a trial whose value its author gave. */
+  pinned: ReadonlySet<string>;
   from: number;
   to: number;
   seq: number;
@@ -91,6 +95,8 @@ export function emptyStory(): Story {
     loops: new Map(),
     origin: null,
     parent: null,
+    before: null,
+    pinned: new Set(),
     from: 0,
     to: 0,
     seq: 0,
@@ -118,7 +124,10 @@ export function tell(story: Story, event: JournalEvent): void {
     step.places.push(event.seq, event.n);
     if (event.isLight === true) step.isLight = true;
   }
-  if (event.kind in LIFE) story.status = LIFE[event.kind] as ExecutionStatus;
+  if (event.kind in LIFE) {
+    story.status = LIFE[event.kind] as ExecutionStatus;
+    story.before = Array.isArray(event.before) ? String(event.before[0]) : null;
+  }
 }
 
 const LIFE: Record<string, ExecutionStatus> = {
@@ -228,6 +237,9 @@ const PARTS: Record<string, (story: Story, event: JournalEvent) => void> = {
   },
   started(story, event) {
     story.parent = typeof event.parent === "string" ? event.parent : null;
+    const options = event.options as { trial?: { pinned?: JsonObject } } | undefined;
+    // What was taken over of single steps they did bring, when they ran.
+    story.pinned = new Set(Object.keys(options?.trial?.pinned ?? {}).filter((one) => !one.includes("#")));
   },
   forked(story, event) {
     story.parent = null;

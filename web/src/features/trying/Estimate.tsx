@@ -1,6 +1,10 @@
 /** What a trial would call and cost, node by node. */
+import { X } from "lucide-react";
 import { useTranslation } from "react-i18next";
+import type { Failure } from "@/api/views";
 import { money } from "@/components/amounts";
+import { IconButton } from "@/components/IconButton";
+import { Why } from "@/components/Why";
 import { useNodeName } from "@/graph/called";
 import type { Estimated } from "./asking";
 
@@ -17,21 +21,67 @@ interface Call {
 
 const price = (value: number | null | undefined) => (value == null ? "?" : money(value));
 
-export function Estimate({ found }: { found: Estimated }) {
+export function Estimate(props: {
+  found: Estimated;
+  /** What is on the screen was changed since. */
+  isOld: boolean;
+  onClose: () => void;
+}) {
+  const { t } = useTranslation();
+  const { found } = props;
+  const calls = found.calls as unknown as Call[];
+  const cost = found.cost as unknown as { unpriced: string[] };
+  const assumed = found.assumptions as unknown as { outputTokensPerAnswer: number };
+  const errors = found.errors as unknown as Failure[];
+  return (
+    <section aria-label={t("try.estimated")} className="rounded-md border border-line text-xs">
+      <div className="flex items-center gap-2 pt-1 pr-1 pl-3">
+        <p className="flex-1 text-ink-soft">{t("try.estimatedAbout", { count: found.steps })}</p>
+        <IconButton icon={X} name={t("try.estimateClose")} size="small" onClick={props.onClose} />
+      </div>
+      {props.isOld ? <p className="px-3 text-waiting">{t("try.estimatedBefore")}</p> : null}
+      {calls.length > 0 ? (
+        <Calls found={found} calls={calls} />
+      ) : (
+        <p className="px-3 py-1.5">{t("try.callsNothing")}</p>
+      )}
+      <div className="space-y-1 px-3 pt-1 pb-2">
+        {cost.unpriced.length > 0 ? (
+          <p className="text-waiting wrap-anywhere">{t("try.unpriced", { models: cost.unpriced.join(", ") })}</p>
+        ) : null}
+        {found.status === "completed" ? null : (
+          <p className="text-waiting">{t("try.endsAs", { status: t(`status.${found.status}`) })}</p>
+        )}
+        {errors.map((one) => (
+          <Why
+            key={`${one.code} ${one.message}`}
+            code={one.code}
+            message={one.message}
+            hint={one.hint}
+            look="text-failed"
+          />
+        ))}
+        <p className="text-ink-faint">{t("try.assumed", { tokens: assumed.outputTokensPerAnswer })}</p>
+      </div>
+    </section>
+  );
+}
+
+function Calls({ found, calls }: { found: Estimated; calls: readonly Call[] }) {
   const { t } = useTranslation();
   const called = useNodeName();
-  const calls = found.calls as unknown as Call[];
-  const cost = found.cost as unknown as { lowUsd: number | null; highUsd: number | null; unpriced: string[] };
+  const cost = found.cost as unknown as { lowUsd: number | null; highUsd: number | null };
   return (
-    <section aria-label={t("try.estimated")} className="overflow-x-auto rounded-md border border-line">
-      <table className="w-full text-left text-xs">
-        <caption className="px-3 pt-2 text-left text-ink-soft">
-          {t("try.estimatedAbout", { count: found.steps })}
-        </caption>
+    <div className="overflow-x-auto">
+      <table className="w-full text-left">
         <thead className="text-ink-faint">
           <tr>
-            {["node", "calls", "tokens", "cost"].map((column) => (
-              <th key={column} scope="col" className="px-3 py-1.5 font-medium">
+            {["node", "calls", "tokens", "cost"].map((column, nth) => (
+              <th
+                key={column}
+                scope="col"
+                className={`py-1.5 font-medium ${nth === 0 ? "pl-3" : "px-2 text-right last:pr-3"}`}
+              >
                 {t(`try.column.${column}`)}
               </th>
             ))}
@@ -39,36 +89,36 @@ export function Estimate({ found }: { found: Estimated }) {
         </thead>
         <tbody className="divide-y divide-line">
           {calls.map((one) => (
-            <tr key={`${one.nodeId} ${one.name}`}>
-              <td className="px-3 py-1.5 break-all">
-                <bdi title={one.nodeId}>{called(one.nodeId)}</bdi> <span className="text-ink-faint">{one.name}</span>
-              </td>
-              <td className="px-3 tabular-nums">
+            <tr key={`${one.nodeId} ${one.kind} ${one.name}`} className="align-top">
+              <th scope="row" className="min-w-28 py-1.5 pl-3 font-normal">
+                <span className="wrap-anywhere" title={one.nodeId}>
+                  <bdi>{called(one.nodeId)}</bdi>
+                </span>
+                <span className="block wrap-anywhere text-ink-faint">{one.name}</span>
+              </th>
+              <td className="px-2 py-1.5 text-right whitespace-nowrap tabular-nums">
                 {one.calls}
                 {one.callsMax === one.calls ? "" : `–${one.callsMax ?? "∞"}`}
               </td>
-              <td className="px-3 tabular-nums">
+              <td className="px-2 py-1.5 text-right whitespace-nowrap tabular-nums">
                 {one.kind === "model" ? `${one.inputTokens ?? 0} → ${one.outputTokens ?? 0}` : "–"}
               </td>
-              <td className="px-3 tabular-nums">{one.kind === "model" ? price(one.costUsd) : "–"}</td>
+              <td className="py-1.5 pr-3 pl-2 text-right whitespace-nowrap tabular-nums">
+                {one.kind === "model" ? price(one.costUsd) : "–"}
+              </td>
             </tr>
           ))}
         </tbody>
         <tfoot className="border-t border-line font-medium">
           <tr>
-            <td className="px-3 py-1.5" colSpan={3}>
-              {t("try.total")}
-            </td>
-            <td className="px-3 tabular-nums">
+            <td className="py-1.5 pl-3">{t("try.total")}</td>
+            <td className="py-1.5 pr-3 text-right whitespace-nowrap tabular-nums" colSpan={3}>
               {price(cost.lowUsd)}
               {cost.highUsd === cost.lowUsd ? "" : ` – ${price(cost.highUsd)}`}
             </td>
           </tr>
         </tfoot>
       </table>
-      {cost.unpriced.length > 0 ? (
-        <p className="px-3 pb-2 text-xs text-waiting">{t("try.unpriced", { models: cost.unpriced.join(", ") })}</p>
-      ) : null}
-    </section>
+    </div>
   );
 }

@@ -1,11 +1,11 @@
 /** What can be tried of the node that is picked: run it, run to it, pin what it brought, stop before it. */
 import { CircleDot, Pin, PinOff, Play, SkipForward } from "lucide-react";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { DefinitionNode, Json } from "@/api/views";
+import type { DefinitionNode } from "@/api/views";
 import { Button } from "@/components/Button";
 import { useNodeName } from "@/graph/called";
-import { isPinnable } from "./last";
+import { isPinnable, isRun } from "./last";
+import { PinnedValue } from "./PinnedValue";
 import { tryoutOf, useTryout } from "./tryout";
 import type { TrialVerbs } from "./useTrial";
 
@@ -17,6 +17,7 @@ export function NodeTrial({ id, node, verbs }: { id: string; node: DefinitionNod
   const acts = tryoutOf(id).getState();
   const brought = verbs.brought(node.id);
   const isBusy = verbs.run.isPending;
+  if (!isRun(node.type)) return <p className="text-ink-faint">{t("try.pick")}</p>;
   return (
     <section aria-label={t("try.node", { node: called(node.id) })} className="rounded-md border border-line p-3">
       <h3 className="line-clamp-2 font-medium wrap-anywhere" title={node.id}>
@@ -34,11 +35,8 @@ export function NodeTrial({ id, node, verbs }: { id: string; node: DefinitionNod
           {isStop ? t("try.unstop") : t("try.stop")}
         </Button>
         {!isPinnable(node.type) ? null : pinned === undefined ? (
-          <Button
-            onClick={() => acts.pin(node.id, brought ?? {})}
-            title={brought === undefined ? t("try.nothingKnown") : t("try.pinAbout")}
-          >
-            <Pin className="size-4" aria-hidden /> {t("try.pin")}
+          <Button onClick={() => void verbs.pin(node)} title={brought.length > 0 ? t("try.pinAbout") : ""}>
+            <Pin className="size-4" aria-hidden /> {brought.length > 0 ? t("try.pin") : t("try.pinOwn")}
           </Button>
         ) : (
           <Button onClick={() => acts.unpin(node.id)}>
@@ -47,38 +45,7 @@ export function NodeTrial({ id, node, verbs }: { id: string; node: DefinitionNod
         )}
       </div>
       <p className="mt-2 text-xs text-ink-faint">{t("try.onlyThisAbout")}</p>
-      {pinned === undefined ? null : (
-        <PinnedValue key={node.id} value={pinned} onChange={(v) => acts.pin(node.id, v)} />
-      )}
+      {pinned === undefined ? null : <PinnedValue key={node.id} id={id} node={node} value={pinned} known={brought} />}
     </section>
-  );
-}
-
-/** The value as JSON; what cannot be read is told, and the last one that could stays. */
-function PinnedValue({ value, onChange }: { value: Json; onChange: (value: Json) => void }) {
-  const { t } = useTranslation();
-  const [text, setText] = useState(() => JSON.stringify(value, null, 2));
-  const [isWrong, setWrong] = useState(false);
-  return (
-    <label className="mt-2 block">
-      <span className="text-ink-soft">{t("try.brings")}</span>
-      <textarea
-        value={text}
-        spellCheck={false}
-        aria-invalid={isWrong}
-        rows={Math.min(10, text.split("\n").length + 1)}
-        onChange={(event) => {
-          setText(event.target.value);
-          try {
-            onChange(JSON.parse(event.target.value) as Json);
-            setWrong(false);
-          } catch {
-            setWrong(true);
-          }
-        }}
-        className="mt-1 w-full rounded-md border border-line-strong bg-sunken p-2 font-mono text-xs"
-      />
-      {isWrong ? <span className="text-xs text-failed">{t("editor.noJson")}</span> : null}
-    </label>
   );
 }

@@ -3,15 +3,18 @@ import { CircleDot, Pin, PinOff, SkipForward } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode } from "@/api/views";
 import { Button } from "@/components/Button";
+import { useNodeName } from "@/graph/called";
 import { useTrialEntries } from "./useTrialEntries";
 
 const ICONS = { runTo: SkipForward, pin: Pin, unpin: PinOff, stop: CircleDot, unstop: CircleDot };
 
 export function NodeVerbs({ node }: { node: DefinitionNode }) {
   const { t } = useTranslation();
+  const called = useNodeName();
   const entries = useTrialEntries(node);
+  if (entries.length === 0) return null;
   return (
-    <div role="toolbar" aria-label={t("try.node", { node: node.id })} className="flex flex-wrap gap-2">
+    <div role="toolbar" aria-label={t("try.node", { node: called(node.id) })} className="flex flex-wrap gap-2">
       {entries.map(({ name, act, isOff }) => {
         const Icon = ICONS[name as keyof typeof ICONS];
         return (

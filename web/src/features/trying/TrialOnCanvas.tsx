@@ -3,11 +3,14 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
 import { Overlay, OverlayContext } from "@/graph/overlay";
 import { TriedContext } from "@/graph/tried";
+import type { DraftStore } from "../editor/draft";
+import { overlayOf } from "../execution/focus";
 import { useExecutionLog } from "../execution/log";
-import { lookOf, type Story } from "../execution/story";
+import { followOtherWindows, followRenames } from "./following";
 import { tryoutOf, useTryout } from "./tryout";
 
-export function TrialOnCanvas({ id, children }: { id: string; children: ReactNode }) {
+export function TrialOnCanvas(props: { id: string; store: DraftStore; children: ReactNode }) {
+  const { id, store, children } = props;
   const pins = useTryout(id, (now) => now.pins);
   const breakpoints = useTryout(id, (now) => now.breakpoints);
   const execution = useTryout(id, (now) => now.execution);
@@ -16,6 +19,8 @@ export function TrialOnCanvas({ id, children }: { id: string; children: ReactNod
     () => ({ pinned: new Set(Object.keys(pins)), breakpoints: new Set(breakpoints) }),
     [pins, breakpoints],
   );
+  useEffect(() => followRenames(id, store), [id, store]);
+  useEffect(() => followOtherWindows(id), [id]);
   useEffect(() => {
     if (execution === null) overlay.show(new Map(), new Map());
   }, [overlay, execution]);
@@ -35,23 +40,11 @@ function Followed({ id, execution, overlay }: { id: string; execution: string; o
   // biome-ignore lint/correctness/useExhaustiveDependencies: the story is one object that grows; `version` says so
   useEffect(() => {
     tryoutOf(id).getState().hear(log);
-    overlay.show(...overlayOf(log.story));
+    overlay.show(...overlayOf(log.story, null));
   }, [id, overlay, log.version]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", execution], exact: true });
   }, [client, execution, log.story.seq]);
   return null;
-}
-
-function overlayOf(story: Story): Parameters<Overlay["show"]> {
-  const boxes: Parameters<Overlay["show"]>[0] = new Map();
-  for (const [node, about] of story.nodes) {
-    const look = lookOf(about);
-    if (look === null) continue;
-    const all = about.steps.length;
-    const over = about.done + about.failed + about.cancelled;
-    boxes.set(node, { look, count: all > 1 ? `${over}/${all}` : "", round: about.round });
-  }
-  return [boxes, story.taken];
 }

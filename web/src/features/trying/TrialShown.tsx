@@ -3,8 +3,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Ban, ExternalLink, Play, StepForward, X } from "lucide-react";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import type { ApiError } from "@/api/http";
+import { ApiError } from "@/api/http";
 import { control, execution } from "@/api/queries";
 import { ENDED, type Execution, type JsonObject } from "@/api/views";
 import { money } from "@/components/amounts";
@@ -36,7 +37,13 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
     },
   });
   const now = known.data as Stopped | undefined;
-  if (known.isError) return <Failed why={known.error} />;
+  const clear = () => tryoutOf(id).getState().watch(null);
+  const isGone = known.error instanceof ApiError && known.error.status === 404;
+  useEffect(() => {
+    // It was deleted: nothing is left to be shown.
+    if (isGone) tryoutOf(id).getState().watch(null);
+  }, [id, isGone]);
+  if (known.isError) return isGone ? null : <Failed why={known.error} again={() => void known.refetch()} />;
   if (!now) return <Loading />;
   return (
     <section aria-label={t("try.shown")} className="rounded-md border border-line bg-raised px-4 pt-3">
@@ -55,7 +62,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
           >
             <ExternalLink className="size-4" aria-hidden />
           </Link>
-          <IconButton icon={X} name={t("try.clear")} onClick={() => tryoutOf(id).getState().watch(null)} />
+          {ENDED.has(now.status) ? <IconButton icon={X} name={t("try.clear")} onClick={clear} /> : null}
         </span>
       </div>
       <div aria-live="polite">

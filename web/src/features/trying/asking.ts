@@ -19,5 +19,5 @@ const path = (workflow: string) => `/api/workflows/${encodeURIComponent(workflow
 
 export const begin = (workflow: string, trial: Trial) => ask<{ executionId: string }>(path(workflow), { body: trial });
 
-export const estimate = (workflow: string, trial: Pick<Trial, "input" | "operations" | "document">) =>
+export const estimate = (workflow: string, trial: Pick<Trial, "input" | "operations" | "document" | "pinned">) =>
   ask<Estimated>(path(workflow), { body: { ...trial, dryRun: true } });

@@ -2,51 +2,88 @@
 import { queryOptions } from "@tanstack/react-query";
 import { ask, query } from "@/api/http";
 import { executionPath } from "@/api/queries";
-import type { Definition, EventPage, ExecutionEntry, JournalEvent, Json } from "@/api/views";
-import { type Story, storyOf } from "../execution/story";
+import type {
+  Definition,
+  DefinitionNode,
+  EventPage,
+  ExecutionEntry,
+  JournalEvent,
+  Json,
+  JsonObject,
+} from "@/api/views";
+import { same } from "@/graph/diff";
+import { isObject } from "@/values/changes";
+import { type StepStory, type Story, storyOf } from "../execution/story";
 
 const PAGE = 1000;
 const PAGES_MAX = 5;
+const RUNS = 3;
+const FRESH_MS = 30_000;
 /** They lead control, and bring nothing of their own. */
 const LEADERS: ReadonlySet<string> = new Set(["start", "end", "parallel", "fanout", "join", "merge", "loop", "note"]);
 
+/** Notes say something to people; whatever else there is can be run to and stopped at. */
+export const isRun = (type: string) => type !== "note";
+
 export const isPinnable = (type: string) => !LEADERS.has(type);
 
-/** The story of the latest execution or trial of a workflow; null: there is none. */
-export const lastStory = (workflow: string) =>
+/** One time that it ran: what happened, and the workflow that it was. */
+export interface Run {
+  story: Story;
+  definition: Definition;
+}
+
+export async function runOf(execution: string, signal?: AbortSignal): Promise<Run> {
+  const path = executionPath(execution);
+  const told = await ask<{ document: Definition }>(`${path}/workflow`, signal ? { signal } : {});
+  const events: JournalEvent[] = [];
+  let after: string | null = null;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const wanted = `${path}/events${query({ after, limit: PAGE })}`;
+    const read: EventPage = await ask<EventPage>(wanted, signal ? { signal } : {});
+    events.push(...read.events);
+    after = read.last;
+    if (read.events.length < PAGE) break;
+  }
+  return { story: storyOf(events), definition: told.document };
+}
+
+/** The latest executions and trials of a workflow, newest first: one that was run to a node knows nothing of the rest. */
+export const lastRuns = (workflow: string) =>
   queryOptions({
     queryKey: ["last", workflow],
-    queryFn: async ({ signal }): Promise<Story | null> => {
-      const wanted = query({ workflow, trials: "true", limit: 1 });
+    queryFn: async ({ signal }): Promise<Run[]> => {
+      const wanted = query({ workflow, trials: "true", limit: RUNS });
       const found = await ask<{ executions: ExecutionEntry[] }>(`/api/workflows/executions${wanted}`, { signal });
-      const id = found.executions[0]?.executionId;
-      if (!id) return null;
-      const events: JournalEvent[] = [];
-      let after: string | null = null;
-      for (let page = 0; page < PAGES_MAX; page++) {
-        const path = `${executionPath(id)}/events${query({ after, limit: PAGE })}`;
-        const read: EventPage = await ask<EventPage>(path, { signal });
-        events.push(...read.events);
-        after = read.last;
-        if (read.events.length < PAGE) break;
-      }
-      return storyOf(events);
+      return Promise.all(found.executions.map((one) => runOf(one.executionId, signal)));
     },
+    staleTime: FRESH_MS,
   });
 
-/** What the latest finished step of a node brought, as it can be pinned; undefined: nothing is known. */
-export function broughtBy(story: Story | null | undefined, node: string): Json | undefined {
-  const steps = story?.nodes.get(node)?.steps ?? [];
-  for (const name of steps.toReversed()) {
-    const step = story?.steps.get(name);
-    if (!step || (step.status !== "done" && step.status !== "passed")) continue;
-    const said = step.said ?? {};
-    // What the engine says of a step tells by which way it was left.
-    if (step.result === undefined || step.result === null) return "branch" in said ? said : (step.result ?? undefined);
-    const isObject = typeof step.result === "object" && !Array.isArray(step.result);
-    return isObject ? { ...said, ...(step.result as object) } : step.result;
+/** What a node brought when it ran last, by its steps; those of the latest run that knows it. */
+export function stepsOf(runs: readonly Run[], node: string): Map<string, Json> {
+  for (const { story } of runs) {
+    if (story.pinned.has(node)) continue;
+    const found = new Map<string, Json>();
+    for (const name of story.nodes.get(node)?.steps ?? []) {
+      const brought = broughtBy(story.steps.get(name));
+      if (brought !== undefined) found.set(name, brought);
+    }
+    if (found.size > 0) return found;
   }
-  return undefined;
+  return new Map();
+}
+
+/** What a finished step brought, as it can be pinned; undefined: nothing is known. */
+function broughtBy(step: StepStory | undefined): Json | undefined {
+  if (!step || (step.status !== "done" && step.status !== "passed")) return undefined;
+  const said = step.said ?? {};
+  const result = step.result ?? undefined;
+  // By which way a step was left stands beside its result: as a person or a decision says it, or an agent.
+  const way = "branch" in said ? said : typeof said.next === "string" ? { next: said.next } : null;
+  if (way === null) return result;
+  if (result === undefined) return way;
+  return isObject(result) ? { ...way, ...result } : result;
 }
 
 /** All nodes from which a node is reached. */
@@ -62,17 +99,24 @@ export function before(definition: Definition, node: string): Set<string> {
   return found;
 }
 
-/** What leads to a node, as it was last time. */
-export function asLastTime(
-  definition: Definition,
-  story: Story | null | undefined,
-  node: string,
-): Record<string, Json> {
+/** What leads to a node, branch by branch and round by round as it was last time; not of nodes that were changed since. */
+export function asLastTime(definition: Definition, runs: readonly Run[], node: string): Record<string, Json> {
   const leading = before(definition, node);
-  return Object.fromEntries(
-    definition.nodes.flatMap((one) => {
-      const brought = leading.has(one.id) && isPinnable(one.type) ? broughtBy(story, one.id) : undefined;
-      return brought === undefined ? [] : [[one.id, brought]];
-    }),
-  );
+  const found: Record<string, Json> = {};
+  for (const { id, type } of definition.nodes) {
+    if (!leading.has(id) || !isPinnable(type)) continue;
+    const unchanged = runs.filter((run) => same(saidOf(run.definition, id), saidOf(definition, id)));
+    for (const [step, brought] of stepsOf(unchanged, id)) found[/#\d+$/.test(step) ? step : `${step}#1`] = brought;
+  }
+  return found;
+}
+
+/** What a node does: where it stands and how it is called makes no difference. */
+function saidOf(definition: Definition, id: string): Json {
+  const node = definition.nodes?.find((one) => one.id === id);
+  const { name: _, position: __, description: ___, ...said } = (node ?? {}) as Partial<DefinitionNode>;
+  const agents = isObject(definition.agents as Json) ? (definition.agents as JsonObject) : {};
+  const agent = agents[String(node?.config?.agent)] ?? null;
+  const ways = (definition.edges ?? []).filter((edge) => edge.source === id).map((edge) => edge.condition ?? null);
+  return [said as JsonObject, agent, ways];
 }

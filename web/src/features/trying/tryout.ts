@@ -3,10 +3,12 @@ import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
-import { shelf } from "@/shelf";
+import { shelf, windowShelf } from "@/shelf";
 import type { LogView } from "../execution/log";
 
-const KEPT_AS = "pointsman.tryout.";
+export const KEPT_AS = "pointsman.tryout.";
+/** The trial that this window shows: a reload loses none that stands still and waits for its author. */
+const SHOWN_AS = "pointsman.trial.";
 
 interface Kept {
   input: Json;
@@ -25,6 +27,10 @@ export interface Tryout extends Kept {
   pin: (node: string, value: Json) => void;
   unpin: (node: string) => void;
   stopAt: (node: string, stops: boolean) => void;
+  /** What was put on a node goes with it. */
+  rename: (from: string, to: string) => void;
+  /** Another window changed what is kept. */
+  reread: () => void;
   watch: (execution: string | null) => void;
   hear: (log: Tryout["log"]) => void;
 }
@@ -42,17 +48,26 @@ function kept(id: string): Kept {
 function made(id: string) {
   const store = createStore<Tryout>((set) => ({
     ...kept(id),
-    execution: null,
+    execution: windowShelf.read(SHOWN_AS + id),
     log: null,
     refused: null,
     refuse: (refused) => set({ refused }),
-    give: (input) => set({ input }),
+    give: (input) => set({ input, refused: null }),
     pin: (node, value) => set((now) => ({ pins: { ...now.pins, [node]: value } })),
     unpin: (node) =>
       set((now) => ({ pins: Object.fromEntries(Object.entries(now.pins).filter(([one]) => one !== node)) })),
     stopAt: (node, stops) =>
       set((now) => ({ breakpoints: [...now.breakpoints.filter((one) => one !== node), ...(stops ? [node] : [])] })),
-    watch: (execution) => set({ execution, log: null }),
+    rename: (from, to) =>
+      set((now) => ({
+        pins: Object.fromEntries(Object.entries(now.pins).map(([one, value]) => [one === from ? to : one, value])),
+        breakpoints: now.breakpoints.map((one) => (one === from ? to : one)),
+      })),
+    reread: () => set(kept(id)),
+    watch: (execution) => {
+      windowShelf.write(SHOWN_AS + id, execution);
+      set({ execution, log: null });
+    },
     hear: (log) => set({ log }),
   }));
   store.subscribe(({ input, pins, breakpoints }, before) => {

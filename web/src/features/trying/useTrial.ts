@@ -4,22 +4,41 @@ import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
 import { useWork } from "../editor/work";
 import { type Estimated, estimate } from "./asking";
-import { broughtBy, lastStory } from "./last";
-import { useTryout } from "./tryout";
-import { askedFor, useRun } from "./useRun";
+import { lastRuns, stepsOf } from "./last";
+import { tryoutOf, useTryout } from "./tryout";
+import { askedFor, pinsOf, useRun } from "./useRun";
+
+/** What it would cost, and of what. */
+export interface Told {
+  found: Estimated;
+  of: readonly unknown[];
+}
 
 export function useTrial() {
   const { id, draft } = useWork();
-  const { run } = useRun();
+  const { run, pin } = useRun();
   const story = useTryout(id, (now) => now.log?.story);
-  const last = useQuery({ ...lastStory(id), staleTime: 30_000 });
-  const known = story && story.order.length > 0 ? story : last.data;
-  const cost = useMutation<Estimated, ApiError>({ mutationFn: () => estimate(id, askedFor(id, draft)) });
+  const last = useQuery(lastRuns(id));
+  const shown = story ? [{ story, definition: draft.shown }] : [];
+  const asked = () => {
+    const { input, pins } = tryoutOf(id).getState();
+    return [draft.shown, input, pins];
+  };
+  const cost = useMutation<Told, ApiError>({
+    mutationFn: async () => {
+      const of = asked();
+      return { found: await estimate(id, { ...askedFor(id, draft), pinned: pinsOf(id, draft) }), of };
+    },
+    onMutate: () => tryoutOf(id).getState().refuse(null),
+  });
   return {
     run,
+    pin,
     cost,
-    /** What a node brought, now or last time; undefined: nobody knows. */
-    brought: (node: string): Json | undefined => broughtBy(known, node),
+    /** Whether an estimate is of what is on the screen now. */
+    isOfNow: (told: Told) => asked().every((one, nth) => one === told.of[nth]),
+    /** What the steps of a node brought, now or last time. */
+    brought: (node: string): Json[] => [...stepsOf([...shown, ...(last.data ?? [])], node).values()],
   };
 }
 

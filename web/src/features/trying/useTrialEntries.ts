@@ -2,16 +2,16 @@
 import type { DefinitionNode } from "@/api/views";
 import type { MenuEntry } from "../editor/CanvasMenu";
 import { useWork } from "../editor/work";
-import { isPinnable } from "./last";
+import { isPinnable, isRun } from "./last";
 import { tryoutOf, useTryout } from "./tryout";
 import { useRun } from "./useRun";
 
 export function useTrialEntries(node: DefinitionNode | undefined): MenuEntry[] {
-  const { id } = useWork();
+  const { id, mayChange } = useWork();
   const { run, pin } = useRun();
   const pins = useTryout(id, (now) => now.pins);
   const breakpoints = useTryout(id, (now) => now.breakpoints);
-  if (!node) return [];
+  if (!node || !mayChange || !isRun(node.type)) return [];
   const acts = tryoutOf(id).getState();
   const isStop = breakpoints.includes(node.id);
   return [
@@ -20,7 +20,7 @@ export function useTrialEntries(node: DefinitionNode | undefined): MenuEntry[] {
       ? []
       : node.id in pins
         ? [{ name: "unpin", act: () => acts.unpin(node.id) }]
-        : [{ name: "pin", act: () => void pin(node.id) }]),
+        : [{ name: "pin", act: () => void pin(node) }]),
     { name: isStop ? "unstop" : "stop", act: () => acts.stopAt(node.id, !isStop) },
   ];
 }

@@ -1,0 +1,77 @@
+/** What a node could bring, to begin with where it never ran: a person corrects it. */
+import type { Definition, DefinitionNode, Json, JsonObject } from "@/api/views";
+import { isObject } from "@/values/changes";
+
+const DEPTH_MAX = 12;
+
+/** The answers or branches by which a node can be left, in the order of its arrows. */
+export function waysOf(node: DefinitionNode, definition: Definition): string[] {
+  if (node.type !== "human" && node.type !== "checkpoint" && node.type !== "decision" && node.type !== "conditional")
+    return [];
+  const arrows = definition.edges
+    .filter((edge) => edge.source === node.id && edge.condition?.type === "label")
+    .map((edge) => edge.condition?.label);
+  const offered = [node.config?.options, node.config?.actions].flatMap((list) => (Array.isArray(list) ? list : []));
+  const said = offered.map((one) => (isObject(one) ? one.value : one));
+  return [...new Set([...arrows, ...said].filter((one) => typeof one === "string"))];
+}
+
+/** How somebody who pins it answers for a person, or decides. */
+export function wayTaken(value: Json): string | null {
+  const said = isObject(value) ? (value.action ?? value.branch) : value;
+  return typeof said === "string" ? said : null;
+}
+
+/** The same value, by another way. */
+export function takenBy(node: DefinitionNode, way: string, value: Json | undefined): Json {
+  if (isDecision(node)) return { branch: way };
+  return { data: null, ...(isObject(value) ? value : {}), action: way, branch: way, response: way };
+}
+
+export function sampleFor(node: DefinitionNode, definition: Definition): Json {
+  const [way] = waysOf(node, definition);
+  if (way !== undefined) {
+    const form = node.config?.form;
+    return takenBy(node, way, isObject(form) && !isDecision(node) ? { data: sampleOf(form) } : undefined);
+  }
+  if (isDecision(node)) return { branch: "true" };
+  const schema = node.config?.outputSchema;
+  if (isObject(schema)) return sampleOf(schema);
+  return node.type === "agent" || node.type === "prompt" ? "" : {};
+}
+
+const isDecision = (node: DefinitionNode) => node.type === "decision" || node.type === "conditional";
+
+/** The least that fits a schema, with every field that it names. */
+export function sampleOf(schema: Json | undefined, root: JsonObject = isObject(schema) ? schema : {}, depth = 0): Json {
+  if (!isObject(schema) || depth > DEPTH_MAX) return null;
+  for (const key of ["const", "default"]) if (schema[key] !== undefined) return schema[key] as Json;
+  for (const key of ["examples", "enum", "oneOf", "anyOf"]) {
+    const first = Array.isArray(schema[key]) ? schema[key][0] : undefined;
+    if (first !== undefined) return key.endsWith("Of") ? sampleOf(first, root, depth + 1) : first;
+  }
+  if (typeof schema.$ref === "string") return sampleOf(referred(root, schema.$ref), root, depth + 1);
+  switch (Array.isArray(schema.type) ? schema.type[0] : (schema.type ?? (schema.properties ? "object" : null))) {
+    case "object": {
+      const fields = Object.entries(isObject(schema.properties) ? schema.properties : {});
+      return Object.fromEntries(fields.map(([name, one]) => [name, sampleOf(one, root, depth + 1)]));
+    }
+    case "array":
+      return Array.from({ length: Number(schema.minItems ?? 1) }, () => sampleOf(schema.items, root, depth + 1));
+    case "string":
+      return "";
+    case "integer":
+    case "number":
+      return typeof schema.minimum === "number" ? schema.minimum : 0;
+    case "boolean":
+      return false;
+    default:
+      return null;
+  }
+}
+
+function referred(root: JsonObject, ref: string): Json | undefined {
+  let at: Json | undefined = root;
+  for (const name of ref.replace(/^#\/?/, "").split("/").filter(Boolean)) at = isObject(at) ? at[name] : undefined;
+  return at;
+}

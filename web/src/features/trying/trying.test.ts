@@ -1,0 +1,132 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Definition, DefinitionNode, JournalEvent } from "@/api/views";
+import { makeDraft } from "../editor/draft";
+import { storyOf } from "../execution/story";
+import { followRenames } from "./following";
+import { asLastTime, type Run, stepsOf } from "./last";
+import { sampleFor, sampleOf, takenBy, waysOf } from "./sample";
+import { tryoutOf } from "./tryout";
+
+const node = (id: string, type: string, config: object = {}) => ({ id, type, config }) as DefinitionNode;
+const arrow = (source: string, target: string, label?: string) => ({
+  source,
+  target,
+  ...(label === undefined ? {} : { condition: { type: "label", label } }),
+});
+const FLOW: Definition = {
+  id: "f",
+  nodes: [
+    node("plan", "agent", { prompt: "x" }),
+    node("each", "parallel"),
+    node("draft", "agent"),
+    node("meet", "join"),
+    node("ask", "human"),
+    node("send", "agent"),
+  ],
+  edges: [
+    arrow("plan", "each"),
+    arrow("each", "draft"),
+    arrow("draft", "meet"),
+    arrow("meet", "ask"),
+    arrow("ask", "send", "yes"),
+    arrow("ask", "plan", "no"),
+  ],
+};
+
+function ran(definition: Definition, ...steps: [string, string, unknown, object?][]): Run {
+  let seq = 0;
+  const events = steps.flatMap(([step, of, result, said]): JournalEvent[] => [
+    { seq: ++seq, n: 0, at: seq, kind: "step_started", step, node: of },
+    { seq: ++seq, n: 0, at: seq, kind: "step_succeeded", step, node: of, result, said },
+  ]);
+  return { story: storyOf(events), definition };
+}
+
+describe("what leads to a node, as it was last time", () => {
+  const whole = ran(
+    FLOW,
+    ["plan", "plan", { items: [1, 2] }, { text: '{"items": [1, 2]}' }],
+    ["each[1.0]/draft", "draft", "north"],
+    ["each[1.1]/draft", "draft", "south"],
+    ["ask", "ask", { response: "no" }, { branch: "no", action: "no" }],
+    ["plan#2", "plan", { items: [] }],
+  );
+
+  it("is said branch by branch and round by round, as it was brought", () => {
+    expect(asLastTime(FLOW, [whole], "send")).toEqual({
+      "plan#1": { items: [1, 2] },
+      "plan#2": { items: [] },
+      "each[1.0]/draft#1": "north",
+      "each[1.1]/draft#1": "south",
+      "ask#1": { branch: "no", action: "no", response: "no" },
+    });
+  });
+
+  it("is looked up where it ran last, also where a later trial did not come so far", () => {
+    const short = ran(FLOW, ["plan", "plan", { items: [3] }]);
+    expect([...stepsOf([short, whole], "draft").values()]).toEqual(["north", "south"]);
+    expect(asLastTime(FLOW, [short, whole], "meet")).toMatchObject({ "plan#1": { items: [3] } });
+  });
+
+  it("is not what somebody made up and pinned", () => {
+    const made = ran(FLOW, ["plan", "plan", "made up"]);
+    made.story.pinned = new Set(["plan"]);
+    expect([...stepsOf([made, whole], "plan").values()]).toEqual([{ items: [1, 2] }, { items: [] }]);
+    expect(stepsOf([made], "plan").size).toBe(0);
+  });
+
+  it("is not said of what was changed since; a name or a place is no change", () => {
+    const [plan, ...rest] = FLOW.nodes as [DefinitionNode, ...DefinitionNode[]];
+    const moved = {
+      ...FLOW,
+      nodes: [{ name: "Plan", position: { x: 1, y: 2 }, config: { prompt: "x" }, type: "agent", id: "plan" }, ...rest],
+    };
+    expect(Object.keys(asLastTime(moved, [whole], "each"))).toContain("plan#1");
+    const changed = { ...FLOW, nodes: [{ ...plan, config: { prompt: "y" } }, ...rest] };
+    expect(Object.keys(asLastTime(changed, [whole], "each"))).not.toContain("plan#1");
+  });
+});
+
+describe("what a node could bring", () => {
+  it("is an answer by the first of its arrows, with the data of its form", () => {
+    const form = { type: "object", properties: { why: { type: "string" } } };
+    const ask = node("ask", "human", { options: [{ value: "later" }], form });
+    expect(waysOf(ask, FLOW)).toEqual(["yes", "no", "later"]);
+    expect(sampleFor(ask, FLOW)).toMatchObject({ action: "yes", data: { why: "" } });
+    expect(takenBy(ask, "no", { action: "yes", data: 7 })).toMatchObject({ action: "no", branch: "no", data: 7 });
+    expect(sampleFor(node("d", "decision"), FLOW)).toEqual({ branch: "true" });
+  });
+
+  it("fits the schema of what it answers", () => {
+    const schema = {
+      $defs: { part: { type: "object", properties: { n: { type: "integer", minimum: 3 } } } },
+      properties: {
+        parts: { type: "array", items: { $ref: "#/$defs/part" } },
+        mood: { enum: ["good", "bad"] },
+        sure: { type: ["boolean", "null"] },
+      },
+    };
+    expect(sampleOf(schema)).toEqual({ parts: [{ n: 3 }], mood: "good", sure: false });
+    expect(sampleFor(node("a", "agent"), FLOW)).toBe("");
+  });
+});
+
+describe("what is put on a node", () => {
+  afterEach(() => tryoutOf("f").setState({ pins: {}, breakpoints: [] }));
+
+  it("goes with it when it gets another id, is undone and done again", () => {
+    const store = makeDraft(FLOW);
+    const stop = followRenames("f", store);
+    const tryout = tryoutOf("f");
+    tryout.getState().pin("plan", 1);
+    tryout.getState().stopAt("plan", true);
+    const placed = () => [Object.keys(tryout.getState().pins), tryout.getState().breakpoints];
+    store.getState().act({ op: "rename_node", node: "plan", to: "outline" });
+    expect(placed()).toEqual([["outline"], ["outline"]]);
+    store.getState().undo();
+    expect(placed()).toEqual([["plan"], ["plan"]]);
+    store.getState().redo();
+    expect(placed()).toEqual([["outline"], ["outline"]]);
+    stop();
+  });
+});
