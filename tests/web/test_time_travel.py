@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from playwright.async_api import Page, expect
 
@@ -97,3 +98,39 @@ async def test_where_two_executions_part_is_said(opens: Opens, served: Served) -
         await expect(page.get_by_role("rowheader", name="write", exact=True)).to_be_visible()
     async with opens("/executions/compare") as page:
         await expect(page.get_by_text("Two executions are needed.")).to_be_visible()
+
+
+FAN = """\
+pointsman: 1
+id: fan
+input: {type: object, required: [places], properties: {places: {type: array, items: {type: string}}}}
+output: {all: all}
+nodes:
+  - {id: each, type: parallel, name: {en: Each place, de: Jeder Ort}, config: {items: places}}
+  - {id: draft, type: agent, name: {en: Draft, de: Entwerfen}, config: {prompt: "About {item}"}}
+  - {id: meet, type: join, config: {aggregate: list}, outputs: {all: result}}
+edges: [{source: each, target: draft}, {source: draft, target: meet}]
+"""
+
+
+async def test_branches_of_two_executions_stand_below_each_other_and_those_that_are_the_same_are_put_away(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(FAN)
+    first = await served.execute("fan", {"places": ["north", "south"]})
+    other = await served.execute("fan", {"places": ["north", "west", "east"]})
+    async with opens(f"/executions/compare?a={first}&b={other}") as page:
+        await expect(page.get_by_text("They were given different inputs")).to_be_visible()
+        group = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Each place: branch"))
+        await expect(group).to_have_text(
+            [re.compile("0.*the same"), re.compile("1.*they differ"), re.compile("2.*only in B")]
+        )
+        drafts = page.get_by_role("rowheader", name="Draft", exact=True)
+        await expect(drafts).to_have_count(1)
+        await group.nth(0).get_by_role("button").click()
+        await expect(drafts).to_have_count(2)
+        await page.get_by_label("Only what differs").check()
+        await expect(group).to_have_count(2)
+    async with opens(f"/executions/compare?a={first}&b={other}", language="de", theme="dark", size=(390, 844)) as page:
+        await expect(page.get_by_role("rowheader", name="Jeder Ort: Zweig 1")).to_be_visible()
+        await expect(page.get_by_text("Sie bekamen verschiedene Eingaben")).to_be_visible()

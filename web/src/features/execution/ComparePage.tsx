@@ -9,15 +9,16 @@ import { Answered } from "@/components/Answered";
 import { amount, money } from "@/components/amounts";
 import { span } from "@/components/instants";
 import { Page } from "@/components/Page";
-import { Status, StatusIcon } from "@/components/Status";
+import { Status } from "@/components/Status";
 import { Empty } from "@/components/Told";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { NodesShown, stepCalled, useNodeName } from "@/graph/called";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
-import { type Pair, pairsOf, partsAt } from "./aligned";
+import { groupsOf, pairsOf, partsAt } from "./aligned";
+import { Rows } from "./ComparedRows";
 import { costsOf, totalOf } from "./spent";
-import { type StepStory, type Story, storyOf } from "./story";
+import { type Story, storyOf } from "./story";
 
 const PAGE = 1000;
 const EVENTS_MAX = 20_000;
@@ -46,7 +47,7 @@ const told = (id: string) => ({
   },
 });
 
-/** Two executions side by side: steps, where they part, what is in their data, what they took. */
+/** Two executions side by side: steps, by branches and rounds, where they part, what is in their data, what they took. */
 export function ComparePage() {
   const { t } = useTranslation();
   const { a, b } = useSearch({ from: "/executions/compare" });
@@ -93,6 +94,7 @@ function Both({ left, right }: { left: Told; right: Told }) {
   const [onlyDifferent, setOnlyDifferent] = useState(false);
   const pairs = useMemo(() => pairsOf(left.story, right.story), [left, right]);
   const changes = useMemo(() => changesIn(left.execution.state, right.execution.state), [left, right]);
+  const isAskedOther = changesIn(left.execution.input, right.execution.input).length > 0;
   const parts = partsAt(pairs);
   const shown = onlyDifferent ? pairs.filter((pair) => pair.how !== "same") : pairs;
   const first = pairs[parts];
@@ -106,6 +108,7 @@ function Both({ left, right }: { left: Told; right: Told }) {
         {first
           ? t("compare.parts", { step: stepCalled(first.step, called), how: t(`compare.${first.how}`) })
           : t("compare.same")}
+        {isAskedOther ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
       </p>
       <section>
         <div className="mb-2 flex flex-wrap items-center gap-3">
@@ -138,8 +141,8 @@ function Both({ left, right }: { left: Told; right: Told }) {
               </tr>
             </thead>
             <tbody>
-              {shown.slice(0, SHOWN_MAX).map((pair) => (
-                <Row key={pair.step} pair={pair} isFirst={pair === first} />
+              {groupsOf(shown.slice(0, SHOWN_MAX)).map((group) => (
+                <Rows key={group.pairs[0]?.step} group={group} first={first} />
               ))}
             </tbody>
           </table>
@@ -180,60 +183,5 @@ function Side({ name, told: { execution: one, story } }: { name: string; told: T
         })}
       </p>
     </div>
-  );
-}
-
-const SIGNS = { same: "=", "only-a": "−", "only-b": "+", status: "≠", result: "≠" } as const;
-
-function Row({ pair, isFirst }: { pair: Pair; isFirst: boolean }) {
-  const { t } = useTranslation();
-  const called = useNodeName();
-  const [open, setOpen] = useState(false);
-  return (
-    <>
-      <tr className={`border-t border-line ${isFirst ? "bg-waiting-soft" : ""}`}>
-        <th scope="row" className="p-2 text-left text-xs font-normal" title={pair.step}>
-          <bdi>{stepCalled(pair.step, called)}</bdi>
-        </th>
-        <td className="p-2">{<Cell step={pair.a} />}</td>
-        <td className="p-2">{<Cell step={pair.b} />}</td>
-        <td className="p-2">
-          {pair.how === "result" ? (
-            <button
-              type="button"
-              aria-expanded={open}
-              onClick={() => setOpen(!open)}
-              className="min-h-6 text-accent underline"
-            >
-              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
-            </button>
-          ) : (
-            <span className={pair.how === "same" ? "text-ink-faint" : "text-waiting"}>
-              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
-            </span>
-          )}
-        </td>
-      </tr>
-      {open ? (
-        <tr>
-          <td colSpan={4} className="p-2">
-            <Changes changes={changesIn(pair.a?.result, pair.b?.result)} />
-          </td>
-        </tr>
-      ) : null}
-    </>
-  );
-}
-
-function Cell({ step }: { step: StepStory | undefined }) {
-  const { t } = useTranslation();
-  if (!step) return <span className="text-ink-faint">–</span>;
-  const [from, to] = [step.spans[0]?.from ?? 0, step.spans.at(-1)?.to];
-  return (
-    <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
-      <StatusIcon status={step.status} className="size-3.5" />
-      <span className="sr-only">{t(`status.${step.status}`)}</span>
-      <span className="text-xs text-ink-soft tabular-nums">{to ? span(to - from) : "…"}</span>
-    </span>
   );
 }

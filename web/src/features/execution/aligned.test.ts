@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { JournalEvent, Schemas } from "@/api/views";
-import { pairsOf, partsAt } from "./aligned";
+import { groupsOf, pairsOf, partsAt } from "./aligned";
 import { branchesOf } from "./branches";
 import { fieldsSet } from "./edits";
 import { limitIn } from "./limit";
 import { costsOf, sorted, totalOf } from "./spent";
-import { storyOf } from "./story";
+import { type StepStory, storyOf, tell } from "./story";
 
 function ran(...steps: [string, unknown?, Record<string, unknown>?][]) {
   let seq = 0;
@@ -32,6 +32,33 @@ describe("two executions side by side", () => {
     ]);
     expect(partsAt(pairs)).toBe(1);
     expect(partsAt(pairsOf(ran(["a", 1]), ran(["a", 1])))).toBe(-1);
+  });
+
+  it("stand branch by branch and round by round, each in one piece", () => {
+    const story = (rounds: number, south: string) => {
+      const branch = (nth: number) => [{ parallel: "each", visit: 1, branch: nth }];
+      const one = ran(["plan"], ["north", 1], ["south", south], ["north2", 1], ["end"]);
+      for (const [step, nth] of [
+        ["north", 0],
+        ["south", 1],
+        ["north2", 0],
+      ] as const)
+        (one.steps.get(step) as StepStory).scope = branch(nth);
+      for (let round = 1; round <= rounds; round++) {
+        tell(one, { seq: 90, n: 0, at: 90, kind: "step_started", step: `rate#${round}`, node: "rate" });
+        (one.steps.get(`rate#${round}`) as StepStory).round = `better ${round}`;
+      }
+      return one;
+    };
+    const groups = groupsOf(pairsOf(story(1, "a"), story(2, "b")));
+    expect(groups.map((one) => [one.branch, one.round, one.pairs.map((pair) => pair.step), one.how])).toEqual([
+      ["", "", ["plan"], "same"],
+      ["each[1.0]", "", ["north", "north2"], "same"],
+      ["each[1.1]", "", ["south"], "differs"],
+      ["", "", ["end"], "same"],
+      ["", "better 1", ["rate#1"], "same"],
+      ["", "better 2", ["rate#2"], "only-b"],
+    ]);
   });
 
   it("tell what only the first did", () => {

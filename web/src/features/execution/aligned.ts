@@ -1,6 +1,6 @@
 /** Two executions side by side: the same steps in one line, and where they part. */
 import { changesIn } from "@/values/changes";
-import type { StepStory, Story } from "./story";
+import { type StepStory, type Story, scopeOf } from "./story";
 
 export interface Pair {
   step: string;
@@ -40,6 +40,45 @@ function howOf(a: StepStory | undefined, b: StepStory | undefined): Pair["how"] 
   if (!b) return "only-a";
   if (a.status !== b.status) return "status";
   return changesIn(a.result, b.result).length > 0 ? "result" : "same";
+}
+
+/** Steps of one branch or one round, as the table shows them: below each other, whatever ran between them. */
+export interface Group {
+  /** The branch (`each[1.0]`) and the round (`improve 2`) around them; both empty at the top. */
+  branch: string;
+  round: string;
+  pairs: Pair[];
+  /** Only one of them came there, or they differ in it, or nowhere. */
+  how: "same" | "only-a" | "only-b" | "differs";
+}
+
+/** Each branch in one piece, each round in one piece, in the order they began. */
+export function groupsOf(pairs: readonly Pair[]): Group[] {
+  const found: Group[] = [];
+  const branches = new Map<string, Group[]>();
+  for (const pair of pairs) {
+    const { scope, round } = (pair.a ?? pair.b) as StepStory;
+    const branch = scopeOf(scope);
+    const known = branches.get(branch);
+    const last = branch === "" ? found.at(-1) : known?.at(-1);
+    if (last && last.branch === branch && last.round === round) {
+      last.pairs.push(pair);
+      continue;
+    }
+    const group: Group = { branch, round, pairs: [pair], how: "same" };
+    // A branch goes on below itself, also where others ran meanwhile.
+    const behind = branch === "" ? undefined : known?.at(-1);
+    found.splice(behind ? found.indexOf(behind) + 1 : found.length, 0, group);
+    branches.set(branch, [...(known ?? []), group]);
+  }
+  for (const group of found) group.how = together(group.pairs);
+  return found;
+}
+
+function together(pairs: readonly Pair[]): Group["how"] {
+  const hows = new Set(pairs.map((pair) => pair.how));
+  const [how] = hows;
+  return hows.size === 1 && (how === "same" || how === "only-a" || how === "only-b") ? how : "differs";
 }
 
 /** The first place where they differ; -1: they do not. */
