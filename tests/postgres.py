@@ -166,7 +166,9 @@ def take_down() -> None:
 
 
 def take_away(folder: Path) -> None:
-    """Stop the server in a folder, if one lives there, and delete both."""
+    """Stop the server in a folder, if one lives there, and delete both: only a folder of ours, whoever asks."""
+    if not folder.name.startswith(PREFIX):
+        raise ValueError(f"{str(folder)!r} is no folder of a server of the tests")
     if binaries() is not None and (cluster := Cluster(folder)).alive:
         cluster.stop()
     shutil.rmtree(folder, ignore_errors=True)
@@ -188,6 +190,7 @@ def clear_away() -> None:
 def shared_cluster() -> Cluster:
     """The server of this run, started by who comes first. Skips the test where there is none."""
     need_binaries()
+    assert FOUND.folder.name.startswith(PREFIX), "`announce` says where, before anybody asks"
     cluster = Cluster(FOUND.folder)
     with (cluster.folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

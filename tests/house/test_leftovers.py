@@ -40,3 +40,15 @@ def test_what_belongs_to_a_run_under_way_is_left_alone(left: Path) -> None:
     own = left.rename(left.with_name(f"{postgres.PREFIX}{os.getpid()}-own"))
     postgres.clear_away()
     assert own.exists()
+
+
+@pytest.mark.parametrize("folder", ["", ".", "work"])
+def test_what_is_no_folder_of_a_server_is_not_taken_away(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "work" / "kept"
+    kept.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="no folder of a server"):
+        postgres.take_away(Path(folder))
+    assert kept.exists()

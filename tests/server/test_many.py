@@ -9,6 +9,8 @@ import pytest
 
 from pointsman import tool
 from pointsman.app.triggers.schedules import Schedule
+from pointsman.ports import ToolSpec
+from pointsman.tools.functions import FunctionTool
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, TALK
 
@@ -62,6 +64,26 @@ async def test_tools_are_found_by_words_names_and_where_they_come_from(served: S
     names = await _names_by_origin(served)
     assert names[:12] == [f"lift_{number:02}" for number in range(12)], "what somebody brought here comes first"
     assert sorted(names) == sorted(set(names)) == sorted(served.app.tools.names())
+
+
+async def test_a_page_of_tools_works_out_what_those_take_that_it_shows(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_tools(served, 12)
+    looked_at: set[str] = set()
+    real = FunctionTool[Any, Any].spec
+
+    def spec(tool: FunctionTool[Any, Any]) -> ToolSpec:
+        looked_at.add(tool.name)
+        return real.__get__(tool)
+
+    monkeypatch.setattr(FunctionTool, "spec", property(spec))
+    page = await asked(served, "/api/tools?sort=origin&limit=3")
+    shown = [one["name"] for one in page["tools"]]
+    assert (
+        shown == sorted(looked_at & {f"lift_{number:02}" for number in range(12)}) == ["lift_00", "lift_01", "lift_02"]
+    )
+    assert all(one["parameters"]["required"] == ["text"] for one in page["tools"])
 
 
 async def _names_by_origin(served: Served) -> list[str]:

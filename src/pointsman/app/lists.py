@@ -87,13 +87,24 @@ async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]
 
 
 async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
-    """Those with all these words in name or description; `names`: only these, and only their servers are asked."""
+    """Name and origin of those with all these words in name or description; `names`: only these, and only their servers
+    are asked. What else there is to a tool is worked out for who looks at it: `tool_view`."""
     if names is None:
-        found = await list_tools(app, let_go=False)
+        await app.tools.prepare_all()
+        known: Iterable[str] = app.tools.names()
     else:
         await app.tools.prepare(names)
-        found = _tool_views(app, sorted({*names}))
-    return [one for one in found if says(words, one["name"], one["description"])]
+        known = sorted({*names})
+    return [
+        {"name": name, "origin": origin}
+        for name in known
+        if (origin := app.tools.origin(name)) is not None and _says(app, words, name)
+    ]
+
+
+def _says(app: Pointsman, words: str, name: str) -> bool:
+    spec = app.tools.find(name) if words.strip() else None
+    return spec is None or says(words, name, spec.description)
 
 
 async def names_of_workflows(app: Pointsman, words: str) -> Callable[[str], Json]:

@@ -72,6 +72,8 @@ async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> N
 
 async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
     """Whether a tool is there for the caller; of a name that is none nothing is said."""
+    if app.tools.origin(name) == "function":
+        return True  # What it takes is worked out when it is looked at, and whoever lists tools asks of all of them.
     spec = app.tools.find(name)
     if spec is None or not spec.workflow:
         return True

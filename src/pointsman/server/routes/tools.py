@@ -285,7 +285,7 @@ async def list_(
     page = await page_by(place, (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
     return JsonReply(
         {
-            "tools": [*page.entries],
+            "tools": [tool_view(desk.app, str(one["name"])) for one in page.entries],
             "origins": {**origins},
             "servers": [*server_views(desk.app)],
             "next": page.next,
