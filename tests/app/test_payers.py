@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
 import httpx2
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.pace import KeptTurns
@@ -158,3 +163,31 @@ async def test_a_rest_that_another_process_told_of_is_told_here_and_a_missing_ke
     missing = cast("list[JsonObject]", told["providers"])[1]
     assert missing["keys"] == []
     assert "NOT_SET_ANYWHERE" in str(missing["missing"])
+
+
+async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pointsman.models.clients.infer", refusing)
+    document = json.loads(json.dumps(SAYS).replace("own:m", "elsewhere:m"))
+    async with Pointsman("memory:", settings=Settings(model="elsewhere:m", delays=False)) as app:
+        assert (await payers(app))["providers"] == []
+        execution = await app.start(Workflow.of(document))
+        assert await execution.settled() == "failed"
+        (told,) = cast("list[JsonObject]", (await payers(app))["providers"])
+        assert (told["name"], told["missing"], told["waiting"]) == ("elsewhere", None, 0)
+        (key,) = cast("list[JsonObject]", told["keys"])
+        assert (key["id"], key["name"], key["calls"], key["failed"]) == ("elsewhere/0", None, 1, "model-failed")
+
+
+def refusing(provider: str, model: str) -> Model:
+    why = ModelHTTPError(401, f"{provider}:{model}", {"error": "no such key"})
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        raise why
+
+    async def said(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        raise why
+        yield ""
+
+    return FunctionModel(answer, stream_function=said)

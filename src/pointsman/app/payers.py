@@ -12,6 +12,7 @@ from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
 from pointsman.app.wiring import provider_for
 from pointsman.models.failures import ModelUnusable
+from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.spending import DayLimit, Days, Spent
@@ -30,7 +31,9 @@ async def payers(app: Pointsman) -> JsonObject:
     pools = {} if app.hands is None else app.hands.models.pools()
     settings = app.settings
     named = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
-    told: list[Json] = [await _provider(app, name, one, pools.get(name), days) for name, one in named.items()]
+    asked = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
+    told: list[Json] = [await _provider(app, name, one, pools.get(name), days) for name, one in (asked | named).items()]
+    told += [await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in asked | named]
     return {"providers": told, "at": app.clock.now(), "beginsAnew": days.anew_at(), "shared": app.store.shared}
 
 
@@ -48,6 +51,19 @@ async def _provider(app: Pointsman, name: str, one: ProviderSettings, pool: KeyP
         paid = await days.paid_for(name, state.number, provider.day)
         standing = _standing(app, state, paid, provider.day, days.anew_at(), rests.get(state.number))
         keys.append({"id": f"{name}/{state.number}", "name": names[state.number], **standing})
+    return _told(name, one, pool, keys, missing)
+
+
+async def _unknown(app: Pointsman, name: str, pool: KeyPool, days: Days) -> JsonObject:
+    """One that was asked and of which nothing is known here: what it is asked with, its own client reads."""
+    keys: list[Json] = []
+    for state in pool.look():
+        paid = await days.paid_for(name, state.number, None)
+        keys.append({"id": f"{name}/{state.number}", "name": None, **_standing(app, state, paid, None, 0.0, None)})
+    return _told(name, ProviderSettings(), pool, keys, None)
+
+
+def _told(name: str, one: ProviderSettings, pool: KeyPool, keys: list[Json], missing: str | None) -> JsonObject:
     return {
         "name": name,
         "missing": missing,
