@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Iterable
 from random import Random
 from typing import Final, NamedTuple
 
-from bench.serving import PAGE, Line, Server, machine
+from bench.serving import LISTS, PAGE, Line, Server, machine
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.access.audit import Audit
 from pointsman.app.access.callers import Caller
@@ -22,7 +22,6 @@ from pointsman.journal.usage import NANOS, Place, Taken, Taking
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId
 
-PART: Final = "\n<!-- lists -->\n"
 ENTRIES: Final = 2_000
 EXECUTIONS: Final = 8_000
 ASKED: Final = 20
@@ -149,8 +148,8 @@ def main() -> None:
     if options.quick:
         print(report)
     else:
-        page = PAGE.read_text(encoding="utf-8").partition(PART)[0]
-        PAGE.write_text(f"{page}{PART}\n{report}", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8").partition(LISTS)[0]
+        PAGE.write_text(f"{page}{LISTS}\n{report}", encoding="utf-8")
         print(f"{PAGE.relative_to(PAGE.parents[1])} is written.")
 
 

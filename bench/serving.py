@@ -26,6 +26,8 @@ import msgspec
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "bench" / "SERVER.md"
+LISTS: Final = "\n<!-- lists -->\n"
+"""Below this line stands what `bench.lists` measured: it is kept as it is."""
 CLIENTS: Final = (1, 10, 100)
 CROWDS: Final = (1, 100, 1000, 5000)
 REQUESTS: Final = 400
@@ -313,7 +315,8 @@ def main() -> None:
     if options.quick:
         print(report)
     else:
-        PAGE.write_text(report, encoding="utf-8")
+        _, line, lists = PAGE.read_text(encoding="utf-8").partition(LISTS)
+        PAGE.write_text(f"{report}{line}{lists}", encoding="utf-8")
         print(f"{PAGE.relative_to(ROOT)} is written.")
 
 
