@@ -84,7 +84,7 @@ async def test_what_somebody_else_changed_meanwhile_is_not_written_over(opens: O
         other = {"workflow": "letter", "every": 60, "input": {"goal": "maps"}}
         assert (await served.client.put("/api/schedules/often", json=other)).status_code == 200
         await dialog.get_by_role("button", name="Save the schedule").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("was changed meanwhile")
+        await expect(dialog.get_by_role("alert")).to_contain_text("was changed since it was read")
     assert (await served.client.get("/api/schedules/often")).json()["every"] == 60
 
 
