@@ -129,6 +129,7 @@ async def test_a_mention_offers_workflows_and_starts_the_one_that_is_named(opens
     async with opens("/chat/desk") as page:
         await say(page, "Hello")
         await expect(page.get_by_text("Good day.")).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text="Help desk has answered.")).to_have_count(1)
         await page.get_by_label("Message", exact=True).press_sequentially("@po")
         await expect(page.get_by_role("option", name="Poet @poem")).to_be_visible()
         await page.keyboard.press("Enter")
