@@ -13,6 +13,7 @@ from pointsman.server.application import make_api
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.values import Instant
+from tests.app.stand import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, secret_of
 
@@ -272,21 +273,8 @@ async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None
         assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed")
 
 
-class OwnClock:
-    """Stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.at = 1_700_000_000.0
-
-    def now(self) -> float:
-        return self.at
-
-    async def sleep_until(self, at: float) -> None:
-        self.at = max(self.at, at)
-
-
 async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> None:
-    clock = OwnClock()
+    clock = HandClock()
     keys = Keys(served.app.store.entries, clock)
     assert not await keys.are_made()
     token = await keys.make("ada", "viewer", groups=("desk",), expires=Instant(clock.at + 3600))

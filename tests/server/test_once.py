@@ -14,6 +14,7 @@ from pointsman.app.once import KEPT_S, Once, name_of
 from pointsman.authoring.designing import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
+from tests.app.stand import HandClock
 from tests.authoring.test_designing import DANGLING, GOOD, saying
 from tests.server.conftest import Served, events_in, serving
 from tests.server.flows import CHAIN, LETTER, TALK
@@ -192,21 +193,8 @@ async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
         assert (again.status_code, again.json()["code"]) == (409, "key-in-use"), "nobody knows what became of it"
 
 
-class OwnClock:
-    """Stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.at = 1_700_000_000.0
-
-    def now(self) -> float:
-        return self.at
-
-    async def sleep_until(self, at: float) -> None:
-        self.at = max(self.at, at)
-
-
 async def test_keys_are_forgotten_by_gc_when_their_day_is_over(served: Served) -> None:
-    clock = OwnClock()
+    clock = HandClock()
     kept = Once(served.app.store.entries, clock)
     await kept.begin("a", b"")
     clock.at += KEPT_S

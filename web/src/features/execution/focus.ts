@@ -1,6 +1,7 @@
 /** One branch or one round of an execution: its graph shows only what happened there. */
 import type { Overlay } from "@/graph/overlay";
 import { isOver, lookOf, type NodeStory, type ScopePart, type StepStory, type Story } from "./story";
+import { untouched } from "./untouched";
 
 export interface Place {
   key: string;
@@ -77,17 +78,7 @@ function put(boxes: Shown[0], node: string, about: NodeStory): void {
 }
 
 function counted(about: NodeStory | undefined, { step, node, status }: StepStory): NodeStory {
-  const now = about ?? {
-    node,
-    steps: [],
-    open: 0,
-    waiting: 0,
-    done: 0,
-    failed: 0,
-    cancelled: 0,
-    round: null,
-    latest: status,
-  };
+  const now = about ?? untouched(node);
   const field =
     status === "waiting"
       ? "waiting"

@@ -1,5 +1,6 @@
 /** What a journal tells, as pages show it: steps, what each node does, which edges were taken. Folded event by event. */
 import type { ExecutionStatus, Failure, JournalEvent, Json, JsonObject } from "@/api/views";
+import { untouched } from "./untouched";
 
 export type StepStatus = "pending" | "running" | "waiting" | "done" | "passed" | "failed" | "cancelled";
 
@@ -316,17 +317,7 @@ function known(story: Story, event: JournalEvent): StepStory | undefined {
 function nodeOf(story: Story, node: string): NodeStory {
   let found = story.nodes.get(node);
   if (!found) {
-    found = {
-      node,
-      steps: [],
-      open: 0,
-      waiting: 0,
-      done: 0,
-      failed: 0,
-      cancelled: 0,
-      round: null,
-      latest: "pending",
-    };
+    found = untouched(node);
     story.nodes.set(node, found);
   }
   return found;
