@@ -16,9 +16,9 @@ from pointsman.app.access.pace import Pace, TooManyRequests
 from pointsman.app.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
+from tests.app.stand import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
-from tests.server.test_access import OwnClock
 
 ADA = Caller(name="ada", role="editor")
 
@@ -53,7 +53,7 @@ async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(fi
 
 
 async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> None:
-    entries, clock = served.app.store.entries, OwnClock()
+    entries, clock = served.app.store.entries, HandClock()
     audit = Audit(entries, clock)
     for number in range(5):
         clock.at += 1
@@ -76,7 +76,7 @@ async def test_two_processes_take_turns_and_those_who_wait_share_a_row(
 ) -> None:
     async with Pointsman(file_store) as app:
         monkeypatch.setattr(log, "ROWS_OF_KIND", 7)
-        entries, clock = app.store.entries, OwnClock()
+        entries, clock = app.store.entries, HandClock()
         both = Audit(entries, clock), Audit(entries, clock)
         names = await asyncio.gather(*(both[n % 2].asked(ADA, f"PUT {n}") for n in range(60)))
         assert len({*names}) == 60
@@ -109,7 +109,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
 
 
 def test_a_bucket_fills_again_with_time() -> None:
-    clock = OwnClock()
+    clock = HandClock()
     pace = Pace(clock, per_s=2, burst=4, says="asks too often")
     for _ in range(4):
         pace.take("ada")
@@ -162,7 +162,7 @@ async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_st
 
 
 async def test_a_time_is_looked_at_and_the_whole_chain_goes_into_a_file(served: Served) -> None:
-    entries, clock = served.app.store.entries, OwnClock()
+    entries, clock = served.app.store.entries, HandClock()
     audit = Audit(entries, clock)
     for number in range(5):
         clock.at += 10

@@ -17,10 +17,10 @@ from pointsman.journal.records import ExecutionQuery
 from pointsman.server.depth import DEPTH_MAX, is_too_deep
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
+from tests.app.stand import HandClock
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER
-from tests.server.test_access import OwnClock
 
 ADA, BOB = Caller(name="ada", role="operator"), Caller(name="bob", role="operator")
 
@@ -46,7 +46,7 @@ async def test_wrong_keys_from_an_address_are_soon_not_looked_at_and_who_was_in_
 
 
 def test_tries_come_back_with_time_and_each_address_has_its_own() -> None:
-    clock = OwnClock()
+    clock = HandClock()
     strangers = Strangers(clock, wrong_per_minute=2)
     strangers.failed("here", "a")
     strangers.failed("here", "b")
@@ -177,7 +177,7 @@ async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -
 
 
 async def test_a_claim_that_a_crash_left_holds_for_a_minute() -> None:
-    clock = OwnClock()
+    clock = HandClock()
     async with Pointsman("memory:", model="scripted", clock=clock) as app:
         await app.save(Workflow.parse(CHAIN))
         await app.store.entries.put(beginning.KIND, "talk", {"by": "bob", "until": clock.now() + 60})

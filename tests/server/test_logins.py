@@ -9,9 +9,9 @@ import pytest
 from pointsman.app.access.logins import EACH_MAX, Logins
 from pointsman.server.desk import COOKIE
 from pointsman.values import Instant
+from tests.app.stand import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
-from tests.server.test_access import OwnClock
 
 
 async def log_in(served: Served, key: dict[str, str]) -> dict[str, str]:
@@ -110,7 +110,7 @@ async def test_logins_are_listed_and_ended_by_whom_they_belong_to_and_by_admins(
 
 
 async def test_a_login_ends_by_itself_and_the_oldest_makes_room(served: Served) -> None:
-    clock = OwnClock()
+    clock = HandClock()
     logins = Logins(served.app.store.entries, clock, served.desk.keys, lasts=served.app.settings.access.login.seconds)
     token = await served.desk.keys.make("ada", "viewer", expires=Instant(4_000_000_000.0))
     ada = await served.desk.keys.caller(token)
