@@ -137,7 +137,8 @@ async def test_what_is_wrong_is_an_answer_that_says_what_to_correct(tmp_path: Pa
         assert any("duoble" in one["message"] and "double" in one["hint"] for one in invalid["problems"])
         await call(client, "save_workflow", document=CALC)
         assert (await refused(client, "workflow__calc", a="four"))["error"]["code"] == "input-invalid"
-        assert (await refused(client, "run_workflow", workflow="nope"))["error"]["code"] == "unknown-workflow"
+        nowhere = (await refused(client, "run_workflow", workflow="nope"))["error"]
+        assert (nowhere["code"], nowhere["hint"][:16]) == ("unknown-workflow", "`list_workflows`")
         assert (await refused(client, "get_execution", executionId="../x"))["error"]["code"] == "unknown-execution"
         for arguments in (
             {},
@@ -146,7 +147,8 @@ async def test_what_is_wrong_is_an_answer_that_says_what_to_correct(tmp_path: Pa
             {"workflow": ""},
             {"workflow": "x" * 999},
         ):
-            assert (await refused(client, "run_workflow", **arguments))["error"]["code"] == "arguments-invalid"
+            wrong = (await refused(client, "run_workflow", **arguments))["error"]
+            assert (wrong["code"], wrong["hint"][:31]) == ("arguments-invalid", "It takes workflow (required), i")
         bad = await refused(client, "edit_workflow", workflow="calc", operations=[{"op": "explode"}])
         assert bad["error"]["code"] == "operation-refused"
         with pytest.raises(MCPError, match="there is no tool 'workflow__nope'"):

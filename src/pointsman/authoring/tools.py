@@ -123,6 +123,13 @@ class Call:
     """Told the execution that it waits for."""
 
 
+HINTS: Final = {
+    "unknown-workflow": "`list_workflows` lists those you may see.",
+    "wrong-status": "`get_execution` tells how it stands.",
+    "unknown-execution": "`run_workflow` answers with the id of what it starts.",
+}
+"""What to do next, for whoever has these tools and neither addresses nor commands."""
+
 Does: TypeAlias = Callable[[Call, A], Awaitable[JsonObject]]
 
 
@@ -149,7 +156,7 @@ class Verb(Generic[A]):
             call.bench.must(self.role, f"use {self.name}")
             given = msgspec.convert(arguments, self.takes)
         except msgspec.ValidationError as why:
-            return _error("arguments-invalid", str(why), "Call it again, corrected.")
+            return _error("arguments-invalid", str(why), f"It takes {_named(self.schema)}.")
         except PointsmanError as why:
             return error_of(why)
         try:
@@ -161,7 +168,7 @@ class Verb(Generic[A]):
 def error_of(why: PointsmanError) -> JsonObject:
     """What went wrong, for whoever can mend it."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
-    return _error(why.code, str(why), why.hint, [problem.to_json() for problem in problems])
+    return _error(why.code, str(why), HINTS.get(why.code, why.hint), [problem.to_json() for problem in problems])
 
 
 def _error(
@@ -177,6 +184,12 @@ def _schema(struct: type[Struct]) -> JsonObject:
     made = cast("JsonObject", msgspec.json.schema(struct))
     (own,) = cast("dict[str, JsonObject]", made["$defs"]).values()
     return {key: value for key, value in own.items() if key not in ("title", "description")}
+
+
+def _named(schema: JsonObject) -> str:
+    """The arguments that there are."""
+    fields, required = cast("JsonObject", schema["properties"]), cast("list[Json]", schema.get("required", []))
+    return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
 
 async def _list(call: Call, given: Nothing) -> JsonObject:

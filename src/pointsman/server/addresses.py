@@ -35,7 +35,8 @@ def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException
         return why
     allowed = methods_at(api, path)
     if not allowed:
-        return HTTPException(HTTPStatus.NOT_FOUND)
+        return HTTPException(HTTPStatus.NOT_FOUND, "there is nothing at this address")
     if method in allowed:
         return why
-    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"allow": ", ".join(sorted(allowed))})
+    said = f"this address does not take {method[:20]!r}"
+    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, said, {"allow": ", ".join(sorted(allowed))})

@@ -30,6 +30,7 @@ from pointsman.server.desk import Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, turned_away
 from pointsman.server.mcp_door import McpDoor
+from pointsman.server.misread import misread
 from pointsman.server.recorded import Recorded
 from pointsman.server.replies import JsonReply
 from pointsman.server.requests import Heard, Requests, counted
@@ -204,7 +205,7 @@ async def _refused(request: Request, why: Exception) -> JsonReply:
 
 async def _misread(request: Request, why: Exception) -> JsonReply:
     await note_refusal(request, "request-invalid")
-    return problems.misread(cast("RequestValidationError", why), request.headers.get("content-type", ""))
+    return misread(cast("RequestValidationError", why), request)
 
 
 async def _http(request: Request, why: Exception) -> JsonReply:

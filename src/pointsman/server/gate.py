@@ -34,6 +34,10 @@ SAFE: Final[Mapping[str, str]] = {
 """For answers that are data. Pages bring their own policy."""
 SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
 """The code of what the framework refuses by its status; else the body is at fault."""
+HINTS: Final[Mapping[int, str]] = {
+    404: "/api/docs lists every address.",
+    405: "The header `Allow` names the methods that it takes.",
+}
 
 
 class Refused(HTTPException):
@@ -58,8 +62,8 @@ def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
         return why.code, refused(why)
     status = HTTPStatus(why.status_code)
     code = SAYS.get(status, "body-invalid")
-    said = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else status.description or str(why.detail)
-    return code, problem(status, code, said, headers=dict(why.headers or {}))
+    said = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else str(why.detail)
+    return code, problem(status, code, said, hint=HINTS.get(status, ""), headers=dict(why.headers or {}))
 
 
 class Gate:

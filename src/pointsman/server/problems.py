@@ -7,15 +7,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final, cast
-
-from fastapi.exceptions import RequestValidationError
 
 from pointsman.app.access.pace import TooManyRequests
 from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.server.hints import over_http
 from pointsman.server.replies import JsonReply
 from pointsman.values import Json, JsonObject
 
@@ -135,7 +133,12 @@ def refusal(why: PointsmanError) -> JsonReply:
     if isinstance(why, TooManyRequests):
         headers["retry-after"] = str(math.ceil(why.retry_after_s))
     return problem(
-        status, why.code, str(why), hint=why.hint, headers=headers, problems=[one.to_json() for one in problems]
+        status,
+        why.code,
+        str(why),
+        hint=over_http(why.hint),
+        headers=headers,
+        problems=[one.to_json() for one in problems],
     )
 
 
@@ -161,49 +164,10 @@ def run_reply(view: JsonObject) -> JsonReply:
     )
 
 
-def misread(why: RequestValidationError, media_type: str) -> JsonReply:
-    """A request that is not what the operation takes: each field that is wrong, by its place."""
-    errors = cast("list[dict[str, object]]", why.errors())
-    if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):
-        return problem(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            "media-type-refused",
-            f"the body is {media_type[:60]!r}, and JSON is read here"
-            if media_type
-            else "nothing says what the body is",
-            hint="Send it with `Content-Type: application/json`.",
-        )
-    broken = next((error for error in errors if error["type"] == "json_invalid"), None)
-    if broken is not None:
-        return problem(HTTPStatus.BAD_REQUEST, "body-invalid", "the body is not JSON", hint=_told(broken))
-    problems: list[Json] = [_field_problem(error) for error in errors]
-    first = cast("JsonObject", problems[0])
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return problem(
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        "request-invalid",
-        f"{first['pointer']}: {first['message']}{more}",
-        hint="/api/openapi.json describes what each operation takes.",
-        problems=problems,
-    )
-
-
 def is_json(media_type: str) -> bool:
     """Whether the type of a body says so."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
-
-
-def _told(error: dict[str, object]) -> str:
-    """What the reader of JSON said, and where."""
-    said = error.get("ctx")
-    why = str(cast("dict[str, object]", said).get("error", "")) if isinstance(said, dict) else ""
-    return f"{why} at character {cast('tuple[object, ...]', error['loc'])[-1]}".strip()
-
-
-def _field_problem(error: dict[str, object]) -> JsonObject:
-    place = "/".join(str(part) for part in cast("Iterable[object]", error["loc"]))
-    return {"code": str(error["type"]), "pointer": place, "message": str(error["msg"])}
 
 
 def problem(

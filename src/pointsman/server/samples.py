@@ -9,14 +9,14 @@ from typing import Final
 from pointsman.values import JsonObject
 
 EXECUTION_ID: Final = "exec-06f0c2k8s3v7q9y1m4t5w6x8z0"
-SHOWN: Final = "`pointsman list` shows them."
+SHOWN: Final = "`GET /api/workflows/executions` shows them."
 
 SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "action-not-offered": (422, "the gate offers no 'ship'", "It offers approve, again."),
     "agent-invalid": (400, "'a/b' is no name of an agent", "At most 100 letters, digits, `. _ -`."),
     "agent-taken": (409, "the settings describe an agent 'writer'", "Take another name."),
     "answer-differs": (409, "'review' was answered differently under this key", "Use a new key for a new answer."),
-    "body-invalid": (400, "the body is not JSON", "Expecting value at character 0"),
+    "body-invalid": (400, "the body is not JSON: Expecting value at character 0", "Send JSON."),
     "body-too-large": (413, "the body has more than 64000000 bytes", "Send where the data are, instead of the data."),
     "built-in-workflow": (
         409,
@@ -26,7 +26,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
     "definition-gone": (503, "the store has no definition af7cd274bdd7", "It was deleted, or this is another store."),
     "design-failed": (400, "in 2 rounds no change of 'letter' came of it", "Say it in other words."),
-    "edit-refused": (422, "there is no open branch 'each[1.0]'", "`pointsman show` names the open ones."),
+    "edit-refused": (
+        422,
+        "there is no open branch 'each[1.0]'",
+        "Reading it names the open ones.",
+    ),
     "execution-exists": (409, f"there is an execution {EXECUTION_ID!r} already", "Import it as a copy."),
     "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only what has ended can be deleted", "Cancel it."),
     "field-not-patched": (422, "'nodes' is not changed by a patch", "PUT the document."),
@@ -55,8 +59,8 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "no-such-artifact": (404, "the execution keeps no file 'report.md'", "`artifacts` lists its files."),
     "model-failed": (503, "the provider 'openai' cannot be reached", "Try again later."),
     "no-designer": (409, "only the scripted model is here, and it designs nothing by itself", "Name a model."),
-    "no-such-notice": (404, "there is no notice 'desk/exec-1'", "`pointsman notifications list` shows them."),
-    "no-such-page": (404, "Nothing matches the given URI", ""),
+    "no-such-notice": (404, "there is no notice 'desk/exec-1'", "`GET /api/notifications` shows them."),
+    "no-such-page": (404, "there is nothing at this address", "/api/docs lists every address."),
     "no-such-revision": (404, "'news' has no revision 7", "It has 2, 1."),
     "no-such-row": (404, f"{EXECUTION_ID!r} has no row 99", "Its last one is 12."),
     "no-such-schedule": (404, "there is no schedule 'nightly'", "GET /api/schedules lists those you may see."),
@@ -76,7 +80,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "period-invalid": (400, "'yesterday' is no day", "Say it as 2026-11-21."),
     "place-taken": (409, f"'letter' runs once at a time, and {EXECUTION_ID!r} runs", "Wait until it ends."),
     "place-invalid": (400, "'17-0' is no place in a journal", "It is `seq.n`, as in `17.0`."),
-    "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/openapi.json."),
+    "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/docs."),
     "revision-moved": (409, "'news' is at revision 3 now", "Read it again, and change that."),
     "schedule-exists": (409, "there is a schedule 'nightly' already", "Delete it, or take another id."),
     "schedule-invalid": (422, "'a/b' is no name of a schedule", "Letters, digits and `. _ -`, at most 200."),
