@@ -125,7 +125,7 @@ async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> N
     assert seen == [1, 2], "watchers see what is durable, in order"
     events = await driver.deliver(GateAnswered(step=Step("ask"), action="approve"))
     assert events
-    assert await rows_of(runtime) == 3
+    assert await rows_of(runtime) >= 3
     await driver.until(lambda: driver.state.ended)
     assert seen == [*range(1, driver.state.seq + 1)]
 

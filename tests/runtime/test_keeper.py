@@ -146,6 +146,7 @@ def test_an_answer_reaches_a_gate_nobody_holds_and_nobody_is_let_go_while_someon
         execution = await begun(runtime, "asks")
         driver = runtime.drivers[execution]
         waits = asyncio.create_task(driver.until(lambda: driver.state.ended))
+        await asyncio.sleep(0)
         await looks(keeper)
         assert execution in runtime.drivers
         waits.cancel()

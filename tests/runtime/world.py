@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
 from pointsman.definition.workflow import Workflow
@@ -14,8 +14,9 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.journal.memory import open_memory
-from pointsman.journal.store import Store
-from pointsman.ports import Clock, Executor, Run
+from pointsman.journal.records import Summary
+from pointsman.journal.store import Ledger, Store
+from pointsman.ports import Clock, Executor, Row, Run
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
@@ -58,6 +59,23 @@ class Doing:
             self.cancelled.append(command.step.node)
             raise
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
+
+
+class LazyLedger:
+    """A journal that takes 10 ms for each write."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.read = ledger.read
+        self.last = ledger.last
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        await asyncio.sleep(0.01)
+        await self._ledger.append(execution, row, summary=summary)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        await asyncio.sleep(0.01)
+        await self._ledger.extend(execution, rows, summary=summary)
 
 
 class Shelf:

@@ -63,5 +63,5 @@ def performed(runtime: LocalRuntime) -> set[Place]:
         (driver.execution, step)
         for driver in runtime.drivers.values()
         for step, task in driver.lanes.items()
-        if task is not None
+        if isinstance(task, asyncio.Task)
     }

@@ -42,6 +42,7 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
+from pointsman.runtime.behind import Behind
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
@@ -64,13 +65,15 @@ class Driver:
         self.state = state
         self.world = world
         self.journal = world.journal
-        self.timers = Timers(world.clock, self._rang)
+        self.timers = Timers(world.clock, lambda timer: self.spawn(self._rang(timer)))
         self.deadlines = world.deadlines
-        self.lanes: dict[Step, asyncio.Task[Any] | None] = {}
+        self.lanes: dict[Step, asyncio.Task[Any] | Execute] = {}
+        """Who performs a step; before that lane has its first turn, what it is to perform."""
         self.ready: deque[Execute] = deque()
         self.busy = 0
         self.in_a_row = 0
-        self.stopped: set[Step] = set()
+        self.stopped: set[asyncio.Task[Any]] = set()
+        """Lanes whose attempt nobody waits for any more. It may take its time to wind down."""
         self.places: dict[Step, cache.Place] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
@@ -81,6 +84,7 @@ class Driver:
         """Somebody asked about the state while a row was under way: to be told again once it is durable."""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
+        self.behind = Behind()
         self.told: list[str] = []
         """Orders that were carried out; the journal does not say so yet."""
         self.recovered = False
@@ -92,7 +96,13 @@ class Driver:
     # Reports -------------------------------------------------------------------------------------------------------
 
     async def deliver(self, report: Report) -> Sequence[Event]:
-        """Take a report: returns when what it decided is durable and under way. No events: it decided nothing."""
+        """Take a report: returns when what it decided is durable and under way. No events: it decided nothing.
+
+        Who asks may be cancelled meanwhile: what is decided is written and followed all the same.
+        """
+        return await self.behind.finish(self._delivered(report))
+
+    async def _delivered(self, report: Report) -> Sequence[Event]:
         events, asked = await self._settle(report)
         self._perform(asked)
         return events
@@ -152,7 +162,7 @@ class Driver:
         self.commits.drop()
         self.ready.clear()
         for lane in self.lanes.values():
-            if lane is not None:
+            if isinstance(lane, asyncio.Task):
                 lane.cancel()
         if self.failure is None:
             self.fail(why)
@@ -170,9 +180,12 @@ class Driver:
 
     async def move(self, plan: Plan, report: MoveRequested) -> None:
         """Go on with another plan. Raises what deciding raises; then nothing has changed."""
+        await self.behind.finish(self._moved(plan, report))
+
+    async def _moved(self, plan: Plan, report: MoveRequested) -> None:
         was, self.plan = self.plan, plan
         try:
-            await self.deliver(report)
+            await self._delivered(report)
         except BaseException:
             self.plan = was
             raise
@@ -189,13 +202,14 @@ class Driver:
 
     # Commands ------------------------------------------------------------------------------------------------------
 
-    def _perform(self, asked: Sequence[Command]) -> None:
+    def _perform(self, asked: Sequence[Command], *, left: int = 0) -> None:
+        """Carry them out; of the work that is ready, leave so many pieces to the lane that calls."""
         for command in asked:
             if type(command) is Execute:
                 self.ready.append(command)
             else:
                 self._other(command)
-        while self.ready and self.busy < self.plan.limits.parallel:
+        while len(self.ready) > left and self.busy + left < self.plan.limits.parallel:
             self._open_lane()
         if self.state.ended:
             self.timers.stop()
@@ -204,7 +218,7 @@ class Driver:
     def _open_lane(self) -> None:
         self.busy += 1
         command = self.ready.popleft()
-        self.lanes[command.step] = None
+        self.lanes[command.step] = command
         self.spawn(self._lane(command))
 
     def _other(self, command: Command) -> None:
@@ -251,18 +265,20 @@ class Driver:
     async def _lane(self, command: Execute) -> None:
         """Perform a step, then whatever is ready, until nothing is."""
         task = asyncio.current_task()
+        assert task is not None
+        stopped = self.failure is not None or self.lanes.get(command.step) is not command  # before its first turn
         try:
             while True:
-                report = await self._attempt(command, task)
+                report, stopped = None if stopped else await self._attempt(command, task), False
                 if report is not None:
                     decided, asked = await self._settle(report)
-                    if self.places:
-                        await self._remember(report, decided)
+                    if self.places and (place := self.places.pop(report.step, None)) and type(report) is WorkDone:
+                        await cache.remember(report, decided, place, self.world.memory)
                     if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
                         command = asked[0]
                         continue
                     self.busy -= 1
-                    self._perform_from_lane(asked)
+                    self._perform(asked, left=1)
                 else:
                     self.busy -= 1
                 if not self.ready or self.busy >= self.plan.limits.parallel:
@@ -273,28 +289,13 @@ class Driver:
             self.busy = max(0, self.busy - 1)
             raise
 
-    def _perform_from_lane(self, asked: Sequence[Command]) -> None:
-        """As `_perform`, but leave one piece of ready work to the lane that calls."""
-        for command in asked:
-            if type(command) is Execute:
-                self.ready.append(command)
-            else:
-                self._other(command)
-        while len(self.ready) > 1 and self.busy + 1 < self.plan.limits.parallel:
-            self._open_lane()
-        if self.state.ended:
-            self.timers.stop()
-            self.stir()
-
-    async def _attempt(
-        self, command: Execute, task: asyncio.Task[Any] | None
-    ) -> WorkDone | WorkFailed | ApprovalAsked | None:
+    async def _attempt(self, command: Execute, task: asyncio.Task[Any]) -> WorkDone | WorkFailed | ApprovalAsked | None:
         """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
         step = command.step
         does = self.plan.nodes[step.node].does
         assert isinstance(does, Work)
         self.lanes[step] = task
-        if command.timeout_s is not None and task is not None:
+        if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
         attempt = Attempt(self.execution, command, self.world, self.purse)
         try:
@@ -319,45 +320,38 @@ class Driver:
             failure = Failure(code=why.code, message=str(why), hint=why.hint)
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
         finally:
-            del self.lanes[step]
-            if self.purse.open:
+            if task in self.stopped:
+                self.stopped.discard(task)
+            else:
+                del self.lanes[step]
                 self.purse.over(step)
-            if command.timeout_s is not None and task is not None:
+            if command.timeout_s is not None:
                 self.deadlines.drop(task)
 
-    async def _remember(self, report: WorkDone | WorkFailed | ApprovalAsked, decided: Sequence[Event]) -> None:
-        """Keep the result for equal steps, where the node asks for it."""
-        place = self.places.pop(report.step, None)
-        if place is not None and type(report) is WorkDone:
-            await cache.remember(report, decided, place, self.world.memory)
-
-    def _cancelled(self, command: Execute, task: asyncio.Task[Any] | None) -> WorkFailed | None:
+    def _cancelled(self, command: Execute, task: asyncio.Task[Any]) -> WorkFailed | None:
         """Why the attempt was cancelled: its time was up, someone stopped the step, or the whole task is going."""
-        step = command.step
-        if task is not None and self.deadlines.expired(task):
-            task.uncancel()
-            failure = Failure(code="timeout", message=f"took longer than {command.timeout_s:g} seconds", retryable=True)
-            return WorkFailed(step=step, attempt=command.attempt, failure=failure)
-        if task is not None and step in self.stopped:
-            self.stopped.discard(step)
+        if task in self.stopped:
             task.uncancel()
             return None
+        if self.deadlines.expired(task):
+            task.uncancel()
+            failure = Failure(code="timeout", message=f"took longer than {command.timeout_s:g} seconds", retryable=True)
+            return WorkFailed(step=command.step, attempt=command.attempt, failure=failure)
         raise asyncio.CancelledError
 
     def _stop(self, step: Step) -> None:
-        if (task := self.lanes.get(step)) is not None:
-            self.stopped.add(step)
-            task.cancel()
+        lane = self.lanes.pop(step, None)
+        if lane is None:
+            self.ready = deque(command for command in self.ready if command.step != step)
             return
-        self.ready = deque(command for command in self.ready if command.step != step)
+        self.places.pop(step, None)
+        self.purse.over(step)
+        if isinstance(lane, asyncio.Task):
+            self.stopped.add(lane)
+            lane.cancel()
 
     async def _rang(self, timer: str) -> None:
-        try:
-            await self.deliver(TimerFired(timer=timer))
-        except PointsmanError:
-            if self.failure is None:
-                raise
-            return  # Whoever waits for this driver is told why it is lost.
+        await self.deliver(TimerFired(timer=timer))
         self.stir()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
 
     # Waiting for it ------------------------------------------------------------------------------------------------
@@ -385,16 +379,22 @@ class Driver:
         """Somebody here wants to hear of it."""
         return any(not future.done() for future in self._changed)
 
+    @property
+    def under_way(self) -> set[asyncio.Task[Any]]:
+        """What goes on here now; what waits for a timer is not under way."""
+        return self.tasks | self.behind.tasks
+
     async def drained(self) -> None:
-        """Return when nothing is under way here any more; what waits for a timer is not under way."""
-        while self.tasks:
-            await asyncio.wait(self.tasks)
+        """Return when nothing is under way here any more."""
+        while under_way := self.under_way:
+            await asyncio.wait(under_way)
 
     async def close(self) -> None:
         """Let go: as if the process had ended here, except that what is decided becomes durable."""
         self.timers.stop()
-        for task in (tasks := list(self.tasks)):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while under_way := self.under_way:
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.wait(under_way)
         if self.failure is None:
             await self.commits.flush(self.journal)

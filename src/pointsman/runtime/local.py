@@ -18,7 +18,7 @@ from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
 from pointsman.engine.decide import decide
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import EventReceived, ForkRequested, Start
+from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
@@ -121,12 +121,7 @@ class LocalRuntime:
         if execution in self.drivers:
             raise JournalMoved(f"execution {execution!r} has begun here")
         driver = self._drive(Driver(execution, plan, ExecutionState(execution), self))
-        try:
-            await driver.deliver(report)
-        except BaseException:
-            self.drivers.pop(execution, None)
-            raise
-        return driver
+        return await self._begun(driver, report)
 
     async def adopt(self, execution: ExecutionId, plan: Plan, rows: Sequence[Row], report: ForkRequested) -> Driver:
         """Begin with a copy of rows. Lists know of it once its own first row is durable; before that nobody does."""
@@ -134,10 +129,14 @@ class LocalRuntime:
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
         driver.parking.unlisted()
+        return await self._begun(driver, report)
+
+    async def _begun(self, driver: Driver, report: Report) -> Driver:
+        """Its first row is durable. Who asked for it may be cancelled meanwhile: it begins all the same."""
         try:
             await driver.deliver(report)
-        except BaseException:
-            self.drivers.pop(execution, None)
+        except Exception:
+            self.drivers.pop(driver.execution, None)
             raise
         return driver
 

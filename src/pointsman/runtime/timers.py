@@ -1,14 +1,19 @@
-"""Timers of one execution: one sleeper for all of them, none while there are no timers."""
+"""Timers of one execution: one sleeper for all of them, none while there are no timers.
+
+The sleeper only sleeps: it is cancelled whenever a nearer timer is set, and must take nothing with it that has begun.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from typing import TypeAlias
 
 from pointsman.ports import Clock
 
-Ring = Callable[[str], Awaitable[None]]
+Ring: TypeAlias = Callable[[str], None]
+"""Hears the name of a timer whose time has come. Begins what follows, and waits for nothing."""
 
 
 class Timers:
@@ -60,5 +65,5 @@ class Timers:
             heapq.heappop(self._heap)
             if self._at.get(name) == at:
                 del self._at[name]
-                await self._ring(name)
+                self._ring(name)
         self._sleeper = None

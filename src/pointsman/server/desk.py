@@ -29,7 +29,7 @@ from pointsman.app.observing.measuring import Measuring
 from pointsman.app.observing.redacting import Redactor
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError, OperatorError
-from pointsman.server.behind import Behind
+from pointsman.runtime.behind import Behind
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(

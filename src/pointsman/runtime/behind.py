@@ -10,20 +10,20 @@ T = TypeVar("T")
 
 
 class Behind:
-    """That of one server."""
+    """That of one server, or one execution."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: set[asyncio.Task[Any]] = set()
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """What it comes to. To cancel this ends the wait, not the work."""
         task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """The server stops: what still goes on is given up."""
-        for task in self._tasks:
+        """What still goes on is given up."""
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
