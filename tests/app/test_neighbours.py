@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.executions import TakenOver
+from pointsman.app.channels import Channels
+from pointsman.app.executions import Execution, TakenOver
+from pointsman.journal.faults import StoreLocked
 from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime import neighbours
+from pointsman.server.sse import WIRE
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.patience import PATIENCE_S
@@ -65,6 +68,10 @@ class Lingering:
             yield app
 
 
+async def heard(execution: Execution) -> list[JsonObject]:
+    return [event async for event in execution.events()]
+
+
 async def soon(event: asyncio.Event) -> None:
     await asyncio.wait_for(event.wait(), PATIENCE_S)
 
@@ -79,6 +86,8 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
         await soon(here.cancelled)
         with pytest.raises(TakenOver):
             await asyncio.wait_for(waiting, PATIENCE_S)
+        with pytest.raises(TakenOver):
+            await asyncio.wait_for(heard(execution), PATIENCE_S)
         assert (await app.view(execution.id))["status"] == "cancelled"
         assert (await app.open(execution.id)).status == "cancelled"
         assert not there.begun.is_set()
@@ -108,6 +117,33 @@ async def test_of_two_that_resume_at_once_one_goes_on_and_the_other_is_told(url:
         with pytest.raises(TakenOver):
             await reached.resume()
         assert (await app.view(execution.id))["status"] == "waiting"
+
+
+async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
+        execution = await other.start(WAITS)
+        await execution.settled()
+        channels = Channels(app, WIRE, heartbeat_s=0.05)
+        frames = channels.frames(execution.id)
+        assert b"workflow.start" in await anext(frames)
+        last, refused = app.store.journal.last, list[ExecutionId]()
+
+        async def away(name: ExecutionId) -> int:
+            if len(refused) < 3:
+                refused.append(name)
+                raise StoreLocked("somebody else writes")
+            return await last(name)
+
+        monkeypatch.setattr(app.store.journal, "last", away)
+        await execution.signal("end")
+        async with asyncio.timeout(PATIENCE_S):
+            heard = b"".join([chunk async for chunk in frames])
+        assert b"workflow.complete" in heard
+        assert len(refused) == 3
+        await channels.close()
 
 
 async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_again(url: str) -> None:

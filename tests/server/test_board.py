@@ -11,6 +11,8 @@ import pytest
 
 from pointsman.app import board
 from pointsman.app.board import CHANGED, RESET, Board
+from pointsman.journal.faults import StoreLocked
+from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.server.sse import BEAT, CLOSING, WIRE
 from tests import postgres
 from tests.patience import PATIENCE_S
@@ -126,6 +128,28 @@ async def test_whoever_missed_too_much_is_told_to_read_the_list(
         await served.execute("letter", {"goal": "ships"})
     async with watching(served, after=place) as events:
         assert (await anext(events)).event == RESET
+
+
+async def test_a_store_that_is_away_for_a_moment_ends_no_stream(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await served.save(LETTER)
+    executions, asked = served.app.store.executions, asyncio.Event()
+    lists = executions.list
+
+    async def away(query: ExecutionQuery) -> list[Summary]:
+        asked.set()
+        raise StoreLocked("somebody else writes")
+
+    async with watching(served) as events:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(executions, "list", away)
+            first = await served.execute("letter", {"goal": "tides"})
+            await asyncio.wait_for(asked.wait(), PATIENCE_S)
+        assert executions.list == lists
+        second = await served.execute("letter", {"goal": "ships"})
+        heard = await until(events, second, "waiting")
+        assert first in [one.data["executionId"] for one in heard]
 
 
 @pytest.mark.parametrize("place", ["x", "1.2.3", "-1", "1e9", "9" * 20, ".5"])

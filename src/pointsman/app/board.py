@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.lists import summary_view
 from pointsman.app.looking import DIGITS_MAX, PlaceInvalid
+from pointsman.errors import PointsmanError
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, Instant
@@ -144,17 +146,19 @@ class Board:
         """As long as anybody listens."""
         silent_s = 0.0
         while True:
-            before = self._begin + len(self._changes)
+            before, late_s = self._begin + len(self._changes), LATE_S
             try:
                 async with asyncio.timeout(OFTEN_S if self._app.store.shared else HEARTBEAT_S):
                     await self._woken.wait()
             except TimeoutError:
                 silent_s += OFTEN_S if self._app.store.shared else HEARTBEAT_S
-                await self._take_in(late_s=LATE_S)
             else:
                 await asyncio.sleep(SOON_S)
                 self._woken.clear()
-                await self._take_in(late_s=SOON_S)
+                late_s = SOON_S
+            # Who writes is told what is wrong with the store; here it is only asked again.
+            with suppress(PointsmanError):
+                await self._take_in(late_s=late_s)
             if self._begin + len(self._changes) > before:
                 silent_s = 0.0
             elif silent_s >= HEARTBEAT_S:

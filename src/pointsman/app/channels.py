@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pointsman.app.board import Board
@@ -23,6 +24,7 @@ from pointsman.app.spoken import Spoken
 from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
+from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
@@ -67,6 +69,8 @@ class Channel:
         self.ring = Ring((self.seq, ROW_END) if self.seq else START)
         self.ended = False
         """Nothing more is told: it has ended, and its end is in the ring."""
+        self.behind = False
+        """There may be rows that it has not taken in."""
         self.let_go = False
         """Everybody goes, whatever still happens."""
         self._app = app
@@ -298,9 +302,16 @@ class Channels:
             channel.committed(seen)
 
     def _look(self, channel: Channel) -> None:
-        task = asyncio.ensure_future(channel.catch_up())
+        task = asyncio.ensure_future(self._catch_up(channel))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _catch_up(self, channel: Channel) -> None:
+        channel.behind = True
+        # Who writes is told what is wrong with the store; here it is only asked again.
+        with suppress(PointsmanError):
+            await channel.catch_up()
+            channel.behind = False
 
     async def _beat(self) -> None:
         """One clock for all: a sign of life costs nothing but its bytes."""
@@ -308,6 +319,8 @@ class Channels:
             await asyncio.sleep(self._heartbeat_s)
             for channel in [*self._open.values()]:
                 channel.beat()
+                if channel.behind:
+                    self._look(channel)
 
     def let_go(self) -> None:
         """Let all subscribers go: they come back with the id of their last frame."""

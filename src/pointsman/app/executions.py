@@ -129,8 +129,6 @@ class Execution:
             while not self.is_still:
                 woken.clear()
                 await self._wait(woken)
-                if self._driver.failure is not None:
-                    raise self._driver.failure
         finally:
             leave()
 
@@ -158,7 +156,10 @@ class Execution:
         return self._runtime.store.shared
 
     async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
-        """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself."""
+        """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself.
+
+        Raises `TakenOver` where another process went on with it.
+        """
         woken = asyncio.Event()
 
         def see(seen: Committed | Delta) -> None:
@@ -177,15 +178,19 @@ class Execution:
                 if settled or not follow:
                     return
                 await self._wait(woken)
+        except JournalMoved as why:
+            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS) from why
         finally:
             leave()
 
     async def _wait(self, woken: asyncio.Event) -> None:
-        """Until a row comes, or the driver says that something changed."""
+        """Until a row comes, or the driver says that something changed. Raises what broke the driver."""
         changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_still))
         came = asyncio.ensure_future(woken.wait())
         try:
             await asyncio.wait({changed, came}, return_when=asyncio.FIRST_COMPLETED)
+            if changed.done():
+                changed.result()
         finally:
             for one in (changed, came):
                 one.cancel()

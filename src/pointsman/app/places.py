@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -20,11 +21,10 @@ from pointsman.definition.policies import Concurrency
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import CancelRequested, PlaceFreed
 from pointsman.engine.state import ENDED, ExecutionState
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.journal.faults import EntryMoved, JournalMoved
-from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.commits import DriverLost
@@ -175,18 +175,6 @@ class Places:
                 except (JournalMoved, DriverLost):
                     continue  # another process was faster
 
-    async def admit_all(self) -> None:
-        """The same for every group that anyone waits in: for processes that look after a store."""
-        pending = await self._store.executions.list(ExecutionQuery(statuses=frozenset({"pending"}), limit=1000))
-        groups: dict[str, Group] = {}
-        for one in pending:
-            driver = await self._open(one.execution)
-            group = group_in(driver.state.options)
-            if group is not None:
-                groups[group.name] = group
-        for group in groups.values():
-            await self.admit(group)
-
     async def close(self) -> None:
         looking, self._looking = [*self._looking.values()], {}
         for look in looking:
@@ -207,9 +195,11 @@ class Places:
         try:
             while True:
                 again.clear()
-                await self.admit(group)
-                if len(await self._line(group)) <= group.most and not again.is_set():
-                    return
+                # Who starts or answers is told what is wrong with the store; here it is only asked again.
+                with suppress(PointsmanError):
+                    await self.admit(group)
+                    if len(await self._line(group)) <= group.most and not again.is_set():
+                        return
                 await self._pause(again)
         finally:
             self._looking.pop(group.name, None)
