@@ -118,7 +118,8 @@ def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
     assert (twice.code, "[key-exists]" in twice.err) == (2, True)
     (listed,) = prompt("keys", "list", "--json", *STORE).json["keys"]
     assert (listed["name"], listed["role"], listed["groups"], listed["usedAt"]) == ("ada", "editor", ["desk"], None)
-    assert "ada" in prompt("keys", "list", *STORE).out
+    assert "ada" in prompt("keys", "list", "--search", "DES", "--role", "editor", *STORE).out
+    assert prompt("keys", "list", "--role", "admin", *STORE).out == ""
     assert token.encode() not in b"".join(path.read_bytes() for path in Path().glob("store.db*"))
 
     with server() as (_, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:

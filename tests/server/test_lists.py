@@ -9,6 +9,7 @@ import pytest
 from pointsman import Client
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
+from tests.server.test_secrets import KEYED, put
 
 
 async def pages(served: Served, address: str, name: str, cursor: str = "after", **query: Any) -> list[list[Any]]:
@@ -71,6 +72,31 @@ async def test_agents_are_ordered_by_name_or_by_when_they_were_saved(served: Ser
         assert "".join(one["name"] for page in found for one in page) == expected
     wrong = await served.client.get("/api/agents", params={"sort": "agent"})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "request-invalid")
+
+
+async def test_who_and_what_opens_the_server_is_found_and_paged() -> None:
+    async with serving(settings=KEYED) as served:
+        keys = {name: await served.key(name, "viewer", "desk") for name in ("cleo", "ada", "ben")}
+        served.client.headers.update(await served.key("root", "admin"))
+        for name in ("ada", "ben", "ada"):
+            shown = keys[name]["authorization"].removeprefix("Bearer ")
+            assert (await served.client.post("/api/login", json={"key": shown})).status_code == 200
+            assert (await put(served, f"OF_{name.upper()}", "eight letters", {})).status_code == 204
+        asked: list[tuple[str, str, dict[str, Any], list[str]]] = [
+            ("/api/settings/keys", "keys", {}, ["ada ben", "cleo root"]),
+            ("/api/settings/keys", "keys", {"order": "desc"}, ["root cleo", "ben ada"]),
+            ("/api/settings/keys", "keys", {"search": "CL DESK"}, ["cleo"]),
+            ("/api/people", "people", {}, ["ada ben", "cleo root"]),
+            ("/api/people", "people", {"order": "desc", "role": "viewer"}, ["cleo ben", "ada"]),
+            ("/api/people", "people", {"search": "desk", "role": "admin"}, [""]),
+            ("/api/logins", "logins", {"everyone": True}, ["ada ben", "ada"]),
+            ("/api/logins", "logins", {"everyone": True, "search": "ada", "order": "asc"}, ["ada ada"]),
+            ("/api/secrets", "secrets", {}, ["OF_ADA OF_BEN"]),
+            ("/api/secrets", "secrets", {"search": "root ben"}, ["OF_BEN"]),
+        ]
+        for address, name, query, expected in asked:
+            found = await pages(served, address, name, limit=2, **query)
+            assert [" ".join(one["name"] for one in page) for page in found] == expected, (address, query)
 
 
 async def test_the_client_reads_all_pages_of_what_is_saved(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

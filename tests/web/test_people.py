@@ -46,12 +46,24 @@ async def test_the_first_key_is_made_shown_once_and_opens_the_server_and_another
     assert [one.name for one in await served.desk.keys.all()] == ["root"]
 
 
-async def test_people_are_logged_out_everywhere_and_their_rights_are_looked_up(opens: Opens, served: Served) -> None:
+async def test_people_are_found_logged_out_everywhere_and_their_rights_are_looked_up(
+    opens: Opens, served: Served
+) -> None:
+    for number in range(50):
+        await served.key(f"bob{number}", "operator")
     root, ada = await served.key("root", "admin"), await served.key("ada", "viewer", "desk")
     browser = await log_in(served, ada)
     async with opens("/people", lenient=True) as page:
         await page.get_by_label("Key").fill(root["authorization"].removeprefix("Bearer "))
         await page.get_by_role("button", name="Enter").click()
+        people = page.get_by_role("table", name="People", exact=True)
+        await expect(people.get_by_role("row", name="bob0")).to_be_visible()
+        await expect(people.get_by_role("row", name="root")).to_have_count(0)
+        await page.get_by_label("Search people").fill("desk")
+        await expect(people.get_by_role("row")).to_have_count(2)
+        await page.get_by_label("Search people").fill("")
+        await page.get_by_role("button", name="Show more").first.click()
+        await expect(people.get_by_role("row", name="root")).to_be_visible()
         await page.get_by_role("button", name="Log ada out everywhere").click()
         await page.get_by_role("dialog").get_by_role("button", name="Log out everywhere").click()
         await expect(page.get_by_role("dialog")).to_have_count(0)

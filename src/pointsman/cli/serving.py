@@ -97,25 +97,27 @@ async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...]
 
 
 @keys.command("list")
+@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
+@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
 @json_option
 @store_option
-def list_(*, as_json: bool, store: str | None) -> None:
+def list_(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
     """The keys by name, and when each was last used. Not the keys themselves."""
-    found = go(_list(store))
+    found = go(_list(store, search, role))
     if as_json:
         print_json({"keys": [*found]})
         return
     if not found:
-        click.echo("no key is made", err=True)
+        click.echo("no key fits" if search or role else "no key is made", err=True)
     for key in found:
         used = when(key["usedAt"]) if key["usedAt"] else "never used"
         groups = ", ".join(shown(group) for group in key["groups"]) if isinstance(key["groups"], list) else ""
         click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
 
 
-async def _list(store: str | None) -> list[JsonObject]:
+async def _list(store: str | None, search: str, role: Role | None) -> list[JsonObject]:
     async with installation(store) as app:
-        return [key_view(key) for key in await Keys(app.store.entries, app.clock).all()]
+        return [key_view(key) for key in await Keys(app.store.entries, app.clock).found(search, role=role)]
 
 
 @keys.command()

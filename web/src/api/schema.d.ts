@@ -415,7 +415,8 @@ export interface paths {
         };
         /**
          * List logins
-         * @description Where the caller is logged in, newest first.
+         * @description Where the caller is logged in, newest first. With `search` only those with all these words in the name or in what
+         *     the browser says of itself.
          */
         get: operations["access_logins"];
         put?: never;
@@ -696,7 +697,8 @@ export interface paths {
         };
         /**
          * List people
-         * @description Whoever has a key, and whomever the identity provider named, by name; and where they are logged in.
+         * @description Whoever has a key, and whomever the identity provider named, by name; and in how many browsers they are logged
+         *     in. With `search` only those with all these words in their name or groups.
          */
         get: operations["access_list_people"];
         put?: never;
@@ -890,7 +892,8 @@ export interface paths {
         };
         /**
          * List secrets
-         * @description By name, and who changed each when. Not their values, which nobody can read again.
+         * @description By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
+         *     all these words in their name or that of who changed them.
          */
         get: operations["access_list_secrets"];
         put?: never;
@@ -1023,7 +1026,8 @@ export interface paths {
         };
         /**
          * List keys
-         * @description By name, and when each was last used. Not the keys themselves.
+         * @description By name, and when each was last used. Not the keys themselves. With `search` only those with all these words in
+         *     their name or groups.
          */
         get: operations["access_list_keys"];
         put?: never;
@@ -3362,6 +3366,8 @@ export interface components {
         /** @description Keys by name. */
         KeyPage: {
             keys: components["schemas"]["KeyEntry"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -3437,6 +3443,8 @@ export interface components {
         /** @description Logins, newest first. */
         LoginPage: {
             logins: components["schemas"]["LoginEntry"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -3744,6 +3752,8 @@ export interface components {
         };
         /** @description People by name. */
         PeoplePage: {
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
             people: components["schemas"]["PersonEntry"][];
         } & {
             [key: string]: unknown;
@@ -4107,7 +4117,10 @@ export interface components {
         };
         /** @description Secrets by name. */
         SecretPage: {
+            /** @description All of them, on each page. */
             elsewhere: components["schemas"]["OtherSecret"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
             secrets: components["schemas"]["SecretEntry"][];
         } & {
             [key: string]: unknown;
@@ -5235,8 +5248,16 @@ export interface operations {
     access_logins: {
         parameters: {
             query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
                 /** @description Those of all, not only the caller's. For admins. */
                 everyone?: boolean;
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `desc`: the newest, or the last by name, first. */
+                order?: "asc" | "desc";
+                /** @description Only those with all these words. */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -5696,7 +5717,18 @@ export interface operations {
     };
     access_list_people: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `desc`: the newest, or the last by name, first. */
+                order?: "asc" | "desc";
+                /** @description Only those of this role. */
+                role?: ("viewer" | "operator" | "editor" | "admin") | null;
+                /** @description Only those with all these words. */
+                search?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5988,7 +6020,16 @@ export interface operations {
     };
     access_list_secrets: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `desc`: the newest, or the last by name, first. */
+                order?: "asc" | "desc";
+                /** @description Only those with all these words. */
+                search?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6212,7 +6253,18 @@ export interface operations {
     };
     access_list_keys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `desc`: the newest, or the last by name, first. */
+                order?: "asc" | "desc";
+                /** @description Only those of this role. */
+                role?: ("viewer" | "operator" | "editor" | "admin") | null;
+                /** @description Only those with all these words. */
+                search?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

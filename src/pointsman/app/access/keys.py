@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from pointsman.app.access.callers import Caller, Role
+from pointsman.app.searching import says
 from pointsman.errors import CallerError
 from pointsman.journal.faults import EntryMoved
 from pointsman.journal.store import Entries
@@ -105,6 +106,10 @@ class Keys:
     async def all(self) -> list[ApiKey]:
         """By name."""
         return [msgspec.convert(entry.value, ApiKey, strict=False) for entry in await self._entries.list(KIND)]
+
+    async def found(self, words: str = "", *, role: Role | None = None) -> list[ApiKey]:
+        """Those with all these words in name or groups, and of this role, by name."""
+        return [key for key in await self.all() if role in (None, key.role) and says(words, key.name, [*key.groups])]
 
     async def revoke(self, name: str, *, but_last_admin: bool = False) -> None:
         """From now on it opens nothing. Raises `NoSuchKey`; with `but_last_admin`, `LastAdmin` for the only key that

@@ -9,9 +9,11 @@ from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
+from pointsman.app.paging import page_by
 from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import Instant, JsonObject
 
@@ -71,8 +73,9 @@ class KeyEntry(Answer):
 class KeyPage(Answer):
     """Keys by name."""
 
-    model_config = sample(keys=[KEY])
+    model_config = sample(keys=[KEY], next=None)
     keys: list[KeyEntry]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
 class MadeKey(Answer):
@@ -91,9 +94,21 @@ async def me(caller: Asking) -> Response:
 
 
 @router.get("/api/settings/keys", responses=answers(KeyPage), summary="List keys")
-async def list_keys(desk: AtDesk, caller: Admin) -> Response:
-    """By name, and when each was last used. Not the keys themselves."""
-    return JsonReply({"keys": [key_view(key) for key in await desk.keys.all()]})
+async def list_keys(
+    *,
+    desk: AtDesk,
+    caller: Admin,
+    search: Words = "",
+    role: OfRole = None,
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """By name, and when each was last used. Not the keys themselves. With `search` only those with all these words in
+    their name or groups."""
+    found = map(key_view, await desk.keys.found(search, role=role))
+    page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply({"keys": [*page.entries], "next": page.next})
 
 
 @router.post(

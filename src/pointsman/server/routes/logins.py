@@ -9,10 +9,13 @@ from pydantic import Field
 
 from pointsman.app.access.callers import caller_view
 from pointsman.app.access.tokens import TOKEN_CHARS_MAX
+from pointsman.app.paging import page_by
+from pointsman.app.searching import says
 from pointsman.server.desk import COOKIE, Asking, AtDesk, Desk, address_of
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.access import Me
 from pointsman.server.routes.answers import answers, refusals
+from pointsman.server.routes.parameters import After, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import JsonObject
 
@@ -68,8 +71,9 @@ class LoginEntry(Answer):
 class LoginPage(Answer):
     """Logins, newest first."""
 
-    model_config = sample(logins=[LOGIN])
+    model_config = sample(logins=[LOGIN], next=None)
     logins: list[LoginEntry]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
 class Ended(Answer):
@@ -120,11 +124,23 @@ async def logins(
     desk: AtDesk,
     caller: Asking,
     everyone: Annotated[bool, Query(description="Those of all, not only the caller's. For admins.")] = False,
+    search: Words = "",
+    order: Order = "desc",
+    after: After = None,
+    limit: Limit = 50,
 ) -> Response:
-    """Where the caller is logged in, newest first."""
+    """Where the caller is logged in, newest first. With `search` only those with all these words in the name or in what
+    the browser says of itself."""
     if everyone:
         caller.must_have("admin", "see the logins of others")
-    return JsonReply({"logins": [*await desk.logins.all(None if everyone else caller.name)]})
+    found = await desk.logins.all(None if everyone else caller.name)
+    told = (one for one in found if says(search, one["name"], one["agent"]))
+    page = await page_by(_place, told, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply({"logins": [*page.entries], "next": page.next})
+
+
+def _place(login: JsonObject) -> str:
+    return f"{login['beganAt']:017.6f} {login['id']}"
 
 
 @router.delete("/api/logins", responses=answers(Ended), summary="Log out everywhere")

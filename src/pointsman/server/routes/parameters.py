@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import Depends, Header, Path, Query
 
-from pointsman.app.access.callers import Caller
+from pointsman.app.access.callers import Caller, Role
 from pointsman.server.desk import Must
 
 Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
@@ -19,6 +19,7 @@ Of = Annotated[str | None, Query(max_length=300, description="Only those of this
 After = Annotated[str | None, Query(max_length=1500, description="`next` of the page before.")]
 NAMES_MAX: Final = 50
 Words = Annotated[str, Query(max_length=200, description="Only those with all these words.")]
+OfRole = Annotated[Role | None, Query(description="Only those of this role.")]
 Scope = Annotated[str, Path(max_length=20, description="`execution`, `session`, `user`, `workflow` or `shared`.")]
 Order = Annotated[Literal["asc", "desc"], Query(description="`desc`: the newest, or the last by name, first.")]
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]

@@ -9,10 +9,13 @@ from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role
 from pointsman.app.access.people import people
+from pointsman.app.paging import page_by
+from pointsman.app.searching import says
 from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.replies import JsonReply
 from pointsman.server.rights import described, least_of
 from pointsman.server.routes.answers import answers
+from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
 from pointsman.server.shapes import Answer, sample
 from pointsman.values import Json, JsonObject
 
@@ -51,8 +54,9 @@ class PersonEntry(Answer):
 class PeoplePage(Answer):
     """People by name."""
 
-    model_config = sample(people=[PERSON])
+    model_config = sample(people=[PERSON], next=None)
     people: list[PersonEntry]
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
 class Right(Answer):
@@ -74,10 +78,22 @@ class RightsPage(Answer):
 
 
 @router.get("/api/people", responses=answers(PeoplePage), summary="List people")
-async def list_people(desk: AtDesk, caller: Admin) -> Response:
-    """Whoever has a key, and whomever the identity provider named, by name; and where they are logged in."""
-    found = people(await desk.keys.all(), await desk.logins.all(), await desk.seen.all(), desk.app.clock.now())
-    return JsonReply({"people": [*found]})
+async def list_people(
+    *,
+    desk: AtDesk,
+    caller: Admin,
+    search: Words = "",
+    role: OfRole = None,
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """Whoever has a key, and whomever the identity provider named, by name; and in how many browsers they are logged
+    in. With `search` only those with all these words in their name or groups."""
+    known = people(await desk.keys.all(), await desk.logins.all(), await desk.seen.all(), desk.app.clock.now())
+    found = (one for one in known if role in (None, one["role"]) and says(search, one["name"], one["groups"]))
+    page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply({"people": [*page.entries], "next": page.next})
 
 
 @router.get("/api/rights", responses=answers(RightsPage), summary="What each role may do")

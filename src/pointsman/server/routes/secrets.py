@@ -11,11 +11,13 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.uses import secrets_elsewhere, uses_of
 from pointsman.app.access.vault import secret_view
 from pointsman.app.marks import NOTHING, moved
+from pointsman.app.paging import page_by
+from pointsman.app.searching import says
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.matching import etag_of, held
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
-from pointsman.server.routes.parameters import ETAG, IfMatch, IfNew
+from pointsman.server.routes.parameters import ETAG, After, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import JsonObject
 
@@ -59,9 +61,10 @@ class OtherSecret(Answer):
 class SecretPage(Answer):
     """Secrets by name."""
 
-    model_config = sample(secrets=[SECRET], elsewhere=[{"name": "MAIL", "source": "environment"}])
+    model_config = sample(secrets=[SECRET], elsewhere=[{"name": "MAIL", "source": "environment"}], next=None)
     secrets: list[SecretEntry]
-    elsewhere: list[OtherSecret]
+    elsewhere: list[OtherSecret] = Field(description="All of them, on each page.")
+    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
 
 
 class SecretUses(Answer):
@@ -74,13 +77,26 @@ class SecretUses(Answer):
 
 
 @router.get("/api/secrets", responses=answers(SecretPage), summary="List secrets")
-async def list_secrets(desk: AtDesk, caller: Admin) -> Response:
-    """By name, and who changed each when. Not their values, which nobody can read again."""
+async def list_secrets(
+    *,
+    desk: AtDesk,
+    caller: Admin,
+    search: Words = "",
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
+    all these words in their name or that of who changed them."""
+    marked = await desk.app.vault.marked()
+    found = ({**secret_view(one), "etag": etag_of(mark)} for one, mark in marked if says(search, one.name, one.by))
+    page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
     elsewhere = sorted(secrets_elsewhere(desk.app.settings).items())
     return JsonReply(
         {
-            "secrets": [{**secret_view(one), "etag": etag_of(mark)} for one, mark in await desk.app.vault.marked()],
+            "secrets": [*page.entries],
             "elsewhere": [{"name": name, "source": source} for name, source in elsewhere],
+            "next": page.next,
         }
     )
 

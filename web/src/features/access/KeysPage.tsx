@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -7,8 +7,9 @@ import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Listing } from "@/components/Listing";
+import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty } from "@/components/Told";
 import { When } from "@/components/When";
 import { type Key, keys, revokeKey } from "./access";
@@ -18,7 +19,9 @@ import { KeyDialog } from "./KeyDialog";
 export function KeysPage() {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const known = useQuery(keys());
+  const search = useSearch();
+  const known = useInfiniteQuery(keys(search.words));
+  const isFirst = search.words === "" && known.data?.pages[0]?.keys.length === 0;
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<string | null>(null);
   const again = async () => {
@@ -30,23 +33,24 @@ export function KeysPage() {
       title={t("keys.title")}
       about={t("keys.about")}
       actions={
-        <Button kind="primary" onClick={() => setMaking(true)}>
-          <Plus className="size-4" aria-hidden /> {t("keys.make")}
-        </Button>
+        <>
+          <SearchWhereMany search={search} of={known} label={t("keys.search")} />
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            <Plus className="size-4" aria-hidden /> {t("keys.make")}
+          </Button>
+        </>
       }
     >
       <Answered asked={known}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={t("keys.none")}>{t("keys.noneHint")}</Empty>
-          ) : (
-            <KeyTable all={all} onRevoke={setRevoking} />
-          )
-        }
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.keys);
+          if (all.length > 0) return <KeyTable all={all} onRevoke={setRevoking} />;
+          if (search.words) return <Empty title={t("keys.noMatch", { words: search.words })} />;
+          return <Empty title={t("keys.none")}>{t("keys.noneHint")}</Empty>;
+        }}
       </Answered>
-      {making ? (
-        <KeyDialog isFirst={known.data?.length === 0} onMade={() => void again()} onClose={() => setMaking(false)} />
-      ) : null}
+      <More asked={known} />
+      {making ? <KeyDialog isFirst={isFirst} onMade={() => void again()} onClose={() => setMaking(false)} /> : null}
       {revoking === null ? null : (
         <Confirm
           title={t("keys.revokeNamed", { name: revoking })}

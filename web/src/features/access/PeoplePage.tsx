@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { LogOut } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -7,8 +7,9 @@ import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
 import { Part } from "@/components/Facts";
-import { Listing } from "@/components/Listing";
+import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty } from "@/components/Told";
 import { When } from "@/components/When";
 import { browserOf, endLogin, endLogins, type Login, logins, type Person, people } from "./access";
@@ -18,32 +19,28 @@ import { Rights } from "./Rights";
 export function PeoplePage() {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const known = useQuery(people());
-  const open = useQuery(logins());
+  const search = useSearch();
+  const known = useInfiniteQuery(people(search.words));
   const [leaving, setLeaving] = useState<string | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["access"] });
   return (
-    <Page title={t("people.title")} about={t("people.about")}>
+    <Page
+      title={t("people.title")}
+      about={t("people.about")}
+      actions={<SearchWhereMany search={search} of={known} label={t("people.search")} />}
+    >
       <Answered asked={known}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={t("people.none")}>{t("people.noneHint")}</Empty>
-          ) : (
-            <PersonTable all={all} onLeave={setLeaving} />
-          )
-        }
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.people);
+          if (all.length > 0) return <PersonTable all={all} onLeave={setLeaving} />;
+          if (search.words) return <Empty title={t("people.noMatch", { words: search.words })} />;
+          return <Empty title={t("people.none")}>{t("people.noneHint")}</Empty>;
+        }}
       </Answered>
+      <More asked={known} />
       <div className="mt-8">
         <Part title={t("people.logins")} about={t("people.loginsAbout")}>
-          <Answered asked={open}>
-            {(all) =>
-              all.length === 0 ? (
-                <Empty title={t("people.nobodyIn")} />
-              ) : (
-                <LoginTable all={all} onEnd={(id) => void endLogin(id).finally(again)} />
-              )
-            }
-          </Answered>
+          <Logins onEnd={(id) => void endLogin(id).finally(again)} />
         </Part>
         <Part title={t("people.rights")} about={t("people.rightsAbout")}>
           <Rights />
@@ -87,6 +84,25 @@ function PersonTable(props: { all: readonly Person[]; onLeave: (name: string) =>
         },
       ]}
     />
+  );
+}
+
+function Logins({ onEnd }: { onEnd: (id: string) => void }) {
+  const { t } = useTranslation();
+  const search = useSearch();
+  const known = useInfiniteQuery(logins(search.words));
+  return (
+    <>
+      <SearchWhereMany search={search} of={known} label={t("people.searchLogins")} />
+      <Answered asked={known}>
+        {({ pages }) => {
+          const all = pages.flatMap((page) => page.logins);
+          if (all.length > 0) return <LoginTable all={all} onEnd={onEnd} />;
+          return <Empty title={search.words ? t("people.noLogin", { words: search.words }) : t("people.nobodyIn")} />;
+        }}
+      </Answered>
+      <More asked={known} />
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -8,11 +8,12 @@ import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
 import { Part } from "@/components/Facts";
-import { Listing } from "@/components/Listing";
+import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty } from "@/components/Told";
 import { When } from "@/components/When";
-import { deleteSecret, type Secret, secrets, secretUses } from "./access";
+import { deleteSecret, type OtherSecret, type Secret, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
 
 type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Secret };
@@ -21,7 +22,10 @@ type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Se
 export function SecretsPage() {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const known = useQuery(secrets());
+  const search = useSearch();
+  const known = useInfiniteQuery(secrets(search.words));
+  const elsewhere = known.data?.pages[0]?.elsewhere ?? [];
+  const hidden = new Set(elsewhere.map((one) => one.name));
   const [doing, setDoing] = useState<Doing | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["access", "secrets"] });
   return (
@@ -29,37 +33,24 @@ export function SecretsPage() {
       title={t("secrets.title")}
       about={t("secrets.about")}
       actions={
-        <Button kind="primary" onClick={() => setDoing({ deed: "set", known: null })}>
-          <Plus className="size-4" aria-hidden /> {t("secrets.add")}
-        </Button>
+        <>
+          <SearchWhereMany search={search} of={known} label={t("secrets.search")} />
+          <Button kind="primary" onClick={() => setDoing({ deed: "set", known: null })}>
+            <Plus className="size-4" aria-hidden /> {t("secrets.add")}
+          </Button>
+        </>
       }
     >
       <Answered asked={known}>
-        {({ secrets: kept, elsewhere }) => (
-          <>
-            {kept.length === 0 ? (
-              <Empty title={t("secrets.none")}>{t("secrets.noneHint")}</Empty>
-            ) : (
-              <SecretTable kept={kept} hidden={new Set(elsewhere.map((one) => one.name))} onDo={setDoing} />
-            )}
-            {elsewhere.length === 0 ? null : (
-              <div className="mt-8">
-                <Part title={t("secrets.elsewhere")} about={t("secrets.elsewhereAbout")}>
-                  <Listing
-                    name={t("secrets.elsewhere")}
-                    entries={elsewhere}
-                    keyOf={(one) => one.name}
-                    columns={[
-                      { name: t("secrets.name"), cell: (one) => <code>{one.name}</code> },
-                      { name: t("secrets.source"), cell: (one) => t(`secrets.from.${one.source}`) },
-                    ]}
-                  />
-                </Part>
-              </div>
-            )}
-          </>
-        )}
+        {({ pages }) => {
+          const kept = pages.flatMap((page) => page.secrets);
+          if (kept.length > 0) return <SecretTable kept={kept} hidden={hidden} onDo={setDoing} />;
+          if (search.words) return <Empty title={t("secrets.noMatch", { words: search.words })} />;
+          return <Empty title={t("secrets.none")}>{t("secrets.noneHint")}</Empty>;
+        }}
       </Answered>
+      <More asked={known} />
+      {elsewhere.length > 0 ? <Elsewhere all={elsewhere} /> : null}
       {doing?.deed === "set" ? <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} /> : null}
       {doing?.deed === "delete" ? (
         <Confirm
@@ -71,6 +62,26 @@ export function SecretsPage() {
         />
       ) : null}
     </Page>
+  );
+}
+
+/** Those that others than the store keep: they win. */
+function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
+  const { t } = useTranslation();
+  return (
+    <div className="mt-8">
+      <Part title={t("secrets.elsewhere")} about={t("secrets.elsewhereAbout")}>
+        <Listing
+          name={t("secrets.elsewhere")}
+          entries={all}
+          keyOf={(one) => one.name}
+          columns={[
+            { name: t("secrets.name"), cell: (one) => <code>{one.name}</code> },
+            { name: t("secrets.source"), cell: (one) => t(`secrets.from.${one.source}`) },
+          ]}
+        />
+      </Part>
+    </div>
   );
 }
 

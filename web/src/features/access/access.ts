@@ -1,5 +1,5 @@
 /** Who is let in, and what is kept secret: asked of the server, and changed. For admins. */
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ask, over, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
@@ -9,47 +9,43 @@ export type Person = Schemas["PersonEntry"];
 export type Login = Schemas["LoginEntry"];
 export type Right = Schemas["Right"];
 export type Secret = Schemas["SecretEntry"];
+export type OtherSecret = Schemas["OtherSecret"];
 
 const at = encodeURIComponent;
 
 export const ROLES = ["viewer", "operator", "editor", "admin"] as const;
 
-export const keys = () =>
-  queryOptions({
-    queryKey: ["access", "keys"],
-    queryFn: ({ signal }) => ask<Schemas["KeyPage"]>("/api/settings/keys", { signal }).then((told) => told.keys),
+/** A list of the server, found by words, in pages. */
+const found = <P extends { next: string | null }>(name: string, path: string, words: string, more = {}) =>
+  infiniteQueryOptions({
+    queryKey: ["access", name, { words }],
+    queryFn: ({ pageParam, signal }) =>
+      ask<P>(`${path}${query({ ...more, search: words, after: pageParam, limit: 50 })}`, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: (before) => before,
   });
+
+export const keys = (words: string) => found<Schemas["KeyPage"]>("keys", "/api/settings/keys", words);
 export const makeKey = (key: NewKey) => ask<Schemas["MadeKey"]>("/api/settings/keys", { body: key });
 export const revokeKey = (name: string) => ask<void>(`/api/settings/keys/${at(name)}`, { method: "DELETE" });
 
-export const people = () =>
-  queryOptions({
-    queryKey: ["access", "people"],
-    queryFn: ({ signal }) => ask<Schemas["PeoplePage"]>("/api/people", { signal }).then((told) => told.people),
-  });
+export const people = (words: string) => found<Schemas["PeoplePage"]>("people", "/api/people", words);
+export const logins = (words: string) =>
+  found<Schemas["LoginPage"]>("logins", "/api/logins", words, { everyone: true });
 export const rights = () =>
   queryOptions({
     queryKey: ["rights"],
     queryFn: ({ signal }) => ask<Schemas["RightsPage"]>("/api/rights", { signal }).then((told) => told.rights),
     staleTime: Number.POSITIVE_INFINITY,
   });
-export const logins = () =>
-  queryOptions({
-    queryKey: ["access", "logins"],
-    queryFn: ({ signal }) =>
-      ask<Schemas["LoginPage"]>("/api/logins?everyone=true", { signal }).then((told) => told.logins),
-  });
 export const endLogin = (id: string) => ask<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
 export const endLogins = (name: string) => ask<Schemas["Ended"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
 
-export const secrets = () =>
-  queryOptions({
-    queryKey: ["access", "secrets"],
-    queryFn: ({ signal }) => ask<Schemas["SecretPage"]>("/api/secrets", { signal }),
-  });
+export const secrets = (words: string) => found<Schemas["SecretPage"]>("secrets", "/api/secrets", words);
 export const secretUses = (name: string) =>
   queryOptions({
-    queryKey: ["access", "secrets", name, "uses"],
+    queryKey: ["access", "uses", name],
     queryFn: ({ signal }) => ask<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
 /** `known`: the one that is replaced, as it was listed; null: a new one. Nothing is kept over another one than that. */
