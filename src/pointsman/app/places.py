@@ -132,13 +132,13 @@ class Places:
         return place
 
     async def claim(self, group: Group, execution: ExecutionId) -> None:
-        """A place at once, or none. Raises `PlaceTaken` naming who has them."""
-        line = await self._join(group, execution, waits=False)
-        if line is not None:
-            names = ", ".join(one.execution for one in line[: group.most])
+        """A place at once, or none. Raises `PlaceTaken`. Who has them is not said: whoever starts a workflow need not
+        see all that runs on it, and lists tell who does."""
+        if not await self._join(group, execution, waits=False):
+            times = "once" if group.most == 1 else f"{group.most} times"
             raise PlaceTaken(
-                f"{group.name!r} runs {group.most} times already, as {names}",
-                hint="Wait for its end, or let the workflow queue: concurrency.policy.",
+                f"{group.name!r} runs {times} already, and may not run more often at once",
+                hint="`pointsman list` shows what runs. Wait, or let the workflow queue: concurrency.policy.",
             )
 
     async def enter(self, group: Group, driver: Driver, *, replace: bool = False) -> None:
@@ -214,21 +214,21 @@ class Places:
             slept.cancel()
             woken.cancel()
 
-    async def _join(self, group: Group, execution: ExecutionId, *, waits: bool) -> list[InLine] | None:
-        """Stand at the end of the line, once. The line, where it is full and nobody is to wait."""
+    async def _join(self, group: Group, execution: ExecutionId, *, waits: bool) -> bool:
+        """Stand at the end of the line, once. False: it is full, and nobody is to wait."""
         while True:
             entry = await self._store.entries.find(KIND, group.name)
             line = await self._alive([] if entry is None else _read(entry.value))
             if any(one.execution == execution for one in line):
-                return None
+                return True
             if not waits and len(line) >= group.most:
-                return line
+                return False
             line.append(InLine(execution, self._clock.now()))
             try:
                 await self._store.entries.put(KIND, group.name, _written(line), after=entry.version if entry else 0)
             except EntryMoved:
                 continue
-            return None
+            return True
 
     async def _line(self, group: Group) -> list[InLine]:
         """Who stands in line now; an empty one is forgotten."""

@@ -78,7 +78,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "operation-refused": (422, "operation 1 (change_node): there is no node 'wirte'", "Did you mean 'write'?"),
     "usage-unknown": (400, "usage is not told apart by 'colour:red'", "Say it as model:gpt-5; known: day, workflow."),
     "period-invalid": (400, "'yesterday' is no day", "Say it as 2026-11-21."),
-    "place-taken": (409, f"'letter' runs once at a time, and {EXECUTION_ID!r} runs", "Wait until it ends."),
+    "place-taken": (409, "'letter' runs once already, and may not run more often at once", "Wait for an end."),
     "place-invalid": (400, "'17-0' is no place in a journal", "It is `seq.n`, as in `17.0`."),
     "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/docs."),
     "revision-moved": (409, "'news' is at revision 3 now", "Read it again, and change that."),
