@@ -11,10 +11,11 @@ from pointsman.app.driving import Answer, drive
 from pointsman.app.observing.history import DIMENSIONS, Dimension, History, PeriodInvalid
 from pointsman.app.observing.looking import UsageUnknown, narrowed
 from pointsman.app.observing.tables import csv_of
+from pointsman.engine.state import ExecutionState
 from pointsman.journal.records import Summary
 from pointsman.journal.usage import UsageQuery
 from pointsman.testing.clock import run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 from tests.promises.staged import installation, written
 
 CANARY = "canary-3b8811ffee"
@@ -181,6 +182,26 @@ def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) ->
 
     before, after, calls = run_virtually(run())
     assert (len(before), after, calls) == (1, [], [3])
+
+
+def test_what_is_deleted_while_it_is_taken_in_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper takes in what ended beside people who delete: that must not end it."""
+
+    async def run() -> tuple[int, list[bool]]:
+        async with installation(SCRIPT) as app:
+            first, second = await ran(app), await ran(app)
+            load = app.runtime.load
+
+            async def late(execution: ExecutionId) -> ExecutionState:
+                if execution == second:
+                    await app.storage.delete(second)
+                return await load(execution)
+
+            monkeypatch.setattr(app.runtime, "load", late)
+            count = await History(app).catch_up()
+            return count, [*(one == first for one in await found(app, "harbour"))]
+
+    assert run_virtually(run()) == (1, [True])
 
 
 def test_words_of_inputs_outputs_and_errors_find_executions_all_of_them_must_be_there() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.spending import Spent
+from pointsman.runtime.local import UnknownExecution
 from pointsman.runtime.status import spent_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ async def count_spent(app: Pointsman) -> int:
 
 async def _count(app: Pointsman, execution: ExecutionId) -> None:
     """One without a journal, of which only the list knows, spent nothing."""
-    is_there = await app.store.journal.last(execution) > 0
-    spent = spent_of((await app.runtime.load(execution)).usage) if is_there else Spent()
+    try:
+        spent = spent_of((await app.runtime.load(execution)).usage)
+    except UnknownExecution:
+        spent = Spent()
     await app.store.executions.count(execution, spent)

@@ -37,6 +37,7 @@ from pointsman.journal.usage import (
     UsageQuery,
 )
 from pointsman.journal.words import texts, words_of
+from pointsman.runtime.local import UnknownExecution
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 if TYPE_CHECKING:
@@ -93,7 +94,10 @@ class History:
         query = ExecutionQuery(statuses=ENDED, since=Instant(since - LATE_S) if since else None, limit=PAGE)
         count = 0
         async for summary in summaries(self._app, query):
-            count += await self._take_in(summary)
+            try:
+                count += await self._take_in(summary)
+            except UnknownExecution:
+                continue  # It was deleted a moment ago.
             await asyncio.sleep(0)  # Whoever runs executions here comes first.
         await entries.put(*CURSOR, now)
         return count

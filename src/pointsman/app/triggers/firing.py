@@ -22,6 +22,7 @@ from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.journal.faults import EntryMoved, StoreFailed
+from pointsman.runtime.local import UnknownExecution
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Scheduler:
 
     async def _stop(self, look: Look) -> None:
         for execution in look.open:
-            with suppress(WrongStatus):  # it ended by itself
+            with suppress(WrongStatus, UnknownExecution):  # it ended by itself, or was deleted
                 reached = await self._app.reach(execution)
                 await reached.cancel(reason=f"replaced by the next run of schedule {look.id!r}", by="schedule")
                 await reached.drained()
