@@ -14,9 +14,11 @@ send back what was said, so an answer finds its gate although the client knows o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from weakref import finalize, ref
 
 from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller
@@ -96,16 +98,20 @@ class Usage(NamedTuple):
 
 
 class Ear:
-    """Hears what happens from now on; of one execution, as soon as it is known which."""
+    """Hears what happens from now on; of one execution, as soon as it is known which. Until it leaves, or nobody holds
+    it any more: clients go before their answer begins."""
 
-    def __init__(self, app: Pointsman) -> None:
-        self.only: ExecutionId | None = None
+    def __init__(self, app: Pointsman, only: ExecutionId | None = None) -> None:
+        self.only = only
         self.heard: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
-        self.leave = app.feed.watch(self._hear)
+        held = ref(self)
 
-    def _hear(self, seen: Committed | Delta) -> None:
-        if self.only is None or seen.execution == self.only:
-            self.heard.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
+        def hear(seen: Committed | Delta) -> None:
+            ear = held()
+            if ear is not None and ear.only in (None, seen.execution):
+                ear.heard.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
+
+        self.leave = finalize(self, app.feed.watch(hear))
 
 
 @dataclass(slots=True)
@@ -138,7 +144,6 @@ class Dialogue:
 
     async def pieces(self) -> AsyncIterator[Heard]:
         """The answer as it comes; `text`, `calls` and `usage` have all of it then. Raises `DialogueFailed`."""
-        self.ear.only = self.execution.id
         if self.note:
             yield self._said(self.note + "\n\n")
         going = asyncio.ensure_future(self.execution.settled())
@@ -215,9 +220,15 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
         await _must_know(app, caller, asked)
     if not asked.messages:
         raise MessagesInvalid("there are no messages", hint="The last message is what the workflow is told.")
-    ear = Ear(app)
+    return await _begun(app, caller, asked, definition)
+
+
+@contextmanager
+def _listening(app: Pointsman, only: ExecutionId | None = None) -> Generator[Ear]:
+    """From here on. Where what is said inside is not taken, nobody goes on listening."""
+    ear = Ear(app, only)
     try:
-        return await _begun(app, caller, asked, definition, ear)
+        yield ear
     except BaseException:
         ear.leave()
         raise
@@ -231,19 +242,20 @@ async def _must_know(app: Pointsman, caller: Caller, asked: Asked) -> None:
     await must_see(app, caller, str(asked.previous))
 
 
-async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow, ear: Ear) -> Dialogue:
+async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     last = asked.messages[-1]
     if last.get("role") == "tool":
-        return await _returned(app, caller, asked, definition, ear)
+        return await _returned(app, caller, asked, definition)
     if last.get("role") != "user":
         raise MessagesInvalid(f"the last message is of {last.get('role')!r}", hint="It is the user's, or of a tool.")
     under_way = await _under_way(app, caller, asked)
     if under_way is not None:
         execution, gate = under_way
-        dialogue = _dialogue(execution, definition, ear)
-        await _answer(caller, dialogue, gate, text_of(last))
+        with _listening(app, execution.id) as ear:
+            dialogue = _dialogue(execution, definition, ear)
+            await _answer(caller, dialogue, gate, text_of(last))
         return dialogue
-    return await _started(app, caller, asked, definition, ear)
+    return await _started(app, caller, asked, definition)
 
 
 async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
@@ -261,7 +273,7 @@ async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Exec
     return None if gate is None else (execution, gate)
 
 
-async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow, ear: Ear) -> Dialogue:
+async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
@@ -271,7 +283,9 @@ async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Wor
         before = [] if asked.previous is None else await _said_in(app, asked.previous)
         given["messages"] = before + history_of(asked.messages)
     trigger: JsonObject = {"kind": "chat", "by": caller.name}
-    execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
+    with _listening(app) as ear:
+        execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
+    ear.only = execution.id
     dialogue = _dialogue(execution, definition, ear)
     dialogue.before = Usage(0, 0)  # It may have answered by now.
     return dialogue
@@ -296,7 +310,7 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str)
     )
 
 
-async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow, ear: Ear) -> Dialogue:
+async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     """Take the results at the end of the messages. Those that were taken before change nothing."""
     results: dict[Reference, Json] = {}
     for message in reversed(asked.messages):
@@ -312,12 +326,13 @@ async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Wo
     await must_see(app, caller, name)
     execution = await app.open(name)
     await execution.settled()
-    dialogue = _dialogue(execution, definition, ear)
-    gate = next((one for one in execution.gates if mark_of(one) == mark), None)
-    if gate is not None:
-        data: JsonObject = {call.number: result for call, result in results.items()}
-        asking = execution.asking(gate)
-        await asking.answer(gate.id, RETURN, data, by=caller.name, groups=caller.groups)
+    with _listening(app, name) as ear:
+        dialogue = _dialogue(execution, definition, ear)
+        gate = next((one for one in execution.gates if mark_of(one) == mark), None)
+        if gate is not None:
+            data: JsonObject = {call.number: result for call, result in results.items()}
+            asking = execution.asking(gate)
+            await asking.answer(gate.id, RETURN, data, by=caller.name, groups=caller.groups)
     return dialogue
 
 

@@ -1,0 +1,70 @@
+"""What a client hears of the workflow it talks to: its own answer, and nothing of what was said before it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.access.callers import LOCAL
+from pointsman.app.dialogue import Asked, begin
+from pointsman.app.scripts import parse_script
+from pointsman.settings import Settings
+
+TALK = """\
+pointsman: 1
+id: talk
+config: {conversational: true}
+nodes:
+  - {id: hold, type: tool, config: {tool: hold}}
+  - {id: first, type: agent, config: {prompt: "Begin."}}
+  - {id: ask, type: human, config: {message: "Go on?"}}
+  - {id: second, type: agent, config: {prompt: "End."}}
+edges:
+  - {source: hold, target: first}
+  - {source: first, target: ask}
+  - {source: ask, target: second, label: approve}
+"""
+SCRIPT = "rules: [{node: first, text: The tide comes in}, {node: second, text: The tide goes out}]"
+
+
+def said(text: str) -> Asked:
+    return Asked("talk", [{"role": "user", "content": text}], session="s")
+
+
+async def test_an_answer_has_nothing_of_what_was_said_before_it_was_asked_for() -> None:
+    go_on = asyncio.Event()
+
+    @tool
+    async def hold() -> str:
+        """Waits."""
+        await go_on.wait()
+        return "held"
+
+    async with Pointsman("memory:", tools=[hold], script=parse_script(SCRIPT), settings=Settings()) as app:
+        await app.save(Workflow.parse(TALK))
+        turn = await begin(app, LOCAL, said("hello"))
+        answering = asyncio.create_task(begin(app, LOCAL, said("approve")))
+        await asyncio.sleep(0)
+        go_on.set()
+        dialogue = await answering
+        assert [one async for one in turn.pieces()]
+        assert "The tide comes in" in turn.text
+        assert [one async for one in dialogue.pieces()]
+        assert dialogue.text == "The tide goes out"
+
+
+async def test_who_goes_before_the_answer_begins_is_not_listened_for() -> None:
+    @tool
+    async def hold() -> str:
+        """Waits for nothing."""
+        return "held"
+
+    async with Pointsman("memory:", tools=[hold], script=parse_script(SCRIPT), settings=Settings()) as app:
+        await app.save(Workflow.parse(TALK))
+        dialogue = await begin(app, LOCAL, said("hello"))
+        assert app.feed.watched
+        await dialogue.execution.settled()
+        del dialogue
+        gc.collect()
+        assert not app.feed.watched
