@@ -125,6 +125,19 @@ def test_one_too_many_is_refused_and_not_told_what_others_run(stage: Stage) -> N
     stage.play(scene())
 
 
+def test_one_that_has_moved_on_in_another_process_is_replaced_all_the_same(stage: Stage) -> None:
+    async def scene() -> None:
+        async with stage.opened() as app, stage.opened() as other:
+            first = await app.start(asking("replace"))
+            await first.settled()
+            await other.reach(first.id)
+            await first.signal("news")
+            second = await other.start(asking("replace"))
+            assert (await second.settled(), (await other.view(first.id))["status"]) == ("waiting", "cancelled")
+
+    stage.play(scene())
+
+
 def test_the_next_one_replaces_the_oldest(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app:

@@ -253,10 +253,12 @@ class Places:
         return found.status not in ENDED
 
     async def _cancel(self, execution: ExecutionId, by: ExecutionId) -> None:
-        found = await self._store.executions.find(execution)
-        if found is not None and found.status not in ENDED:
+        """However often another process is faster."""
+        while (found := await self._store.executions.find(execution)) is not None and found.status not in ENDED:
             driver = await self._open(execution)
-            await driver.deliver(CancelRequested(reason=f"replaced by {by}"))
+            with suppress(JournalMoved, DriverLost):
+                await driver.deliver(CancelRequested(reason=f"replaced by {by}"))
+                return
 
 
 def _read(value: Json) -> list[InLine]:
