@@ -89,3 +89,24 @@ async def test_a_store_in_memory_keeps_as_little(tmp_path: Path) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         execution = await app.start(noting("fleeting", config=NONE))
         assert (await app.view(execution.id))["executionId"] == execution.id
+
+
+async def test_what_ended_an_hour_ago_and_is_held_by_nobody_is_forgotten(tmp_path: Path) -> None:
+    """A server lives longer than it has memory for."""
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        store = app.fleeting.store
+        await app.save(noting("fleeting", config=NONE))
+        held = await app.start("fleeting", {"n": 0})
+        others = [(await app.start("fleeting", {"n": n}, session="s")).id for n in range(1, 4)]
+        clock.move(3000)
+        late = (await app.start("fleeting", {"n": 4})).id
+        clock.move(1000)
+        await (await app.start("fleeting", {"n": 5})).settled()
+        assert [await store.journal.last(name) > 0 for name in (held.id, *others, late)] == [
+            True,
+            *(False for _ in others),
+            True,
+        ]
+        assert (await held.view())["status"] == "completed"
+        assert len(await store.executions.list()) == 3

@@ -181,20 +181,19 @@ class MemoryEffects:
     """Answers by execution and attempt."""
 
     def __init__(self) -> None:
-        self._values: defaultdict[tuple[ExecutionId, str], dict[int, Json]] = defaultdict(dict)
+        self._values: dict[ExecutionId, dict[str, dict[int, Json]]] = {}
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-        self._values[execution, attempt].setdefault(number, value)
+        self._values.setdefault(execution, {}).setdefault(attempt, {}).setdefault(number, value)
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
-        return dict(self._values.get((execution, attempt), {}))
+        return dict(self._values.get(execution, {}).get(attempt, {}))
 
     async def attempts(self, execution: ExecutionId) -> list[str]:
-        return sorted(attempt for of, attempt in self._values if of == execution)
+        return sorted(self._values.get(execution, ()))
 
     def remove(self, execution: ExecutionId) -> None:
-        for place in [place for place in self._values if place[0] == execution]:
-            del self._values[place]
+        self._values.pop(execution, None)
 
 
 class MemoryEntries:

@@ -91,6 +91,9 @@ class MemoryMemories:
         for key in gone:
             del owned[key]
             past.pop(key, None)
+        if not owned:
+            self._values.pop((scope, namespace), None)
+            self._past.pop((scope, namespace), None)
         return len(gone)
 
     async def every(
