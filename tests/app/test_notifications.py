@@ -70,7 +70,26 @@ def told(address: Address, *events: str, **more: Json) -> Settings:
     return Settings(notifications={"desk": desk})
 
 
+BILINGUAL = """\
+pointsman: 1
+id: letter
+nodes: [{id: ask, type: human, config: {message: {en: "Send it?", de: "Abschicken?"}}}]
+"""
 FAILS: Json = {"id": "end", "type": "end", "config": {"status": "failed"}}
+
+
+@pytest.mark.parametrize(("language", "message"), [("de", "Abschicken?"), ("fr", "Send it?"), ("", "Send it?")])
+async def test_a_gate_is_told_in_the_language_of_the_address_and_in_all(
+    tmp_path: Path, address: Address, language: str, message: str
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "gate", language=language)) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(Workflow.parse(BILINGUAL))).settled()
+        await notifier.round(clock.now())
+    (body,) = address.bodies
+    assert (body["message"], body["messages"]) == (message, {"en": "Send it?", "de": "Abschicken?"})
 
 
 async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Address) -> None:

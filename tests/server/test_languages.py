@@ -47,6 +47,17 @@ async def test_a_gate_is_shown_in_every_language_of_its_workflow(served: Served)
     assert (await served.act(execution, "replay"))["differences"] == []
 
 
+async def test_a_text_that_cannot_be_said_in_one_language_is_said_as_in_the_executions(served: Served) -> None:
+    await served.save(POLYGLOT.replace('"{{goal}} abschicken?"', '"{absent} abschicken?"'))
+    execution = await served.execute("polyglot", {"goal": "tides"})
+    told = await served.read(execution)
+    assert (told["status"], told["waiting"][0]["messages"]) == ("waiting", {"en": "Send tides?", "de": "Send tides?"})
+    (warning,) = told["warnings"]
+    assert (warning["code"], warning["nodeId"]) == ("text-unsaid", "ask")
+    assert warning["message"].startswith("what 'ask' asks cannot be said in 'de': ")
+    assert (await served.act(execution, "replay"))["differences"] == []
+
+
 async def test_whoever_starts_it_says_in_which_language_agents_are_told(served: Served) -> None:
     await served.save(POLYGLOT)
     with overheard() as asked:

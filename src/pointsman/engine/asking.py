@@ -70,7 +70,7 @@ def open_gate(entry: Entry, does: Ask) -> None:
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
-            messages=said(desk, scope, does.messages, env),
+            messages=said(desk, entry, does.messages, message),
             options=does.options,
             form=does.form,
             shown=shown,

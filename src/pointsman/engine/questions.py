@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from pointsman.engine.commands import OpenGate, SetTimer
 from pointsman.engine.desk import Desk
+from pointsman.engine.entry import Entry
 from pointsman.engine.gates import gate_of
 from pointsman.engine.kinds import Ask, Value
 from pointsman.engine.people import Terms
-from pointsman.engine.state import ScopeState, StepState
+from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import GateOpened, TimerSet
-from pointsman.expressions.environment import Environment
+from pointsman.errors import PointsmanError
 
 
 def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
@@ -40,9 +41,20 @@ def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
         set_deadline(desk, step, deadline)
 
 
-def said(desk: Desk, scope: ScopeState, messages: Mapping[str, Value], env: Environment) -> dict[str, str]:
-    """A message in every language that it is said in."""
-    return {language: str(desk.value(scope, value, env) or "") for language, value in messages.items()}
+def said(desk: Desk, at: Entry, messages: Mapping[str, Value], usual: str) -> dict[str, str]:
+    """A message in every language that it is said in. What cannot be said in one is said there as it is in the
+    execution's (`usual`), and told: nobody goes unasked because of a text that others read."""
+    if not messages:
+        return {}
+    env = at.environment()
+    told: dict[str, str] = {}
+    for language, value in messages.items():
+        try:
+            told[language] = str(desk.value(at.scope, value, env) or "")
+        except PointsmanError as why:
+            desk.warn("text-unsaid", f"what {at.node.id!r} asks cannot be said in {language!r}: {why}", at.step)
+            told[language] = usual
+    return told
 
 
 def set_deadline(desk: Desk, step: Step, at: float) -> None:

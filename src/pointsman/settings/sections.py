@@ -55,6 +55,8 @@ class NotificationSettings(BaseModel):
     events: tuple[Literal["gate", "completed", "failed", "cancelled", "interrupted"], ...] = ("gate", "failed")
     workflows: tuple[str, ...] = ("*",)
     """Patterns of ids."""
+    language: str = ""
+    """Of what a gate asks, for whoever reads there; empty, or not written by the author: that of the execution."""
     private: bool = False
     """Addresses inside this network, and plain http, are meant."""
 

@@ -50,6 +50,14 @@ def wants(settings: NotificationSettings, notice: Notice) -> bool:
     return notice.about in settings.events and any(workflows)
 
 
+def told_in(notice: Notice, language: str) -> Notice:
+    """What a gate asks in this language, where its author wrote it; else as it was asked first."""
+    said = notice.body.get("messages")
+    if not isinstance(said, dict) or language not in said:
+        return notice
+    return notice._replace(body={**notice.body, "message": said[language]})
+
+
 async def notices_since(app: Pointsman, since: float, wanted: Iterable[str]) -> AsyncIterator[Notice]:
     """What happened at or after `since` (unix seconds), of these kinds."""
     kinds = frozenset(wanted)
@@ -90,6 +98,7 @@ def gate_notice(gate: GateEntry) -> Notice:
         "gateId": gate.gate,
         "nodeId": gate.node,
         "message": gate.message,
+        **({"messages": {**gate.messages}} if gate.messages else {}),
         "deadline": gate.deadline,
         "users": [*gate.users],
         "groups": [*gate.groups],

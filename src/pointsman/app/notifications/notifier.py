@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.app.notifications.notices import notices_since, wants
+from pointsman.app.notifications.notices import notices_since, told_in, wants
 from pointsman.app.notifications.outbox import Kept, Letter, Outbox
 from pointsman.app.notifications.outgoing import post
 from pointsman.app.observing.logs import say
@@ -110,7 +110,7 @@ class Notifier:
             for name, one in settings.items():
                 if notice.id in self._known or not wants(one, notice):
                     continue
-                kept = await self.outbox.put(notice, name, now)
+                kept = await self.outbox.put(told_in(notice, one.language), name, now)
                 if kept is not None:
                     self._pending[kept.id] = kept
             self._known[notice.id] = None
