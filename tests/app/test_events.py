@@ -8,9 +8,11 @@ import pytest
 
 from pointsman.app import Workflow
 from pointsman.app.inputs import EventTooLarge, InputInvalid
+from pointsman.app.library import DefinitionGone
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived
 from pointsman.engine.requests import WrongStatus
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, listening, noting, opened
 
 
@@ -129,6 +131,35 @@ async def test_an_event_starts_the_workflows_that_begin_with_it(tmp_path: Path, 
         assert [one.who for one in failed.untold] == ["report/big"]
         await app.save(noting(triggers=[]))
         assert (await app.publish("paid", {"amount": 5})).started == ()
+
+
+async def test_one_that_cannot_be_told_keeps_the_event_from_nobody_and_fails_no_one_else(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emit: Json = {"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"text": "{{input.text}}"}}}
+    telling = Workflow.of({"id": "telling", "nodes": [emit], "edges": []})
+    async with opened(tmp_path, clock) as app:
+        narrow = await app.start(listening("narrow", config={"limits": {"stateSize": "1KB"}}))
+        first = await app.start(listening())
+        for one in (narrow, first):
+            await one.settled()
+        emits = await app.start(telling, {"text": "x" * 2000})
+        assert await emits.settled() == "completed"
+        await emits.drained()
+        assert (narrow.status, first.status) == ("waiting", "completed")
+    async with opened(tmp_path, clock) as app:
+        parked = [(await app.start(listening())).id for _ in range(2)]
+    async with opened(tmp_path, clock) as app:
+        pinned = app.library.pinned
+
+        async def gone(definition: str, options: JsonObject) -> Plan:
+            monkeypatch.setattr(app.library, "pinned", pinned)
+            raise DefinitionGone("it is not there")
+
+        monkeypatch.setattr(app.library, "pinned", gone)
+        published = await app.publish("paid", {"amount": 5})
+        assert [len(published.delivered), len(published.untold)] == [2, 1]
+        assert {*published.delivered, *(one.who for one in published.untold)} == {narrow.id, *parked}
 
 
 async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp_path: Path, clock: HandClock) -> None:

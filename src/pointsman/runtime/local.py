@@ -10,6 +10,7 @@ so a parent that comes back after a crash finds the child it had started.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
@@ -20,7 +21,7 @@ from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ExecutionState
-from pointsman.errors import CallerError
+from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.store import Effects, Ledger, Store
@@ -35,6 +36,7 @@ from pointsman.runtime.storable import storable
 from pointsman.runtime.world import ExecutorsFor, Plans
 from pointsman.values import ExecutionId, Json
 
+LOG: Final = logging.getLogger("pointsman.runtime")
 COPIED_AT_ONCE: Final = 256
 """Rows of another execution that are under way to the store at a time."""
 
@@ -246,17 +248,15 @@ class LocalRuntime:
     ) -> int:
         """Deliver an event to every execution that waits for it, parked ones too; to how many. `key` names the event:
         who has heard it is told in vain. Those that run nowhere are left to the keeper, unless that is here."""
-        told = 0
         report = EventReceived(name=name, data=data, by=by, key=key)
-        for driver in list(self.drivers.values()):
-            if driver.execution != but and name in driver.state.awaited:
-                told += bool(await driver.deliver(report))
+        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.awaited}
+        told = sum([await self._told(one, report) for one in here])
         parked, before = True, None
         while parked:
             found = await self.store.executions.list(ExecutionQuery(awaits=name, before=before, limit=PAGE))
             for summary in found:
-                if summary.execution != but and summary.execution not in self.drivers:
-                    told += await self._deliver_to_parked(summary.execution, report)
+                if summary.execution != but and summary.execution not in here:
+                    told += await self._told(summary.execution, report)
             before = (found[-1].started, found[-1].execution) if found else None
             parked = len(found) == PAGE
         return told
@@ -269,11 +269,24 @@ class LocalRuntime:
         plan = await self.plans.pinned(state.definition, state.options)
         return bool(decide(plan, state, storable(report), self.clock.now()).events)
 
-    async def _deliver_to_parked(self, execution: ExecutionId, report: EventReceived) -> bool:
+    async def _told(self, execution: ExecutionId, report: EventReceived) -> bool:
+        """Whether it took it. One that cannot be told (too large for it, deleted meanwhile, its definition gone) is no
+        matter of who tells."""
+        try:
+            return await self._deliver_to(execution, report)
+        except Outage:
+            raise
+        except (AuthorError, CallerError, OperatorError) as why:
+            LOG.warning("%s cannot be told of the event %r: [%s] %s", execution, report.name, why.code, why)
+            return False
+
+    async def _deliver_to(self, execution: ExecutionId, report: EventReceived) -> bool:
         for _ in range(MOVED_MAX):
             try:
-                if self.keeping:
-                    return bool(await (await self.open(execution)).deliver(report))
+                known = self.drivers.get(execution)
+                if self.keeping or (known is not None and known.failure is None):
+                    driver = await self.open(execution, recover=self.keeping)
+                    return bool(await driver.deliver(report))
                 async with self.alone(execution):
                     driver = await self._made(execution)
                     before = driver.state.seq

@@ -23,7 +23,7 @@ from pointsman.app.inputs import check_event
 from pointsman.app.triggers.declared import EVENT, Declared, read_declared
 from pointsman.app.triggers.starts import CausedStarts
 from pointsman.engine.reports import EventReceived
-from pointsman.errors import AuthorError, CallerError, PointsmanError
+from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.commits import DriverLost
@@ -108,7 +108,9 @@ class Events:
             except (JournalMoved, DriverLost) as why:
                 if attempt == TRIES_MAX:
                     return Untold(execution, why.code, str(why))
-            except (AuthorError, CallerError) as why:
+            except Outage:
+                raise
+            except (AuthorError, CallerError, OperatorError) as why:
                 return Untold(execution, why.code, str(why))
         return False
 
