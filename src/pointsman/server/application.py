@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import cache, partial
 from typing import Final, cast
 
@@ -26,7 +27,7 @@ from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
 from pointsman.server.addresses import answered_by_address
-from pointsman.server.desk import Desk, note_refusal
+from pointsman.server.desk import Attended, Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, turned_away
 from pointsman.server.mcp_door import McpDoor
@@ -156,20 +157,14 @@ def make_application(
     is told of every request that is over."""
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    gate = Gate(Recorded(McpDoor(make_api(desk), desk), desk.audit), names=own, body_bytes_max=body_bytes_max)
+    gate = Gate(Recorded(McpDoor(Attended(api(), desk), desk), desk.audit), names=own, body_bytes_max=body_bytes_max)
     return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
 
 
-def make_api(desk: Desk) -> FastAPI:
-    """The operations and their document (`/api/openapi.json`)."""
-    api = described_api()
-    api.state.desk = desk
-    return api
-
-
-def described_api() -> FastAPI:
-    """The operations without a desk: enough to describe them."""
-    api = FastAPI(
+@cache
+def api() -> FastAPI:
+    """The operations and their document (`/api/openapi.json`): the same at every desk, and dear to make."""
+    made = FastAPI(
         title="Pointsman",
         version=__version__,
         description=DESCRIPTION,
@@ -181,20 +176,20 @@ def described_api() -> FastAPI:
         generate_unique_id_function=operation_id,
     )
     for router in ROUTERS:
-        api.include_router(router)
-    api.state.routers = ROUTERS
-    api.add_exception_handler(PointsmanError, _refused)
-    api.add_exception_handler(RequestValidationError, _misread)
-    api.add_exception_handler(HTTPException, _http)
-    api.add_exception_handler(Exception, _unexpected)
-    document = cache(partial(document_of, api))
-    api.openapi = document
-    return api
+        made.include_router(router)
+    made.state.routers = ROUTERS
+    made.add_exception_handler(PointsmanError, _refused)
+    made.add_exception_handler(RequestValidationError, _misread)
+    made.add_exception_handler(HTTPException, _http)
+    made.add_exception_handler(Exception, _unexpected)
+    document = cache(partial(document_of, made))
+    made.openapi = document
+    return made
 
 
 def openapi_document() -> JsonObject:
-    """What `/api/openapi.json` answers, without a server."""
-    return described_api().openapi()
+    """What `/api/openapi.json` answers, without a server. Whoever asks may change it."""
+    return deepcopy(api().openapi())
 
 
 async def _refused(request: Request, why: Exception) -> JsonReply:

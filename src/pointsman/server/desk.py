@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Final, cast
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman.app import Pointsman
 from pointsman.app.access.audit import Audit
@@ -164,8 +165,20 @@ class Desk:
         return self.presence.enter(caller, leave)
 
 
+class Attended:
+    """An ASGI application whose requests find their desk (`desk_of`)."""
+
+    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+        self._app = app
+        self._desk = desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["desk"] = self._desk
+        await self._app(scope, receive, send)
+
+
 def desk_of(request: Request) -> Desk:
-    return cast("Desk", request.app.state.desk)
+    return cast("Desk", request.state.desk)
 
 
 async def caller_of(
