@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from pointsman.server.pages import is_built
 from tests.server.conftest import Served, serving
@@ -29,61 +30,73 @@ Opens: TypeAlias = Callable[..., AbstractAsyncContextManager[Page]]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missing = "no chromium here" if CHROMIUM is None else "" if is_built() else "the web app is not built: make ui"
     for item in items:
-        if missing and Path(__file__).parent in item.path.parents:
+        if Path(__file__).parent not in item.path.parents:
+            continue
+        if missing:
             item.add_marker(pytest.mark.skip(reason=missing))
+        if pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/store.db") as one:
         yield one
 
 
-@pytest.fixture
-async def opens(served: Served, pytestconfig: pytest.Config) -> AsyncGenerator[Opens, None]:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(pytestconfig: pytest.Config) -> AsyncGenerator[Browser, None]:
+    """One for all tests: a window of its own shares nothing with the others, and to start a browser takes a second."""
+    async with async_playwright() as player:
+        late_ms = pytestconfig.getoption("late")
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], slow_mo=late_ms)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def opens(browser: Browser, served: Served, pytestconfig: pytest.Config) -> AsyncGenerator[Opens, None]:
     """Opens a page of the app in a window of its own. What the browser complains of fails the test; a `lenient` window
     may be refused something, and takes scripts of the test; what a test provokes (`told`) has to be complained of.
     `before` is a script that runs before any of the app's: a browser that is unlike others.
     """
-    async with async_playwright() as player:
-        late_ms = pytestconfig.getoption("late")
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], slow_mo=late_ms)
 
-        @asynccontextmanager
-        async def open_page(
-            path: str = "/",
-            *,
-            language: str = "en",
-            theme: str = "light",
-            size: tuple[int, int] = (1280, 800),
-            lenient: bool = False,
-            told: tuple[str, ...] = (),
-            before: str = "",
-            zone: str | None = None,
-        ) -> AsyncGenerator[Page, None]:
-            context = await browser.new_context(
-                viewport={"width": size[0], "height": size[1]},
-                locale=language,
-                color_scheme="dark" if theme == "dark" else "light",
-                bypass_csp=lenient,
-                timezone_id=zone,
-            )
-            await context.add_init_script(before)
-            context.set_default_timeout(WAITS_MS)
-            page = await context.new_page()
-            if slower := pytestconfig.getoption("weak"):
-                devtools = await context.new_cdp_session(page)
-                rate = {"rate": slower}
-                await devtools.send("Emulation.setCPUThrottlingRate", rate)  # pyright: ignore[reportUnknownMemberType] - untyped there
-            complaints: list[str] = []
-            page.on("pageerror", lambda why: complaints.append(str(why)))
-            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-            await page.goto(f"{served.client.base_url}{path}".replace("//", "/").replace(":/", "://"))
+    @asynccontextmanager
+    async def open_page(
+        path: str = "/",
+        *,
+        language: str = "en",
+        theme: str = "light",
+        size: tuple[int, int] = (1280, 800),
+        lenient: bool = False,
+        told: tuple[str, ...] = (),
+        before: str = "",
+        zone: str | None = None,
+    ) -> AsyncGenerator[Page, None]:
+        context = await browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            locale=language,
+            color_scheme="dark" if theme == "dark" else "light",
+            bypass_csp=lenient,
+            timezone_id=zone,
+        )
+        await context.add_init_script(before)
+        context.set_default_timeout(WAITS_MS)
+        page = await context.new_page()
+        if slower := pytestconfig.getoption("weak"):
+            devtools = await context.new_cdp_session(page)
+            rate = {"rate": slower}
+            await devtools.send("Emulation.setCPUThrottlingRate", rate)  # pyright: ignore[reportUnknownMemberType] - untyped there
+        complaints: list[str] = []
+        page.on("pageerror", lambda why: complaints.append(str(why)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        await page.goto(f"{served.client.base_url}{path}".replace("//", "/").replace(":/", "://"))
+        try:
             yield page
+        finally:
             await context.close()
-            wrong = [one for one in complaints if not (lenient and one.startswith(REFUSALS))]
-            assert [one for one in wrong if not any(part in one for part in told)] == []
-            assert [part for part in told if not any(part in one for one in wrong)] == []
+        wrong = [one for one in complaints if not (lenient and one.startswith(REFUSALS))]
+        assert [one for one in wrong if not any(part in one for part in told)] == []
+        assert [part for part in told if not any(part in one for one in wrong)] == []
 
-        yield open_page
-        await browser.close()
+    yield open_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.server.conftest import Served, serving
@@ -13,7 +13,7 @@ from tests.server.test_agent_trials import WRITER, post_letter, script
 from tests.web.conftest import Opens
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/store.db", script=script()) as one:
         one.app.tools.add(post_letter)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app.scripts import parse_script
@@ -27,7 +28,7 @@ SCRIPT: Final = Path(__file__).parents[2] / "examples" / "designing" / "script.y
 REVIEW: Final = "Add a review loop before publishing"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> Any:
     """With the script of the shipped example: no model is asked."""
     async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT.read_text())) as one:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app.scripts import parse_script
@@ -25,7 +26,7 @@ rules:
 """
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT)) as one:
         yield one

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app.scripts import parse_script
@@ -37,7 +37,7 @@ tools: {transfer: {requiresApproval: true, result: paid}}
 """
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT)) as one:
         for document in (CASHIER, BOTH):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app.scripts import parse_script
@@ -73,7 +74,7 @@ tools:
 """
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     store = f"sqlite:///{tmp_path}/store.db"
     async with serving(store, script=parse_script(SCRIPT), settings=Settings(delays=True)) as one:

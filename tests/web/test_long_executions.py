@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app import Pointsman
@@ -47,7 +48,7 @@ def long_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, int]
     return store, execution, events
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(long_store: tuple[str, str, int]) -> AsyncGenerator[Served, None]:
     async with serving(long_store[0]) as one:
         yield one

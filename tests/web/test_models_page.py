@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from pointsman.settings import Settings
@@ -22,13 +22,13 @@ SAYS: JsonObject = {
 }
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def own() -> AsyncGenerator[Provider]:
     async with provider([*words("Aye."), *END]) as one:
         yield one
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(own: Provider) -> AsyncGenerator[Served]:
     """With two keys that may pay for one call of a day each, and a model of which nobody knows the price."""
     described: JsonObject = {

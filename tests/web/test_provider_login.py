@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 from pytest_httpserver import HTTPServer
 
@@ -23,7 +24,7 @@ def provider(httpserver: HTTPServer) -> IdentityProvider:
     return one
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path, provider: IdentityProvider) -> AsyncGenerator[Served, None]:
     configured = settings(provider, label="Example ID")
     async with serving(f"sqlite:///{tmp_path}/store.db", settings=configured) as one:

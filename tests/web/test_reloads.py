@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app.scripts import parse_script
@@ -23,7 +23,7 @@ RULES: Final = parse_script(SCRIPT.replace("tokenDelay: 0.02s", "tokenDelay: 0.0
 SLOW: Final = Settings(delays=True)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/store.db", script=RULES, settings=SLOW) as one:
         await one.save(DESK)

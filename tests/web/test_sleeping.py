@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.server import flows
@@ -16,7 +16,7 @@ from tests.web.test_execution import node
 from tests.web.typing_in import write
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def line(served: Served) -> AsyncGenerator[Line, None]:
     async with a_line() as one:
         one.to = served.client.base_url.port or 0

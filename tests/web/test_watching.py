@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from pointsman.models.script_reader import read_script
@@ -99,7 +100,7 @@ edges:
 """
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def scripted(tmp_path: Path) -> AsyncGenerator[Served, None]:
     async with serving(f"sqlite:///{tmp_path}/scripted.db", script=read_script(SCRIPT)) as one:
         yield one
