@@ -10,6 +10,7 @@ import { Status, StatusIcon } from "@/components/Status";
 import { Failed } from "@/components/Told";
 import { Why } from "@/components/Why";
 import { textIn } from "@/i18n";
+import { useHeard } from "../execution/live";
 import { useExecutionLog } from "../execution/log";
 import { Value } from "../execution/Value";
 import { Gates } from "../inbox/Gates";
@@ -30,6 +31,7 @@ export function TurnView(props: {
   const id = props.entry.executionId;
   const client = useQueryClient();
   const log = useExecutionLog(id);
+  const heard = useHeard(log.live);
   const known = useQuery(execution(id));
   const native = useQuery(executionDefinition(id));
   // What only the server knows (open gates, output) is read again when the journal moved.
@@ -37,10 +39,10 @@ export function TurnView(props: {
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
   }, [client, id, log.story.seq]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows; `version` says so
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows, what is heard another; the versions say so
   const parts = useMemo(
     () => (native.data ? partsOf(native.data, log.story, log.events, log.live) : []),
-    [native.data, log.version],
+    [native.data, log.version, heard],
   );
   const now = known.data;
   const why = log.error ?? known.error ?? native.error;

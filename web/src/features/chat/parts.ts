@@ -37,7 +37,7 @@ export function partsOf(
   definition: Definition,
   story: Story,
   events: readonly JournalEvent[],
-  live: ReadonlyMap<string, Live>,
+  live: { get(step: string): Live | undefined },
 ): Part[] {
   const shown = new Map(
     definition.nodes

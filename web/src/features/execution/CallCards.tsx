@@ -4,13 +4,13 @@ import { useTranslation } from "react-i18next";
 import { type Call, callsOf, type ToolCall } from "@/api/queries";
 import { money } from "@/components/amounts";
 import { Why } from "@/components/Why";
-import type { Live, LiveCall } from "./live";
+import { type Heard, type LiveCall, useLive } from "./live";
 import { Section, Value } from "./Value";
 
 /** What a step asked of models and tools, as it is recorded; and what is under way, as it is heard. */
-export function CallCards(props: { execution: string; step: string; version: number; live: Live | undefined }) {
+export function CallCards(props: { execution: string; step: string; version: number; live: Heard }) {
   const { t } = useTranslation();
-  const heard = props.live?.calls ?? [];
+  const heard = useLive(props.live, props.step, "calls") ?? [];
   const known = useQuery(callsOf(props.execution, props.step, props.version + heard.length));
   const calls = known.data ?? [];
   const recorded = calls.flatMap((call) => call.calls ?? []).length;

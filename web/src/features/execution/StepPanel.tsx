@@ -15,7 +15,7 @@ import { changesIn, valueAt } from "@/values/changes";
 import { eventsAgain } from "./again";
 import { CallCards } from "./CallCards";
 import { isAt } from "./focus";
-import type { Live } from "./live";
+import { type Heard, useLive } from "./live";
 import { type StepStory, type Story, storyOf } from "./story";
 import { Section, Value } from "./Value";
 
@@ -30,7 +30,7 @@ export function StepPanel(props: {
   step: string | null;
   place: string | null;
   story: Story;
-  live: ReadonlyMap<string, Live>;
+  live: Heard;
   definition: Definition | undefined;
 }) {
   const { t, i18n } = useTranslation();
@@ -68,7 +68,7 @@ export function StepPanel(props: {
         </label>
       ) : null}
       {step ? (
-        <WholeStep key={step.step} execution={props.execution} step={step} live={props.live.get(step.step)} />
+        <WholeStep key={step.step} execution={props.execution} step={step} live={props.live} />
       ) : (
         <p className="mt-3">{t("step.none")}</p>
       )}
@@ -84,7 +84,7 @@ function around(steps: string[], step: string | undefined): string[] {
 }
 
 /** Of a step that is long past what it carried is read again. */
-function WholeStep(props: { execution: string; step: StepStory; live: Live | undefined }) {
+function WholeStep(props: { execution: string; step: StepStory; live: Heard }) {
   const { execution, step } = props;
   const read = useQuery({
     queryKey: ["execution", execution, "step", step.step, step.places.length],
@@ -97,7 +97,7 @@ function WholeStep(props: { execution: string; step: StepStory; live: Live | und
   return <OneStep execution={execution} step={read.data ?? step} live={props.live} />;
 }
 
-function OneStep({ execution, step, live }: { execution: string; step: StepStory; live: Live | undefined }) {
+function OneStep({ execution, step, live }: { execution: string; step: StepStory; live: Heard }) {
   const { t } = useTranslation();
   const called = useNodeName();
   const first = step.spans[0];
@@ -114,7 +114,7 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
           <span className="text-ink-soft">{t("step.round", { round: stepCalled(step.round, called) })}</span>
         ) : null}
         {step.cached ? <span className="text-ink-soft">{t("step.cached")}</span> : null}
-        {live?.task ? <span className="text-ink-soft">{t("step.task", { task: live.task })}</span> : null}
+        <Task step={step.step} live={live} />
         {usage?.model_calls ? (
           <span className="text-ink-soft tabular-nums">
             {t("step.usage", {
@@ -135,19 +135,8 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
           <Why code={step.failure.code} message={step.failure.message} hint={step.failure.hint} look="text-failed" />
         </div>
       ) : null}
-      {live?.thought ? (
-        <details className="mt-3 text-ink-soft">
-          <summary className="cursor-pointer">{t("step.thinking")}</summary>
-          <p className="mt-1 max-h-48 overflow-auto whitespace-pre-wrap">{live.thought}</p>
-        </details>
-      ) : null}
-      {live?.text ? (
-        <Section title={t("step.saying")}>
-          <p className="break-words whitespace-pre-wrap" aria-live="polite">
-            {live.text}
-          </p>
-        </Section>
-      ) : null}
+      <Thinking step={step.step} live={live} />
+      <Saying step={step.step} live={live} />
       {step.result === undefined ? null : (
         <Section title={t("step.result")}>
           <Value value={step.result} />
@@ -166,6 +155,37 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
         </Section>
       ) : null}
     </div>
+  );
+}
+
+function Task(props: { step: string; live: Heard }) {
+  const { t } = useTranslation();
+  const task = useLive(props.live, props.step, "task");
+  return task ? <span className="text-ink-soft">{t("step.task", { task })}</span> : null;
+}
+
+function Thinking(props: { step: string; live: Heard }) {
+  const { t } = useTranslation();
+  const thought = useLive(props.live, props.step, "thought");
+  if (!thought) return null;
+  return (
+    <details className="mt-3 text-ink-soft">
+      <summary className="cursor-pointer">{t("step.thinking")}</summary>
+      <p className="mt-1 max-h-48 overflow-auto whitespace-pre-wrap">{thought}</p>
+    </details>
+  );
+}
+
+function Saying(props: { step: string; live: Heard }) {
+  const { t } = useTranslation();
+  const text = useLive(props.live, props.step, "text");
+  if (!text) return null;
+  return (
+    <Section title={t("step.saying")}>
+      <p className="break-words whitespace-pre-wrap" aria-live="polite">
+        {text}
+      </p>
+    </Section>
   );
 }
 

@@ -1,4 +1,9 @@
-/** What happens inside a step before anything of it is in the journal: words of models, calls of tools. */
+/** What happens inside a step before anything of it is in the journal: words of models, calls of tools.
+
+  Hundreds of agents may speak at once, and few of them are looked at: whoever shows a step listens to that step, and is
+  told once a frame, however much was said in it. What is not in sight costs nothing but that it is kept.
+*/
+import { useSyncExternalStore } from "react";
 import type { Json } from "@/api/views";
 
 export interface LiveCall {
@@ -31,21 +36,68 @@ interface Delta {
   of?: number;
 }
 
-/** Takes one message of the stream in; false where it says nothing. */
-export function hear(live: Map<string, Live>, data: string): boolean {
-  const told = JSON.parse(data) as { step: string; delta?: Delta };
-  const delta = told.delta;
-  if (!delta) return false;
-  const was = live.get(told.step) ?? { text: "", thought: "", calls: [], task: "" };
-  const now = heard(was, delta);
-  if (now === was) return false;
-  live.set(told.step, now);
-  return true;
+/** Of all steps of one execution that are under way. */
+export class Heard {
+  private readonly steps = new Map<string, Live>();
+  private readonly listeners = new Set<() => void>();
+  private frame: number | null = null;
+  private told = 0;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  /** Another number once there is something new to show. */
+  readonly version = (): number => this.told;
+
+  get(step: string): Live | undefined {
+    return this.steps.get(step);
+  }
+
+  /** Takes one message of the stream in. */
+  hear(data: string): void {
+    const told = JSON.parse(data) as { step: string; delta?: Delta };
+    if (!told.delta) return;
+    const was = this.steps.get(told.step) ?? { text: "", thought: "", calls: [], task: "" };
+    const now = heard(was, told.delta);
+    if (now === was) return;
+    this.steps.set(told.step, now);
+    this.tellSoon();
+  }
+
+  /** Whoever tells of it from now on begins anew: what is said twice would be shown twice. */
+  forgetSaid(): void {
+    for (const [step, was] of this.steps) this.steps.set(step, { ...was, text: "", thought: "" });
+    this.tellSoon();
+  }
+
+  /** The journal tells of these now. */
+  forget(isOver: (step: string) => boolean): void {
+    for (const step of this.steps.keys()) if (isOver(step) && this.steps.delete(step)) this.tellSoon();
+  }
+
+  close(): void {
+    if (this.frame !== null) cancelAnimationFrame(this.frame);
+  }
+
+  private tellSoon(): void {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.told += 1;
+      for (const listener of this.listeners) listener();
+    });
+  }
 }
 
-/** Whoever tells of it from now on begins anew: what is said twice would be shown twice. */
-export function forgetSaid(live: Map<string, Live>): void {
-  for (const [step, was] of live) live.set(step, { ...was, text: "", thought: "" });
+/** One part of what is heard of one step. */
+export function useLive<Part extends keyof Live>(heard: Heard, step: string, part: Part): Live[Part] | undefined {
+  return useSyncExternalStore(heard.subscribe, () => heard.get(step)?.[part]);
+}
+
+/** Everything that is heard: `version` of it. */
+export function useHeard(heard: Heard): number {
+  return useSyncExternalStore(heard.subscribe, heard.version);
 }
 
 function heard(was: Live, delta: Delta): Live {

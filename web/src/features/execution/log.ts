@@ -12,8 +12,8 @@ import { ENDED, type EventPage, type ExecutionStatus, type JournalEvent } from "
 import type { Connection, Told } from "@/stream/follow";
 import { BOARD, sharedStreams } from "@/stream/subscribe";
 import { lighten } from "./light";
-import { forgetSaid, hear, type Live } from "./live";
-import { emptyStory, type Story, tell } from "./story";
+import { Heard } from "./live";
+import { emptyStory, isOver, type Story, tell } from "./story";
 
 const PAGE = 5_000;
 const GATHERS_MS = 80;
@@ -30,8 +30,8 @@ export interface LogView {
   /** Everything that was there is read. */
   isRead: boolean;
   error: ApiError | null;
-  /** What is said and called now, by step. */
-  live: ReadonlyMap<string, Live>;
+  /** What is said and called now, by step; it tells by itself what is new, and the log does not change by it. */
+  live: Heard;
 }
 
 type Listener = () => void;
@@ -39,7 +39,7 @@ type Listener = () => void;
 export class ExecutionLog {
   private readonly events: JournalEvent[] = [];
   private readonly story = emptyStory();
-  private readonly live = new Map<string, Live>();
+  private readonly live = new Heard();
   private readonly listeners = new Set<Listener>();
   private readonly stop = new AbortController();
   private leaves: Listener[] = [];
@@ -85,6 +85,7 @@ export class ExecutionLog {
 
   close(): void {
     this.stop.abort();
+    this.live.close();
     for (const leave of this.leaves) leave();
     if (this.timer !== null) clearTimeout(this.timer);
   }
@@ -138,7 +139,7 @@ export class ExecutionLog {
     const leave = sharedStreams().subscribe(`${executionPath(this.execution)}/stream?from=now`, {
       onEvent: (told) => this.takeIn(told),
       onConnection: (connection) => {
-        if (connection === "open") forgetSaid(this.live);
+        if (connection === "open") this.live.forgetSaid();
         if (connection !== "over") return this.readSoon();
         leave();
         this.leaves = this.leaves.filter((one) => one !== leave);
@@ -152,17 +153,24 @@ export class ExecutionLog {
     for (;;) {
       const path = `${executionPath(this.execution)}/events${query({ after: this.last, limit: PAGE })}`;
       const page = await ask<EventPage>(path, { signal: this.stop.signal });
+      const again = new Set<string>();
       for (const event of page.events) {
         this.events.push(event);
         tell(this.story, event);
-        if (event.kind === "step_succeeded" || event.kind === "step_failed") this.live.delete(String(event.step));
+        if (event.kind === "step_failed" && event.final === false) again.add(String(event.step));
       }
       this.last = page.last ?? this.last;
+      this.live.forget((step) => again.has(step) || this.isOver(step));
       this.lighten();
       this.show({ status: page.status });
       this.listenClosely();
       if (page.events.length < PAGE) return;
     }
+  }
+
+  private isOver(step: string): boolean {
+    const known = this.story.steps.get(step);
+    return known !== undefined && isOver(known.status);
   }
 
   private lighten(): void {
@@ -173,7 +181,7 @@ export class ExecutionLog {
 
   private takeIn(told: Told): void {
     if (told.event !== "workflow.node.delta") this.readSoon();
-    else if (hear(this.live, told.data)) this.show({});
+    else this.live.hear(told.data);
   }
 
   private show(change: Partial<LogView>): void {

@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Heard } from "./live";
+
+const frames: (() => void)[] = [];
+const draw = () => {
+  for (const frame of frames.splice(0)) frame();
+};
+
+beforeEach(() => {
+  vi.stubGlobal("requestAnimationFrame", (frame: () => void) => frames.push(frame));
+  vi.stubGlobal("cancelAnimationFrame", () => frames.splice(0));
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const words = (step: string, text: string) => JSON.stringify({ step, delta: { kind: "text", text } });
+
+describe("what is heard of a crowd", () => {
+  it("is told once a frame, however much is said, and what one says leaves the others as they were", () => {
+    const heard = new Heard();
+    const told = vi.fn();
+    heard.subscribe(told);
+    for (let at = 0; at < 3000; at++) heard.hear(words(`say:${at % 300}`, "tide "));
+    expect(told).not.toHaveBeenCalled();
+    draw();
+    expect(told).toHaveBeenCalledTimes(1);
+    const other = heard.get("say:2");
+    heard.hear(words("say:1", "rises"));
+    draw();
+    expect(heard.get("say:1")?.text).toBe("tide ".repeat(10) + "rises");
+    expect(heard.get("say:2")).toBe(other);
+    expect(told).toHaveBeenCalledTimes(2);
+  });
+
+  it("is not told after it was left, and forgets what the journal tells", () => {
+    const heard = new Heard();
+    heard.hear(words("a", "x"));
+    heard.hear(words("b", "y"));
+    heard.forget((step) => step === "a");
+    expect([heard.get("a"), heard.get("b")?.text]).toEqual([undefined, "y"]);
+    heard.close();
+    expect(frames).toEqual([]);
+  });
+});
