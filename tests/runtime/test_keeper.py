@@ -343,6 +343,36 @@ def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_aga
     run_virtually(story())
 
 
+def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> None:
+    async def story() -> None:
+        store, forever, tried, told = MemoryStore(), asyncio.Event(), list[str](), list[str]()
+
+        async def hang(command: Execute) -> Json:
+            await forever.wait()
+            return None
+
+        runtime, _, _ = await here(store, hang)
+        execution = await begun(runtime, "chain")
+        await runtime.close()
+        runtime, _, _ = await here(store)
+
+        async def take_up(name: ExecutionId) -> object:
+            tried.append(name)
+            if len(tried) == 1:
+                raise CallerError("its definition is gone")
+            return await runtime.open(name)
+
+        keeper = Keeper(runtime, take_up, tell=lambda _, why: told.append(str(why)))
+        keeps = asyncio.create_task(keeper.run())
+        await runtime.clock.sleep_until(runtime.clock.now() + 1)
+        await store.removal.remove(execution, at=await store.journal.last(execution))
+        await runtime.clock.sleep_until(runtime.clock.now() + 600)
+        assert (tried, told) == ([execution] * 2, ["its definition is gone"])
+        keeps.cancel()
+
+    run_virtually(story())
+
+
 def test_a_store_that_is_gone_for_good_ends_the_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         store = MemoryStore()

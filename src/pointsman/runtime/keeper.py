@@ -25,7 +25,7 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
-from pointsman.runtime.local import LocalRuntime
+from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.values import ExecutionId, Instant, Seconds
 
 LOOKS_S: Final = Seconds(1.0)
@@ -161,6 +161,8 @@ class Keeper:
                 try:
                     await self._take_up(execution)
                     self._put_off.pop(execution, None)
+                except UnknownExecution:
+                    self._put_off.pop(execution, None)  # It was deleted meanwhile.
                 except PointsmanError as why:
                     self._put_off[execution] = now + AGAIN_S
                     self._tell(execution, why)
