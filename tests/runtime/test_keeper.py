@@ -345,15 +345,14 @@ def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_aga
 
 def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> None:
     async def story() -> None:
-        store, forever, tried, told = MemoryStore(), asyncio.Event(), list[str](), list[str]()
+        store, tried, told = MemoryStore(), list[str](), list[str]()
 
         async def hang(command: Execute) -> Json:
-            await forever.wait()
-            return None
+            return await asyncio.get_running_loop().create_future()
 
-        runtime, _, _ = await here(store, hang)
-        execution = await begun(runtime, "chain")
-        await runtime.close()
+        first, _, _ = await here(store, hang)
+        execution = await begun(first, "chain")
+        await first.close()
         runtime, _, _ = await here(store)
 
         async def take_up(name: ExecutionId) -> object:
