@@ -47,7 +47,7 @@ async def test_an_input_that_does_not_fit_is_refused_with_its_places(served: Ser
     address, json = "/api/workflows/letter/execute", {"content-type": "application/json"}
     broken = await served.client.post(address, content=b'{"input": {', headers=json)
     assert (broken.status_code, broken.json()["code"]) == (400, "body-invalid")
-    assert "character 11" in broken.json()["hint"]
+    assert "character 11" in broken.json()["detail"]
     deep = await served.client.post(address, content=b'{"input": ' + b"[" * 100_000, headers=json)
     assert deep.status_code == 400
     odd = await served.client.post(address, content=b"goal=tides", headers={"content-type": "text/plain"})
