@@ -11,6 +11,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
+from pointsman.journal.faults import StoreUnreachable
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import child_id
@@ -165,6 +166,25 @@ async def test_cancelling_a_parent_cancels_its_child() -> None:
     child = await runtime.open(child_id(FIRST, Step("call"), 1))
     await driver.deliver(CancelRequested())
     assert await finished(child) == "cancelled"
+
+
+async def test_a_store_that_is_away_as_a_sub_workflow_begins_fails_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(parent=PARENT, child=chain("x", "y"))
+    runtime, doing = await make_runtime(shelf)
+    last, child = runtime.store.journal.last, child_id(FIRST, Step("call"), 1)
+
+    async def away(execution: ExecutionId) -> int:
+        if execution == child:
+            raise StoreUnreachable("away")
+        return await last(execution)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(runtime.store.journal, "last", away)
+        driver = await runtime.start(FIRST, shelf.plans["parent"], Start(input={}, definition="parent"))
+        with pytest.raises(StoreUnreachable):
+            await finished(driver)
+    assert await finished(await runtime.open(FIRST)) == "completed"
+    assert [(c.step.node, c.attempt) for c in doing.asked] == [("x", 1), ("y", 1), ("after", 1)]
 
 
 async def test_a_parent_that_comes_back_finds_the_child_it_had_started(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
-from pointsman.errors import CallerError, PointsmanError
+from pointsman.errors import CallerError, Outage, PointsmanError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
@@ -107,6 +107,8 @@ class Families:
         try:
             async with self._runtime.alone(name):
                 child = await self._child(name, parent, command)
+        except Outage:
+            raise  # Whoever takes the parent up asks for its child again.
         except PointsmanError as why:
             failure = Failure(code=why.code, message=str(why), hint=why.hint)
             ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
