@@ -32,6 +32,10 @@ ON_PHONES: Final = (
 WIDER: Final = """() => [document.documentElement, ...document.querySelectorAll('header, main, main > *')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
   .map((one) => `${one.tagName}.${one.className}: ${one.scrollWidth} > ${one.clientWidth}`)"""
+TALLER: Final = """() => {
+  const page = document.documentElement;
+  return page.scrollHeight > page.clientHeight ? [`the page scrolls under its header: ${page.scrollHeight}`] : [];
+}"""
 FOCUSED: Final = """() => {
   const one = document.activeElement;
   const label = one.labels?.[0]?.innerText ?? '';
@@ -79,7 +83,7 @@ async def test_axe_finds_nothing_on_any_page(opens: Opens, served: Served, theme
         for name in names:
             await page.goto(address(served, f"/{name}"))
             await settled(page)
-            found[name] = await violations(page)
+            found[name] = [*await page.evaluate(TALLER), *await violations(page)]
     assert {name: told for name, told in found.items() if told} == {}
 
 

@@ -17,7 +17,10 @@ export function DiffCanvas(props: {
 }) {
   const { t, i18n } = useTranslation();
   const { before, after, changes } = props;
-  const picture = useMemo(() => pictureOf(together(before, after), i18n.language), [before, after, i18n.language]);
+  const picture = useMemo(
+    () => pictureOf(together(before, after), i18n.language, t),
+    [before, after, i18n.language, t],
+  );
   const marks = useMemo<Marks>(
     () => new Map((changes ?? changesBetween(before, after)).map((one) => [`${one.kind} ${one.id}`, one.mark])),
     [before, after, changes],

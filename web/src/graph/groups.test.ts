@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode } from "@/api/views";
 import { folded, frameName, framesOf } from "./frames";
 import { groupsOf } from "./groups";
+import { unspoken } from "./made";
 import { pictureOf } from "./picture";
 import { layoutOf, quickLayout } from "./quickLayout";
 import { dominatorsOf, inOrder, waysOf } from "./ways";
@@ -84,14 +85,14 @@ describe("groups", () => {
         }),
       );
       expect(cut).toEqual([]);
-      expect(quickLayout(pictureOf(definition, "en")).places.size).toBe(size);
+      expect(quickLayout(pictureOf(definition, "en", unspoken)).places.size).toBe(size);
     }
   });
 });
 
 describe("frames", () => {
   const definition = drawn("s>l:loop l>p:parallel p>a p>b a>j:join b>j j>l l>z");
-  const picture = pictureOf(definition, "en");
+  const picture = pictureOf(definition, "en", unspoken);
 
   it("hold what is inside and nothing else", () => {
     const layout = layoutOf(picture);
@@ -106,7 +107,7 @@ describe("frames", () => {
 
   it("are read in rows where what is inside is long, and stay rectangles around it", () => {
     const steps = Array.from({ length: 11 }, (_, at) => `a${at}>a${at + 1}`).join(" ");
-    const long = pictureOf(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), "en");
+    const long = pictureOf(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), "en", unspoken);
     const { places } = layoutOf(long);
     const [frame] = framesOf(long.groups ?? [], places);
     expect(new Set([...places].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);

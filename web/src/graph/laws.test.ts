@@ -4,7 +4,7 @@ import type { Definition } from "@/api/views";
 import { framesOf } from "./frames";
 import { between, Ground, meets, type Rect } from "./ground";
 import { type Lines, linesOf } from "./lines";
-import { randomOf, workflowOf } from "./made";
+import { randomOf, unspoken, workflowOf } from "./made";
 import { pointOn } from "./paths";
 import { BOX, type Picture, pictureOf } from "./picture";
 import { type Layout, layoutOf, type Point, settled } from "./quickLayout";
@@ -17,7 +17,7 @@ interface Drawn extends Lines {
 }
 
 function drawn(definition: Definition): Drawn {
-  const picture = pictureOf(definition, "en");
+  const picture = pictureOf(definition, "en", unspoken);
   const layout = layoutOf(picture);
   return { picture, layout, ...linesOf(picture, layout) };
 }
@@ -187,10 +187,9 @@ describe("tidying", () => {
       const random = randomOf(seed);
       const definition = workflowOf(random, 4 + random(50));
       if (definition.edges.length === 0) continue;
-      const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) => pictureOf(one, "en")) as [
-        Picture,
-        Picture,
-      ];
+      const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) =>
+        pictureOf(one, "en", unspoken),
+      ) as [Picture, Picture];
       const first = settled(fewer, new Map());
       const grown = settled(more, first);
       const shrunk = settled(fewer, grown);
@@ -232,7 +231,7 @@ describe("boxes that are dragged one after another", () => {
       for (let step = 0; step < 4; step++) {
         const box = definition.nodes[random(definition.nodes.length)]?.id ?? "";
         definition = dragged(definition, box, random(900) - 450);
-        const picture = pictureOf(definition, "en");
+        const picture = pictureOf(definition, "en", unspoken);
         const layout = layoutOf(picture);
         shown = { picture, layout, ...linesOf(picture, layout, shown) };
         const { lines, bounds } = drawn(definition);
@@ -256,7 +255,7 @@ describe("boxes that are dragged one after another", () => {
     const definition = { id: "large", nodes, edges };
     const shown = drawn(definition);
     const next = dragged(definition, "n250", 150);
-    const picture = pictureOf(next, "en");
+    const picture = pictureOf(next, "en", unspoken);
     const { courses } = linesOf(picture, layoutOf(picture), shown);
     const anew = [...courses].filter(([id, course]) => shown.courses.get(id) !== course);
     expect(shown.courses.size).toBeGreaterThan(300);

@@ -1,5 +1,9 @@
 /** Graphs of every kind for tests, the same for the same seed: chains, fans, loops within loops, joins, ways back, several ends. */
+import type { TFunction } from "i18next";
 import type { Definition, DefinitionEdge, DefinitionNode } from "@/api/views";
+
+/** Words where no language is spoken: the key of each, or what is said instead. */
+export const unspoken = ((key: string, otherwise?: string) => otherwise ?? key) as TFunction;
 
 export type Random = (below: number) => number;
 

@@ -1,6 +1,8 @@
 /** A definition as a picture: boxes, arrows, and what stands on them. */
+import type { TFunction } from "i18next";
 import type { Definition, DefinitionEdge, DefinitionNode, JsonObject, Text } from "@/api/views";
 import { textIn } from "@/i18n";
+import { answerCalled } from "./answers";
 import { type Group, groupsOf, impliedEdges } from "./groups";
 import { edgeNames } from "./names";
 
@@ -55,14 +57,19 @@ function boxOf(node: DefinitionNode, language: string): Box {
   return box;
 }
 
-export function pictureOf(definition: Definition, language: string): Picture {
-  const ids = new Set(definition.nodes.map((node) => node.id));
-  const boxes = definition.nodes.map((node) => boxOf(node, language));
+export function pictureOf(definition: Definition, language: string, t: TFunction): Picture {
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]));
+  const boxes = [
+    ...definition.nodes.filter((node) => node.id === definition.entry),
+    ...definition.nodes.filter((node) => node.id !== definition.entry),
+  ].map((node) => boxOf(node, language));
   const arrows: Arrow[] = [];
   const add = (edge: DefinitionEdge, id: string, isImplied: boolean) => {
     const { source, target, condition } = edge;
-    if (!ids.has(source) || !ids.has(target)) return;
-    const label = isImplied ? "" : labelOf(condition) || textIn(edge.label as Text | undefined, language);
+    if (!nodes.has(source) || !nodes.has(target)) return;
+    const label = isImplied
+      ? ""
+      : labelOf(condition, nodes.get(source), language, t) || textIn(edge.label as Text | undefined, language);
     arrows.push({
       id,
       source,
@@ -80,18 +87,23 @@ export function pictureOf(definition: Definition, language: string): Picture {
   return { boxes, arrows, groups: groupsOf(definition), workflow: definition.id };
 }
 
-export function labelOf(condition: JsonObject | undefined): string {
+function labelOf(
+  condition: JsonObject | undefined,
+  source: DefinitionNode | undefined,
+  language: string,
+  t: TFunction,
+): string {
   if (!condition) return "";
   const text = (() => {
     switch (condition.type) {
       case "always":
         return "";
       case "default":
-        return "else";
+        return t("arrow.default");
       case "never":
-        return "never";
+        return t("arrow.never");
       case "label":
-        return String(condition.label ?? "");
+        return answerCalled(source, String(condition.label ?? ""), language, t);
       case "expression":
         return String(condition.expression ?? "");
       case "equals":
@@ -103,7 +115,7 @@ export function labelOf(condition: JsonObject | undefined): string {
       case "llm":
         return `“${String(condition.prompt ?? "")}”`;
       case "error":
-        return ["error", ...((condition.codes as string[] | undefined) ?? [])].join(" ");
+        return [t("arrow.error"), ...((condition.codes as string[] | undefined) ?? [])].join(" ");
       default:
         return String(condition.type ?? "");
     }

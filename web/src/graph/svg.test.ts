@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { unspoken } from "./made";
 import { pictureOf } from "./picture";
 import { drawingOf, escaped, type Ink } from "./svg";
 
@@ -34,6 +35,7 @@ describe("the drawing", () => {
         ],
       },
       "en",
+      unspoken,
     );
     const drawing = drawingOf(picture, INK, "News", (type) => type.toUpperCase());
     const svg = parsed(drawing.text);
@@ -47,7 +49,7 @@ describe("the drawing", () => {
 
   it("says what strangers wrote as words and nothing else", () => {
     const name = `</text><script>alert("x")</script>\u0000\u0008\uD800 & 'so' on and on and on`;
-    const picture = pictureOf({ id: "w", nodes: [{ id: "a", type: "agent", name }], edges: [] }, "en");
+    const picture = pictureOf({ id: "w", nodes: [{ id: "a", type: "agent", name }], edges: [] }, "en", unspoken);
     const { text } = drawingOf(picture, INK, name, (type) => type);
     expect(text).not.toContain("<script");
     expect(text).not.toContain("\u0000");

@@ -6,11 +6,11 @@ import { pictureOf } from "@/graph/picture";
 
 /** A workflow to look at before it is saved. What a model wrote may lack anything. */
 export default function Preview({ definition }: { definition: Definition }) {
-  const { i18n } = useTranslation();
+  const { t, i18n } = useTranslation();
   const picture = useMemo(() => {
     const nodes = Array.isArray(definition.nodes) ? definition.nodes : [];
     const edges = Array.isArray(definition.edges) ? definition.edges : [];
-    return pictureOf({ ...definition, nodes, edges }, i18n.language);
-  }, [definition, i18n.language]);
+    return pictureOf({ ...definition, nodes, edges }, i18n.language, t);
+  }, [definition, i18n.language, t]);
   return <Canvas picture={picture} />;
 }

@@ -19,7 +19,7 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
   const definition = draft.shown;
   const source = from.kind === "node" ? from.id : (edgeCalled(definition, from.id)?.source ?? "");
   const refusals = refusalsFrom(definition, source, "source");
-  const choices = pictureOf(definition, i18n.language).boxes.map((box) => {
+  const choices = pictureOf(definition, i18n.language, t).boxes.map((box) => {
     const why = refusals.get(box.id);
     return {
       id: box.id,

@@ -47,9 +47,9 @@ const NONE: EditorNode[] = [];
 const NO_ARROWS: ArrowEdge[] = [];
 
 export function EditorCanvas() {
-  const { i18n } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { draft } = useWork();
-  const picture = useMemo(() => pictureOf(draft.shown, i18n.language), [draft.shown, i18n.language]);
+  const picture = useMemo(() => pictureOf(draft.shown, i18n.language, t), [draft.shown, i18n.language, t]);
   const folding = useFoldingOf(picture.workflow ?? "");
   const drawn = useMemo(() => new Drawn(), []);
   return (

@@ -17,7 +17,7 @@ export default function OutlinePanel() {
   const { t, i18n } = useTranslation();
   const { draft, stage, picked, select, pick } = useWork();
   const definition = draft.shown;
-  const picture = useMemo(() => pictureOf(definition, i18n.language), [definition, i18n.language]);
+  const picture = useMemo(() => pictureOf(definition, i18n.language, t), [definition, i18n.language, t]);
   const [adding, add] = useState<Omit<Adding, "type"> | null>(null);
   const [connecting, connect] = useState<Row | null>(null);
   const [hasFocus] = useState(() => stage.isOutlineWanted);

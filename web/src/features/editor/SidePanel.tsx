@@ -70,7 +70,7 @@ export function SidePanel() {
           role="tablist"
           aria-label={t("panel.label")}
           onKeyDown={walk}
-          className="flex gap-1 overflow-x-auto border-b border-line p-1"
+          className="flex gap-0.5 overflow-x-auto border-b border-line p-1"
         >
           {PARTS.filter((one) => mayChange || !one.changes).map((one) => (
             <button
@@ -81,7 +81,7 @@ export function SidePanel() {
               tabIndex={one.name === name ? 0 : -1}
               title={t(`panel.${one.name}`)}
               onClick={() => show(one.name)}
-              className="flex h-8 items-center gap-1.5 rounded-md px-2 text-ink-soft hover:bg-sunken aria-selected:bg-accent-soft aria-selected:text-accent"
+              className="flex h-8 items-center gap-1.5 rounded-md px-1.5 text-ink-soft hover:bg-sunken aria-selected:bg-accent-soft aria-selected:text-accent"
             >
               <one.icon className="size-4" aria-hidden />
               <span className={one.name === name ? "" : "sr-only"}>{t(`panel.${one.name}`)}</span>

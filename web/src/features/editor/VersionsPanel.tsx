@@ -123,7 +123,7 @@ export default function VersionsPanel() {
             <DiffView {...shown.compared} />
           ) : (
             <div className="h-[60vh] overflow-hidden rounded-md border border-line">
-              <Canvas picture={pictureOf(shown.looked, i18n.language)} />
+              <Canvas picture={pictureOf(shown.looked, i18n.language, t)} />
             </div>
           )}
         </Dialog>

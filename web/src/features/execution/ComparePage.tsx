@@ -107,7 +107,7 @@ function Both({ left, right }: { left: Told; right: Told }) {
       <p className="rounded-md border border-line bg-surface p-3">
         {first
           ? t("compare.parts", { step: stepCalled(first.step, called), how: t(`compare.${first.how}`) })
-          : t("compare.same")}
+          : t("compare.alike")}
         {isAskedOther ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
       </p>
       <section>

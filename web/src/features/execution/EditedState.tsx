@@ -1,16 +1,18 @@
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { JsonObject } from "@/api/views";
+import type { Json, JsonObject } from "@/api/views";
 import { LabelledField } from "@/components/LabelledField";
 import { Changes } from "@/values/Changes";
 import { changesIn, isObject, type ValueChange } from "@/values/changes";
 import { fieldsSet } from "./edits";
 
+type Wrong = { kind: "wrong" | "noFields" } | { kind: "wrongAt"; line: string; column: string };
+
 export interface Edited {
   text: string;
   change: (text: string) => void;
-  /** Why the text is no data; empty where it is. */
-  wrong: string;
+  /** Why the text is no data; null where it is. */
+  wrong: Wrong | null;
   changes: ValueChange[];
   /** The fields that differ, as they are put. */
   set: JsonObject;
@@ -33,12 +35,14 @@ export function useEdited(now: JsonObject): Edited {
   };
 }
 
-function parsed(text: string): { value?: JsonObject; wrong: string } {
+function parsed(text: string): { value?: JsonObject; wrong: Wrong | null } {
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value as JsonObject) ? { value: value as JsonObject, wrong: "" } : { wrong: "{ … }" };
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? { value, wrong: null } : { wrong: { kind: "noFields" } };
   } catch (why) {
-    return { wrong: why instanceof Error ? why.message : String(why) };
+    // Browsers say what is wrong in English; where it is, most of them say alike.
+    const [, line, column] = /line (\d+) column (\d+)/.exec(String(why)) ?? [];
+    return { wrong: line && column ? { kind: "wrongAt", line, column } : { kind: "wrong" } };
   }
 }
 
@@ -46,12 +50,12 @@ function parsed(text: string): { value?: JsonObject; wrong: string } {
 export function EditedState({ edited }: { edited: Edited }) {
   const { t } = useTranslation();
   return (
-    <details open={edited.changes.length > 0 || edited.wrong !== "" || undefined}>
+    <details open={edited.changes.length > 0 || edited.wrong !== null || undefined}>
       <summary className="min-h-6 cursor-pointer font-medium">{t("edited.title")}</summary>
       <div className="mt-2 grid gap-3 md:grid-cols-2">
         <LabelledField
           name={t("edited.data")}
-          wrong={edited.wrong ? t("edited.wrong", { why: edited.wrong }) : undefined}
+          wrong={edited.wrong ? t(`edited.${edited.wrong.kind}`, { ...edited.wrong }) : undefined}
         >
           {({ className, ...its }) => (
             <textarea

@@ -67,8 +67,8 @@ function OneExecution({ id }: { id: string }) {
   useRefreshed(id, log.story.seq, log.status);
 
   const picture = useMemo(
-    () => (native.data ? pictureOf(native.data, i18n.language) : null),
-    [native.data, i18n.language],
+    () => (native.data ? pictureOf(native.data, i18n.language, t) : null),
+    [native.data, i18n.language, t],
   );
   const now = known.data;
   const name = now ? textIn(native.data?.name, i18n.language, now.workflowId) : undefined;

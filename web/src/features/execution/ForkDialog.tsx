@@ -57,7 +57,7 @@ function Form(props: {
       <EditedState edited={edited} />
       {copy.isError ? <Failed why={copy.error} /> : null}
       <DialogActions onClose={props.onClose}>
-        <Button kind="primary" type="submit" disabled={copy.isPending || edited.wrong !== ""}>
+        <Button kind="primary" type="submit" disabled={copy.isPending || edited.wrong !== null}>
           {t("fork.go")}
         </Button>
       </DialogActions>

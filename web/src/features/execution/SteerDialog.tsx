@@ -69,7 +69,7 @@ export function SteerDialog(props: {
         </LabelledField>
         {steer.isError ? <Failed why={steer.error} /> : null}
         <DialogActions onClose={props.onClose}>
-          <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.wrong !== ""}>
+          <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.wrong !== null}>
             {t("steer.go")}
           </Button>
         </DialogActions>

@@ -7,6 +7,7 @@ import type { Execution, Gate, GateOption, Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Failed, Loading } from "@/components/Told";
 import type { Fits } from "@/forms/SchemaForm";
+import { actionCalled } from "@/graph/answers";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { Changes } from "@/values/Changes";
@@ -71,10 +72,9 @@ export function GateForm(props: {
   function labelOf(option: GateOption): string {
     if (gate.about === "calls" && option.value === "edit") return t("gate.each", { count: calls.length });
     if (gate.about === "calls" && calls.length > 1) return t(`gate.all.${option.value}`, option.value);
-    const label = textIn(option.labels ?? option.label, i18n.language, option.value);
-    // Where the workflow has no words for it, it is called as its action is.
-    const isOurs = gate.about !== "node" || label.toLowerCase() === option.value;
-    return isOurs ? t(`action.${option.value}`, label) : label;
+    const label = option.labels ?? option.label;
+    if (gate.about !== "node") return t(`action.${option.value}`, textIn(label, i18n.language, option.value));
+    return actionCalled(option.value, label, i18n.language, t);
   }
 
   /** Undefined: the form does not fit, and says where. Who rejects need not fill it in. */

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json } from "@/api/views";
 import { JsonField, jsonIn } from "@/components/JsonField";
 import { LabelledField } from "@/components/LabelledField";
+import { answerCalled } from "@/graph/answers";
 import { useWork } from "../editor/work";
 import { takenBy, waysOf, wayTaken } from "./sample";
 import { tryoutOf } from "./tryout";
@@ -18,7 +19,7 @@ export function PinnedValue(props: {
   /** What its steps brought when it ran last. */
   known: readonly Json[];
 }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { draft } = useWork();
   const { id, node, value, known } = props;
   // Text that is no JSON yet stays as it is typed, until the value is changed from somewhere else.
@@ -52,7 +53,7 @@ export function PinnedValue(props: {
               {way === null || !ways.includes(way) ? <option value={way ?? ""}>{way ?? ""}</option> : null}
               {ways.map((one) => (
                 <option key={one} value={one}>
-                  {one}
+                  {answerCalled(node, one, i18n.language, t)}
                 </option>
               ))}
             </select>

@@ -60,7 +60,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
         offer(new Blob([text], { type: "text/plain" }), `${id}.${endingOf(format)}`);
       } else if (definition) {
         const name = textIn(definition.name, i18n.language, id);
-        const drawing = drawingOf(pictureOf(definition, i18n.language), inkOfPage(), name, (type) =>
+        const drawing = drawingOf(pictureOf(definition, i18n.language, t), inkOfPage(), name, (type) =>
           t(`node.${type}`, type),
         );
         const made = format === "png" ? await pngOf(drawing) : new Blob([drawing.text], { type: "image/svg+xml" });
