@@ -12,6 +12,7 @@ import pytest
 
 from pointsman import Pointsman, PointsmanError, Workflow
 from pointsman.app.executions import Execution
+from pointsman.app.places import Group
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 
@@ -136,6 +137,18 @@ def test_one_that_has_moved_on_in_another_process_is_replaced_all_the_same(stage
             assert (await second.settled(), (await other.view(first.id))["status"]) == ("waiting", "cancelled")
 
     stage.play(scene())
+
+
+def test_an_installation_that_is_closed_looks_at_no_line() -> None:
+    """What ends as it is closed sets nobody looking at a store that is closed, too."""
+
+    async def scene() -> None:
+        async with Pointsman("memory:", clock=VirtualClock()) as app:
+            places = app.places
+        places.look(Group("asking", 1))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run_virtually(scene())
 
 
 def test_the_next_one_replaces_the_oldest(stage: Stage) -> None:

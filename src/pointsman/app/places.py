@@ -120,6 +120,7 @@ class Places:
         self._clock = clock
         self._open = open_
         self._looking: dict[str, Look] = {}
+        self._closed = False
 
     async def before(self, workflow: Workflow, given: JsonObject, execution: ExecutionId) -> Place | None:
         """What counts for an execution that is about to start; None: no rule. Raises `PlaceTaken` under `skip`."""
@@ -176,6 +177,8 @@ class Places:
                     continue  # another process was faster
 
     async def close(self) -> None:
+        """Look no more, whoever still ends."""
+        self._closed = True
         looking, self._looking = [*self._looking.values()], {}
         for look in looking:
             look.task.cancel()
@@ -186,6 +189,7 @@ class Places:
         known = self._looking.get(group.name)
         if known is not None:
             known.again.set()
+        if known is not None or self._closed:
             return
         again = asyncio.Event()
         task = asyncio.get_running_loop().create_task(self._keep_looking(group, again))
