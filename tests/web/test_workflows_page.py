@@ -77,10 +77,12 @@ async def test_a_long_list_is_read_page_by_page(opens: Opens, served: Served) ->
         await expect(rows).to_have_count(52)
 
 
-async def test_several_are_chosen_named_and_deleted(opens: Opens, served: Served) -> None:
+async def test_several_are_chosen_named_and_deleted_but_for_what_somebody_changed_meanwhile(
+    opens: Opens, served: Served
+) -> None:
     for id, name in (("one", "Tides"), ("two", "Harbour"), ("three", "Letters")):
         await served.save(document(id, name))
-    async with opens("/workflows") as page:
+    async with opens("/workflows", told=("409 (Conflict)",)) as page:
         await page.get_by_label("Select Tides").check()
         await page.get_by_label("Select Harbour").check()
         await expect(page.get_by_text("2 selected")).to_be_visible()
@@ -90,10 +92,14 @@ async def test_several_are_chosen_named_and_deleted(opens: Opens, served: Served
         await dialog.get_by_role("button", name="Cancel").click()
         assert await saved(served) == ["one", "three", "two"]
         await page.get_by_role("button", name="Delete").click()
+        await expect(dialog).to_contain_text("Harbour, Tides. Their executions stay.")
+        await served.save(document("two", "Harbour of another"))
         await dialog.get_by_role("button", name="Delete").click()
+        await expect(page.get_by_role("alert")).to_contain_text("'two' is at revision 2")
         await expect(page.get_by_role("link", name="Tides")).to_have_count(0)
+        await expect(page.get_by_role("link", name="Harbour of another")).to_be_visible()
         await expect(page.get_by_role("link", name="Letters")).to_be_visible()
-    assert await saved(served) == ["three"]
+    assert await saved(served) == ["three", "two"]
 
 
 async def test_a_workflow_is_switched_off_and_shared(opens: Opens, served: Served) -> None:

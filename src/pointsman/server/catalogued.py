@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from pointsman.server.routes.parameters import ETAG
 from pointsman.server.shapes import Answer, sample
 from pointsman.server.shown import ENTRY, WORKFLOW, ExecutionEntry, WorkflowEntryAnswer
 
@@ -11,6 +12,7 @@ from pointsman.server.shown import ENTRY, WORKFLOW, ExecutionEntry, WorkflowEntr
 class CatalogueEntryAnswer(WorkflowEntryAnswer):
     """A saved workflow in the list of all."""
 
+    etag: str = Field(description=ETAG)
     last_execution: ExecutionEntry | None = Field(
         default=None, description="With `last`: the one that began last, of those that the caller sees."
     )
@@ -19,6 +21,6 @@ class CatalogueEntryAnswer(WorkflowEntryAnswer):
 class CataloguePage(Answer):
     """Saved workflows, without their documents."""
 
-    model_config = sample(workflows=[{**WORKFLOW, "lastExecution": ENTRY}], next=None)
+    model_config = sample(workflows=[{**WORKFLOW, "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], next=None)
     workflows: list[CatalogueEntryAnswer]
     next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")

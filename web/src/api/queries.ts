@@ -1,6 +1,6 @@
 /** What the pages read, by key; and what they do. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answerOf, ask, query } from "./http";
+import { answerOf, ask, over, query } from "./http";
 import type {
   Definition,
   Execution,
@@ -203,4 +203,6 @@ export const saveNew = (text: string, draft = false, headers: Record<string, str
 
 export const clone = (id: string, as: string) => ask<{ id: string }>(`${workflowPath(id)}/clone`, { body: { id: as } });
 
-export const removeWorkflow = (id: string) => ask<void>(workflowPath(id), { method: "DELETE" });
+/** `etag`: of what was read before; nothing is deleted where somebody else changed it since. */
+export const removeWorkflow = (id: string, etag: string | null) =>
+  ask<void>(workflowPath(id), { method: "DELETE", ...over(etag) });

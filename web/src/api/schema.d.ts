@@ -2605,6 +2605,8 @@ export interface components {
             dialect: string;
             digest: string;
             enabled: boolean;
+            /** @description Of what is kept now: `If-Match` takes it. */
+            etag: string;
             id: string;
             /** @description With `last`: the one that began last, of those that the caller sees. */
             lastExecution?: components["schemas"]["ExecutionEntry"] | null;

@@ -40,6 +40,8 @@ export interface WorkflowEntry {
 
 /** In the list of all: with the execution that began last. */
 export interface CatalogueEntry extends WorkflowEntry {
+  /** Of what is listed: who deletes it deletes that, and nothing that was saved since. */
+  etag: string;
   lastExecution?: ExecutionEntry | null;
 }
 

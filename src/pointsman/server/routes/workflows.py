@@ -79,7 +79,8 @@ async def list_(
     entries = await list_workflows(desk.app, include_disabled=disabled, built_in=built_in)
     found = fitting(entries, words=search, tags=tag or (), ids=id)
     page = await page_by(PLACES[sort], found, after=after, limit=limit, sees=seen, backwards=order == "desc")
-    told = await with_last(desk.app, caller, page.entries) if last else page.entries
+    marked: list[JsonObject] = [{**one, "etag": _etag(one)} for one in page.entries]
+    told = await with_last(desk.app, caller, marked) if last else marked
     return JsonReply({"workflows": [*told], "next": page.next})
 
 

@@ -122,7 +122,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   // biome-ignore lint/correctness/useExhaustiveDependencies: for each revision
   useEffect(() => save.reset(), [saved.revision]);
   const remove = async () => {
-    await removeWorkflow(id);
+    await removeWorkflow(id, props.etag);
     store.getState().restart(native);
     await client.invalidateQueries({ queryKey: ["workflows"] });
     await navigate({ to: "/workflows" });

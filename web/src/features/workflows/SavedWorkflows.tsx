@@ -24,11 +24,10 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
   const selection = useSelection(ids);
   const [isSure, setSure] = useState(false);
   const [kept, setKept] = useState<readonly Kept[]>([]);
-  const names = props.entries
-    .filter((one) => selection.has(one.id))
-    .map((one) => textIn(one.names ?? one.name, i18n.language, one.id));
+  const chosen = props.entries.filter((one) => selection.has(one.id));
+  const names = chosen.map((one) => textIn(one.names ?? one.name, i18n.language, one.id));
   const remove = async () => {
-    setKept(await removeEach(selection.ids));
+    setKept(await removeEach(chosen));
     selection.clear();
     await client.invalidateQueries({ queryKey: ["workflows"] });
   };

@@ -62,12 +62,12 @@ export interface Kept {
   why: ApiError;
 }
 
-/** Deletes one after another; tells which are still there, and why. */
-export async function removeEach(ids: readonly string[]): Promise<Kept[]> {
+/** Deletes one after another, each as it was listed; tells which are still there, and why. */
+export async function removeEach(entries: readonly Pick<CatalogueEntry, "id" | "etag">[]): Promise<Kept[]> {
   const kept: Kept[] = [];
-  for (const id of ids) {
+  for (const { id, etag } of entries) {
     try {
-      await ask<void>(at(id), { method: "DELETE" });
+      await ask<void>(at(id), { method: "DELETE", ...over(etag) });
     } catch (why) {
       if (!(why instanceof ApiError)) throw why;
       if (why.code !== "unknown-workflow") kept.push({ id, why });
