@@ -16,6 +16,6 @@ export default defineConfig({
   build: { outDir: "../src/pointsman/server/static", emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 1600 },
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8000" } },
-  // Tests have no clock to race: on a busy machine they take as long as they take.
-  test: { environment: "happy-dom", testTimeout: 120_000 },
+  // Tests have no clock to race: on a busy machine they take as long as they take. Those that need a page say so.
+  test: { environment: "node", testTimeout: 120_000 },
 });

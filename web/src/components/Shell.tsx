@@ -117,7 +117,7 @@ function Who({ me: one }: { me: Me }) {
 
 function LanguageSwitch() {
   const { t, i18n } = useTranslation();
-  const next = LANGUAGES[(LANGUAGES.findIndex((one) => one === i18n.language) + 1) % LANGUAGES.length] ?? "en";
+  const next = LANGUAGES[(LANGUAGES.indexOf(i18n.language as Language) + 1) % LANGUAGES.length] ?? "en";
   // What is read out begins with what stands there: who speaks to a computer says what they see.
   const name = t("shell.language", { language: LANGUAGE_NAMES[i18n.language as Language], code: i18n.language });
   return (

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Definition } from "@/api/views";
 import type { Operation } from "@/features/editor/operations";

@@ -26,7 +26,7 @@ describe("what is heard of a crowd", () => {
     const other = heard.get("say:2");
     heard.hear(words("say:1", "rises"));
     draw();
-    expect(heard.get("say:1")?.text).toBe("tide ".repeat(10) + "rises");
+    expect(heard.get("say:1")?.text).toBe(`${"tide ".repeat(10)}rises`);
     expect(heard.get("say:2")).toBe(other);
     expect(told).toHaveBeenCalledTimes(2);
   });
