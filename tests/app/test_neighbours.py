@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.app.access.callers import LOCAL
 from pointsman.app.channels import Channels
 from pointsman.app.executions import Execution, TakenOver
+from pointsman.authoring.workbench import Workbench
 from pointsman.journal.faults import StoreLocked
 from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime import neighbours
@@ -81,6 +83,7 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
         waiting = asyncio.ensure_future(execution.settled())
+        watching = asyncio.ensure_future(Workbench(app, LOCAL).watched(execution, lambda _: None))
         await soon(here.begun)
         await (await other.reach(execution.id)).cancel(reason="enough")
         await soon(here.cancelled)
@@ -88,6 +91,7 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
             await asyncio.wait_for(waiting, PATIENCE_S)
         with pytest.raises(TakenOver):
             await asyncio.wait_for(heard(execution), PATIENCE_S)
+        assert (await asyncio.wait_for(watching, PATIENCE_S))["status"] == "cancelled"
         assert (await app.view(execution.id))["status"] == "cancelled"
         assert (await app.open(execution.id)).status == "cancelled"
         assert not there.begun.is_set()

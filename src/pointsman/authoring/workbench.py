@@ -7,6 +7,7 @@ its place and what mends it. Faces and tools call these verbs and add nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from pointsman.app.access.acting import delete_as, save_as, start_as
 from pointsman.app.access.callers import Caller, Role
 from pointsman.app.access.seeing import must_see, must_see_workflow, visible
 from pointsman.app.conversion import converted
+from pointsman.app.executions import TakenOver
 from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
 from pointsman.authoring.comparing import operations_between
 from pointsman.authoring.editing import Edited, edit, native_of
@@ -254,10 +256,12 @@ class Workbench:
         return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
 
     async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
-        """Wait until nothing more happens by itself; `hear` is shown its events, from the first. How it stands then."""
-        async for event in execution.events():
-            hear(event)
-        await execution.settled()
+        """Wait until nothing more happens here by itself; `hear` is shown its events, from the first. How it stands then,
+        also where another process goes on with it."""
+        with suppress(TakenOver):
+            async for event in execution.events():
+                hear(event)
+            await execution.settled()
         return outcome(await execution.view())
 
     async def execution(self, execution: str) -> JsonObject:
