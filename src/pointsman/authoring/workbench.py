@@ -256,7 +256,7 @@ class Workbench:
         return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
 
     async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
-        """Wait until nothing more happens here by itself; `hear` is shown its events, from the first. How it stands then,
+        """Wait until nothing more happens here by itself; `hear` is shown its events, from the first. How it stands,
         also where another process goes on with it."""
         with suppress(TakenOver):
             async for event in execution.events():
