@@ -119,8 +119,13 @@ class Line:
 class Server:
     """A server in a process of its own."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, script: str = "") -> None:
+        """`script`: what its model says."""
         command = [sys.executable, "-m", "pointsman", "serve", "--port", "0", "--model", "scripted"]
+        if script:
+            said = Path(folder) / "script.yaml"
+            said.write_text(script, encoding="utf-8")
+            command += ["--script", str(said)]
         log = Path(folder) / "log"
         with log.open("wb") as told:  # A pipe that nobody reads would stop it once it is full.
             self.process = subprocess.Popen(
@@ -144,9 +149,9 @@ class Server:
 
 
 @contextmanager
-def server() -> Generator[Server, None, None]:
+def server(script: str = "") -> Generator[Server, None, None]:
     with tempfile.TemporaryDirectory() as folder:
-        one = Server(folder)
+        one = Server(folder, script)
         try:
             yield one
         finally:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import httpx2
 from playwright.async_api import Browser, Page, async_playwright
 
+from bench import crowd
 from bench.browser import FRAMES, WINDOW, counters, spread
 from bench.serving import machine, server
 from bench.watching import STEPS, section, watched
@@ -176,8 +177,13 @@ async def executions(base: str, sizes: tuple[int, ...]) -> str:
     async with async_playwright() as player:
         browser = await player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         found = [await watched(browser, base, steps) for steps in sizes]
+        crowds = [
+            await crowd.crowded(browser, base, branches, picked=picked)
+            for branches in crowd.CROWDS
+            for picked in (False, True)
+        ]
         await browser.close()
-    return section(found, machine())
+    return section(found, machine()) + crowd.section(crowds, machine())
 
 
 def kept() -> str:
@@ -190,7 +196,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer nodes; prints, writes nothing")
     parser.add_argument("--executions", action="store_true", help="only what long executions cost")
     options = parser.parse_args()
-    with server() as one:
+    with server(crowd.SCRIPT) as one:
         base = f"http://127.0.0.1:{one.port}"
         if options.executions:
             found = asyncio.run(executions(base, STEPS[:2] if options.quick else STEPS))

@@ -1,14 +1,25 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { useNodeName } from "@/graph/called";
-import { PLACES_MAX, placesOf } from "./focus";
+import { PLACES_MAX, Places } from "./focus";
 import type { Story } from "./story";
 
 /** Everything at once, or one branch or round of it. */
 export function PlacePicker(props: { story: Story; place: string | null; onPick: (place: string | null) => void }) {
   const { t } = useTranslation();
   const called = useNodeName();
-  const places = useMemo(() => placesOf(props.story), [props.story]);
+  const known = useMemo(() => new Places(), []);
+  const places = known.of(props.story);
+  // Of hundreds of places none is drawn anew because a step of one of them ended.
+  const offered = useMemo(
+    () =>
+      places.map((place) => (
+        <option key={place.key} value={place.key}>
+          {t(`execution.${place.kind}`, { node: called(place.node), number: place.number })}
+        </option>
+      )),
+    [places, called, t],
+  );
   if (places.length === 0) return null;
   return (
     <label className="flex items-center gap-2 border-b border-line bg-surface px-4 py-1 text-xs text-ink-soft">
@@ -20,11 +31,7 @@ export function PlacePicker(props: { story: Story; place: string | null; onPick:
         className="h-7 min-w-0 rounded-md border border-line-strong bg-surface px-2 text-ink"
       >
         <option value="">{t("execution.everywhere")}</option>
-        {places.map((place) => (
-          <option key={place.key} value={place.key}>
-            {t(`execution.${place.kind}`, { node: called(place.node), number: place.number })}
-          </option>
-        ))}
+        {offered}
       </select>
       {places.length >= PLACES_MAX ? t("execution.placesCut", { count: PLACES_MAX }) : null}
     </label>

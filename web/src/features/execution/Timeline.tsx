@@ -9,7 +9,7 @@ import { IconButton } from "@/components/IconButton";
 import { span } from "@/components/instants";
 import { StatusIcon } from "@/components/Status";
 import { type Called, useNodeName } from "@/graph/called";
-import { type Lane, lanesOf, ticksOf } from "./lanes";
+import { type Lane, Lanes, ticksOf } from "./lanes";
 import type { Span, StepStory, Story } from "./story";
 
 const LANE = 26;
@@ -42,7 +42,8 @@ export function Timeline(props: {
   const box = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(1);
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const lanes = useMemo(() => lanesOf(story, toggled), [story, toggled]);
+  const known = useMemo(() => new Lanes(), []);
+  const lanes = useMemo(() => known.of(story, toggled), [known, story, toggled]);
   const rows = useVirtualizer({
     count: lanes.length,
     getScrollElement: () => box.current,

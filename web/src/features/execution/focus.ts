@@ -13,27 +13,39 @@ export interface Place {
 /** More than so many are not offered one by one. */
 export const PLACES_MAX = 300;
 
-/** The branches and rounds there were, in the order they began. */
-export function placesOf(story: Story): Place[] {
-  const found = new Map<string, Place>();
-  for (const name of story.order) {
-    const step = story.steps.get(name) as StepStory;
-    for (const part of step.scope) {
-      const key = branchKey(part);
-      if (!found.has(key)) found.set(key, { key, kind: "branch", node: part.parallel, number: part.branch });
-    }
-    if (step.round && !found.has(step.round)) {
-      const at = step.round.lastIndexOf(" ");
-      found.set(step.round, {
-        key: step.round,
-        kind: "round",
-        node: step.round.slice(0, at),
-        number: Number(step.round.slice(at + 1)),
-      });
-    }
-    if (found.size >= PLACES_MAX) break;
+/** The branches and rounds there were in a story that goes on, in the order they began: only new steps are looked at. */
+export class Places {
+  private order: readonly string[] = [];
+  private seen = 0;
+  private known = new Set<string>();
+  private found: readonly Place[] = [];
+
+  /** The same list while there is nothing new in it. */
+  of(story: Story): readonly Place[] {
+    if (story.order !== this.order) [this.order, this.seen, this.known, this.found] = [story.order, 0, new Set(), []];
+    const fresh: Place[] = [];
+    for (; this.seen < story.order.length && this.found.length + fresh.length < PLACES_MAX; this.seen++)
+      for (const place of placesIn(story.steps.get(story.order[this.seen] as string) as StepStory))
+        if (!this.known.has(place.key)) {
+          this.known.add(place.key);
+          fresh.push(place);
+        }
+    if (fresh.length > 0) this.found = [...this.found, ...fresh];
+    return this.found;
   }
-  return [...found.values()];
+}
+
+function placesIn(step: StepStory): Place[] {
+  const found: Place[] = step.scope.map((part) => ({
+    key: branchKey(part),
+    kind: "branch",
+    node: part.parallel,
+    number: part.branch,
+  }));
+  const { round } = step;
+  const at = round.lastIndexOf(" ");
+  if (round) found.push({ key: round, kind: "round", node: round.slice(0, at), number: Number(round.slice(at + 1)) });
+  return found;
 }
 
 export function isAt(step: StepStory, place: string | null): boolean {

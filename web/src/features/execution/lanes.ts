@@ -1,5 +1,5 @@
 /** What a timeline draws: the steps in the order they began, gathered under the branch they ran in. */
-import { type StepStory, type Story, scopeOf } from "./story";
+import { type ScopePart, type StepStory, type Story, scopeOf } from "./story";
 
 export type Lane =
   | { kind: "step"; key: string; depth: number; step: StepStory }
@@ -20,43 +20,65 @@ export type Lane =
 /** From so many branches on they are shut at first. */
 export const OPEN_MAX = 12;
 
+type StepLane = Extract<Lane, { kind: "step" }>;
+
 interface Group {
   key: string;
   node: string;
   branch: number;
-  items: (StepStory | Group)[];
+  items: (StepLane | Group)[];
   groups: Map<string, Group>;
 }
 
-export function lanesOf(story: Story, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
-  const root: Group = { key: "", node: "", branch: 0, items: [], groups: new Map() };
-  const all = new Map<string, Group>();
-  for (const name of story.order) {
-    const step = story.steps.get(name) as StepStory;
-    let group = root;
-    step.scope.forEach((part, at) => {
-      const key = scopeOf(step.scope.slice(0, at + 1));
-      let inner = group.groups.get(key);
-      if (!inner) {
-        inner = { key, node: part.parallel, branch: part.branch, items: [], groups: new Map() };
-        group.groups.set(key, inner);
-        group.items.push(inner);
-        all.set(key, inner);
-      }
-      group = inner;
-    });
-    group.items.push(step);
+const group = (key: string, node = "", branch = 0): Group => ({ key, node, branch, items: [], groups: new Map() });
+
+/** The lanes of a story that goes on: steps that are gathered stay where they are, and only new ones are looked at. */
+export class Lanes {
+  private order: readonly string[] = [];
+  private gathered = 0;
+  private root = group("");
+  private branches = 0;
+
+  of(story: Story, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
+    if (story.order !== this.order) this.begin(story.order);
+    for (; this.gathered < story.order.length; this.gathered++)
+      this.gather(story.steps.get(story.order[this.gathered] as string) as StepStory);
+    const lanes: Lane[] = [];
+    const open = this.branches <= OPEN_MAX;
+    spread(this.root, 0, lanes, (key) => toggled.get(key) ?? open);
+    return lanes;
   }
-  const lanes: Lane[] = [];
-  const open = all.size <= OPEN_MAX;
-  spread(root, 0, lanes, (key) => toggled.get(key) ?? open);
-  return lanes;
+
+  /** Another moment in time is another story. */
+  private begin(order: readonly string[]): void {
+    this.order = order;
+    this.gathered = 0;
+    this.root = group("");
+    this.branches = 0;
+  }
+
+  private gather(step: StepStory): void {
+    let at = this.root;
+    for (let depth = 1; depth <= step.scope.length; depth++) {
+      const key = scopeOf(step.scope.slice(0, depth));
+      let inner = at.groups.get(key);
+      if (!inner) {
+        const { parallel, branch } = step.scope[depth - 1] as ScopePart;
+        inner = group(key, parallel, branch);
+        at.groups.set(key, inner);
+        at.items.push(inner);
+        this.branches += 1;
+      }
+      at = inner;
+    }
+    at.items.push({ kind: "step", key: step.step, depth: step.scope.length, step });
+  }
 }
 
 function spread(group: Group, depth: number, lanes: Lane[], isOpen: (key: string) => boolean): void {
   for (const item of group.items) {
     if (!("items" in item)) {
-      lanes.push({ kind: "step", key: item.step, depth, step: item });
+      lanes.push(item);
       continue;
     }
     const open = isOpen(item.key);
@@ -80,10 +102,10 @@ function extent(group: Group): { from: number; to: number | null; steps: number;
       "items" in item
         ? extent(item)
         : {
-            from: item.spans[0]?.from ?? 0,
-            to: item.spans.at(-1)?.to ?? null,
+            from: item.step.spans[0]?.from ?? 0,
+            to: item.step.spans.at(-1)?.to ?? null,
             steps: 1,
-            failed: item.status === "failed" ? 1 : 0,
+            failed: item.step.status === "failed" ? 1 : 0,
           };
     from = Math.min(from, one.from);
     to = to === null || one.to === null ? null : Math.max(to, one.to);
