@@ -19,6 +19,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.pace import KeptTurns
 from pointsman.app.payers import payers
+from pointsman.app.voices import list_models
 from pointsman.engine.failures import Failure
 from pointsman.models.calling import Caller, Ear
 from pointsman.models.failures import ModelFailed
@@ -171,11 +172,13 @@ async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_ask
     monkeypatch.setattr("pointsman.models.clients.infer", refusing)
     document = json.loads(json.dumps(SAYS).replace("own:m", "elsewhere:m"))
     async with Pointsman("memory:", settings=Settings(model="elsewhere:m", delays=False)) as app:
-        assert (await payers(app))["providers"] == []
+        assert (await payers(app))["providers"] == list_models(app)["providers"] == []
         execution = await app.start(Workflow.of(document))
         assert await execution.settled() == "failed"
         (told,) = cast("list[JsonObject]", (await payers(app))["providers"])
         assert (told["name"], told["missing"], told["waiting"]) == ("elsewhere", None, 0)
+        (listed,) = cast("list[JsonObject]", list_models(app)["providers"])
+        assert (listed["name"], listed["keys"], listed["masked"], listed["source"]) == ("elsewhere", 1, [], "client")
         (key,) = cast("list[JsonObject]", told["keys"])
         assert (key["id"], key["name"], key["calls"], key["failed"]) == ("elsewhere/0", None, 1, "model-failed")
 

@@ -9,6 +9,8 @@ from typing import Final
 from pointsman.app.installation import Pointsman
 from pointsman.app.wiring import models_for, provider_for
 from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.kinds import KINDS
+from pointsman.models.pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.transcript import user_message
@@ -20,6 +22,8 @@ SHOWN: Final = 4
 SHOWN_OF_MIN: Final = 12
 """Of a shorter key its last characters would tell too much."""
 PING_S: Final = 30.0
+ITS_CLIENT: Final = "client"
+"""Where keys come from of which nothing is known here."""
 _PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
 
@@ -32,6 +36,9 @@ def list_models(app: Pointsman) -> JsonObject:
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
+    known = settings.providers.keys() | settings.providers_by_key().keys()
+    pools = {} if app.hands is None else app.hands.models.pools()
+    providers += [_asked(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
     models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
     return {
         "default": answers,
@@ -128,6 +135,24 @@ def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str =
         "interval": one.interval.seconds,
         "source": source if source != "settings" or one.keys else provider.key_variable() or "settings",
         "missing": missing,
+    }
+
+
+def _asked(app: Pointsman, name: str, pool: KeyPool) -> JsonObject:
+    """One that was asked, though nothing here names it: its own client finds what it is asked with."""
+    if name in KINDS:
+        return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
+    one = ProviderSettings()
+    return {
+        "name": name,
+        "kind": name,
+        "baseUrl": None,
+        "keys": len(pool.look()),
+        "masked": [],
+        "strategy": one.strategy,
+        "interval": one.interval.seconds,
+        "source": ITS_CLIENT,
+        "missing": None,
     }
 
 

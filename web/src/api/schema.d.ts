@@ -3523,7 +3523,7 @@ export interface components {
             masked: string[];
             missing: string | null;
             name: string;
-            /** @description Where its keys come from: the settings, or a variable of the environment. */
+            /** @description What has its keys: `settings`, a variable of the environment, its own `client`. */
             source: string;
             /** @description In which order its keys are used. */
             strategy: string;

@@ -122,7 +122,7 @@ class ModelProvider(Answer):
     masked: list[str]
     strategy: str = Field(description="In which order its keys are used.")
     interval: float = Field(description="Least seconds between two calls.")
-    source: str = Field(description="Where its keys come from: the settings, or a variable of the environment.")
+    source: str = Field(description="What has its keys: `settings`, a variable of the environment, its own `client`.")
     missing: str | None
 
 
