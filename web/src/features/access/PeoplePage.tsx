@@ -92,7 +92,7 @@ function Logins({ onEnd }: { onEnd: (id: string) => void }) {
   const search = useSearch();
   const known = useInfiniteQuery(logins(search.words));
   return (
-    <>
+    <div className="space-y-3">
       <SearchWhereMany search={search} of={known} label={t("people.searchLogins")} />
       <Answered asked={known}>
         {({ pages }) => {
@@ -102,7 +102,7 @@ function Logins({ onEnd }: { onEnd: (id: string) => void }) {
         }}
       </Answered>
       <More asked={known} />
-    </>
+    </div>
   );
 }
 
