@@ -100,7 +100,7 @@ async def test_what_is_pinned_costs_nothing_and_what_is_not_reached_neither(serv
     played = await tried(served, "chain", {"dryRun": True, "until": ["first"]}, expect=200)
     assert [one["nodeId"] for one in played["calls"]] == ["first"]
     refused = await tried(served, "chain", {"dryRun": True, "pinned": {"nowhere": 1}}, expect=422)
-    assert refused["code"] == "trial-unfit"
+    assert (refused["code"], refused["node"], refused["why"]) == ("trial-unfit", "nowhere", "no-such-node")
 
 
 async def test_what_cannot_be_tried_is_refused_and_nothing_is_kept(served: Served) -> None:

@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from pointsman.app.access.pace import TooManyRequests
 from pointsman.definition.problems import Problem
+from pointsman.engine.compile.pins import TrialUnfit
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.server.hints import over_http
 from pointsman.server.replies import JsonReply
@@ -139,6 +140,7 @@ def refusal(why: PointsmanError) -> JsonReply:
         hint=over_http(why.hint),
         headers=headers,
         problems=[one.to_json() for one in problems],
+        more={"node": why.node, "why": why.why} if isinstance(why, TrialUnfit) else None,
     )
 
 

@@ -18,13 +18,19 @@ export class ApiError extends Error {
   readonly code: string;
   readonly hint: string;
   readonly problems: Problem[];
+  /** Of a trial that cannot be: which node it is about, and in which way. */
+  readonly unfit: { node: string; why: string } | null;
 
-  constructor(status: number, told: { detail?: string; code?: string; hint?: string; problems?: Problem[] }) {
+  constructor(
+    status: number,
+    told: { detail?: string; code?: string; hint?: string; problems?: Problem[]; node?: string; why?: string },
+  ) {
     super(told.detail || `HTTP ${status}`);
     this.status = status;
     this.code = told.code ?? "unreachable";
     this.hint = told.hint ?? "";
     this.problems = told.problems ?? [];
+    this.unfit = told.node && told.why ? { node: told.node, why: told.why } : null;
   }
 
   /** The server did not answer at all. */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from pointsman.engine.kinds import Ask, Decide, Work
 from pointsman.engine.leaving import match
 from pointsman.engine.plan import PlanNode
@@ -9,11 +11,24 @@ from pointsman.engine.trying import branch_of, labels_of
 from pointsman.errors import CallerError
 from pointsman.values import Json
 
+Unfit: TypeAlias = Literal[
+    "no-such-node", "leads-nowhere", "schema-forbids", "only-leads", "not-alone", "never-reached", "never-over"
+]
+"""In one word why a trial cannot be, for faces that say it in the language of whoever asked."""
+
 
 class TrialUnfit(CallerError):
-    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started."""
+    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started.
+
+    `node` is the one that it is about, `why` in which way.
+    """
 
     code = "trial-unfit"
+
+    def __init__(self, message: str, *, node: str, why: Unfit, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.node = node
+        self.why = why
 
 
 def must_fit(node: PlanNode, value: Json) -> None:
@@ -49,6 +64,8 @@ def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
     known = [edge.label for edge in node.out if edge.label is not None]
     return TrialUnfit(
         f"{node.id!r} is pinned to {said}, and no edge takes that",
+        node=node.id,
+        why="leads-nowhere",
         hint=f"Edges that lead on: {', '.join(dict.fromkeys(known)) or 'none'}.",
     )
 
@@ -63,5 +80,7 @@ def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
         place = "/".join(str(part) for part in wrong.instance_path)
         raise TrialUnfit(
             f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
+            node=node.id,
+            why="schema-forbids",
             hint="Correct the pinned value, or unpin the node.",
         )

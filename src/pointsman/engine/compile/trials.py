@@ -32,7 +32,10 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
     leading: set[str] = set() if alone is not None else {before for node in until for before in _leading(plan, node)}
     if alone is None and until and plan.entry not in until | leading:
         raise TrialUnfit(
-            f"control never comes to {', '.join(map(repr, sorted(until)))}", hint="Name a node that the entry leads to."
+            f"control never comes to {', '.join(map(repr, sorted(until)))}",
+            node=min(until),
+            why="never-reached",
+            hint="Name a node that the entry leads to.",
         )
     return replace(
         plan,
@@ -57,7 +60,12 @@ def _known(plan: Plan, name: str, what: str) -> PlanNode:
     node = plan.nodes.get(name)
     if node is None or node.hidden:
         known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
-        raise TrialUnfit(f"there is no node {name!r} to be {what}", hint=f"Nodes that run: {known[:300]}.")
+        raise TrialUnfit(
+            f"there is no node {name!r} to be {what}",
+            node=name,
+            why="no-such-node",
+            hint=f"Nodes that run: {known[:300]}.",
+        )
     return node
 
 
@@ -81,6 +89,8 @@ def _must_be_pinned(node: PlanNode) -> None:
     if isinstance(node.does, Fork | Gather | Repeat | Begin | Finish):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
+            node=node.id,
+            why="only-leads",
             hint="Pin the nodes before it, or inside of it.",
         )
 
@@ -89,6 +99,8 @@ def _must_stand_alone(node: PlanNode) -> None:
     if isinstance(node.does, Fork | Gather | Repeat):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: alone it has nothing to lead",
+            node=node.id,
+            why="not-alone",
             hint="Run until it instead, with the nodes before it pinned.",
         )
 
@@ -99,7 +111,10 @@ def _end_of(node: PlanNode, plan: Plan) -> str:
         return node.id
     if node.does.join is None or node.does.join not in plan.nodes:
         raise TrialUnfit(
-            f"{node.id!r} has no join: nobody knows when it is over", hint="Run until the nodes behind it."
+            f"{node.id!r} has no join: nobody knows when it is over",
+            node=node.id,
+            why="never-over",
+            hint="Run until the nodes behind it.",
         )
     return node.does.join
 

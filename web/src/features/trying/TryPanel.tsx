@@ -4,7 +4,7 @@ import { Calculator, Play } from "lucide-react";
 import { lazy, Suspense, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { Failed, Loading } from "@/components/Told";
+import { Loading } from "@/components/Told";
 import type { Fits } from "@/forms/SchemaForm";
 import { useWork } from "../editor/work";
 import { Brought } from "./Brought";
@@ -13,6 +13,7 @@ import { NodeTrial } from "./NodeTrial";
 import { Placed } from "./Placed";
 import { TrialShown } from "./TrialShown";
 import { tryoutOf, useTryout } from "./tryout";
+import { Unfit } from "./Unfit";
 import { useTrial } from "./useTrial";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
@@ -59,12 +60,12 @@ export default function TryPanel() {
       </div>
       {refused ? (
         <Brought>
-          <Failed why={refused} />
+          <Unfit why={refused} />
         </Brought>
       ) : null}
       {verbs.cost.isError ? (
         <Brought>
-          <Failed why={verbs.cost.error} />
+          <Unfit why={verbs.cost.error} />
         </Brought>
       ) : null}
       {told ? (
