@@ -132,3 +132,21 @@ async def test_verbs_are_told_of_each_execution_that_is_named() -> None:
         for each in begun[1:]:
             reply = await served.client.get(f"/api/workflows/executions/{each}", headers=ada)
             assert reply.json()["status"] == "waiting"
+
+
+async def test_a_verb_is_for_all_executions_only_where_that_is_said(served: Served) -> None:
+    await served.save(LETTER)
+    begun = [await served.execute("letter", {"goal": "tides"}) for _ in range(2)]
+    unclears: list[dict[str, Any]] = [
+        {},
+        {"statuses": []},
+        {"all": True, "workflow": "letter"},
+        {"all": True, "executions": begun[:1]},
+    ]
+    for unclear in unclears:
+        refused = await served.client.post(BULK, json={"verb": "cancel", **unclear})
+        assert (refused.status_code, refused.json()["code"]) == (422, "request-invalid"), unclear
+    meant = await served.client.post(BULK, json={"verb": "cancel", "dryRun": True})
+    assert {one["executionId"]: one["status"] for one in meant.json()["executions"]} == dict.fromkeys(begun, "waiting")
+    told = await served.client.post(BULK, json={"verb": "cancel", "all": True})
+    assert {one["executionId"]: one["status"] for one in told.json()["executions"]} == dict.fromkeys(begun, "cancelled")

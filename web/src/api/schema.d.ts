@@ -2523,8 +2523,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A verb, and which executions are meant: what is absent does not narrow. */
+        /** @description A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said. */
         BulkBody: {
+            /**
+             * @description Every execution is meant, where nothing narrows.
+             * @default false
+             */
+            all: boolean;
             /**
              * @description Only tell which are meant.
              * @default false

@@ -26,7 +26,7 @@ EXECUTIONS_MAX: Final = 200
 
 
 class BulkBody(Body):
-    """A verb, and which executions are meant: what is absent does not narrow."""
+    """A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said."""
 
     model_config = sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True)
     verb: Literal["cancel", "pause", "resume", "retry", "delete"]
@@ -41,13 +41,19 @@ class BulkBody(Body):
         max_length=EXECUTIONS_MAX,
         description="These and no others: each is told about, also those that refuse. Nothing else may narrow then.",
     )
+    all: bool = Field(default=False, description="Every execution is meant, where nothing narrows.")
     dry_run: bool = Field(default=False, description="Only tell which are meant.")
 
     @model_validator(mode="after")
     def _names_or_narrows(self) -> BulkBody:
         narrows = (self.workflow, self.statuses, self.session_id, self.parent, self.since, self.until)
-        if self.executions and any(one not in (None, []) for one in narrows):
+        narrowed = any(one not in (None, []) for one in narrows)
+        if self.executions and narrowed:
             raise ValueError("name the executions, or narrow by what they have in common: not both")
+        if self.all and (self.executions or narrowed):
+            raise ValueError("`all` is for every execution: leave it out where some are named, or narrowed to")
+        if not (self.executions or narrowed or self.all or self.dry_run):
+            raise ValueError("nothing says which executions are meant: name or narrow them, or say that `all` are")
         return self
 
 
