@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pointsman.app.identity import new_id
+from pointsman.engine.compile.pins import TrialUnfit
 from pointsman.journal.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pointsman.app.executions import Execution
     from pointsman.app.installation import Pointsman
     from pointsman.app.sources import Workflow
+
+__all__ = ["KIND", "TrialUnfit", "trial_id", "trial_of", "try_out"]
 
 KIND: Final = "trial"
 """What begins it, as its trigger says."""

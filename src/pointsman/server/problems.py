@@ -11,8 +11,8 @@ from http import HTTPStatus
 from typing import Final, cast
 
 from pointsman.app.access.pace import TooManyRequests
+from pointsman.app.trials import TrialUnfit
 from pointsman.definition.problems import Problem
-from pointsman.engine.compile.pins import TrialUnfit
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.server.hints import over_http
 from pointsman.server.replies import JsonReply
