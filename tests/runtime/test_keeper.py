@@ -26,7 +26,7 @@ from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import Store
 from pointsman.runtime.families import child_id
-from pointsman.runtime.keeper import ABANDONED_S, Keeper
+from pointsman.runtime.keeper import ABANDONED_S, AGAIN_S, Keeper
 from pointsman.runtime.local import LocalRuntime
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -367,6 +367,41 @@ def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> N
         await store.removal.remove(execution, at=await store.journal.last(execution))
         await runtime.clock.sleep_until(runtime.clock.now() + 600)
         assert (tried, told) == ([execution] * 2, ["its definition is gone"])
+        keeps.cancel()
+
+    run_virtually(story())
+
+
+class Due:
+    """A chore that is due until it is done, which it is behind all that it raises."""
+
+    def __init__(self, *raises: Exception) -> None:
+        self.fired: list[float] = []
+        self._raises, self._is_done = [*raises], False
+
+    async def next_due(self) -> float | None:
+        return None if self._is_done else 0.0
+
+    async def fire(self, now: float) -> None:
+        self.fired.append(now)
+        if self._raises:
+            raise self._raises.pop(0)
+        self._is_done = True
+
+
+def test_what_is_due_and_cannot_be_done_is_told_of_rests_for_a_minute_and_holds_up_nothing_else() -> None:
+    async def story() -> None:
+        troubles: list[tuple[str | None, str]] = []
+        runtime, _, _ = await here(MemoryStore())
+        broken, other = Due(CallerError("its workflow is gone")), Due()
+        keeper = Keeper(
+            runtime, runtime.open, chores=[broken, other], tell=lambda name, why: troubles.append((name, str(why)))
+        )
+        keeps, began = asyncio.create_task(keeper.run()), runtime.clock.now()
+        await runtime.clock.sleep_until(began + AGAIN_S - 1)
+        assert (broken.fired, other.fired, troubles) == ([began], [began], [(None, "its workflow is gone")])
+        await runtime.clock.sleep_until(began + AGAIN_S + 1)
+        assert (broken.fired, len(troubles)) == ([began, began + AGAIN_S], 1)
         keeps.cancel()
 
     run_virtually(story())

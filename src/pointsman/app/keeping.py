@@ -32,8 +32,9 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
     """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
 
     Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
-    executions that cannot be taken up, and of a store that cannot be used for a while; they are tried again. When the
-    role or the store is lost for good the block is cancelled and an exception group tells why.
+    executions that cannot be taken up, of what is due and cannot be done, and of a store that cannot be used for a
+    while; they are tried again. When the role or the store is lost for good the block is cancelled and an exception
+    group tells why.
     """
     keep = await app.store.keep(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 

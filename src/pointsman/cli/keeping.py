@@ -18,7 +18,7 @@ from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, say
 from pointsman.cli.stopping import ENDS, heeding
-from pointsman.errors import PointsmanError
+from pointsman.errors import Outage, PointsmanError
 from pointsman.settings.showing import store_shown
 from pointsman.values import ExecutionId
 
@@ -69,6 +69,7 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
 
 
 def tried_again(execution: ExecutionId | None, why: BaseException) -> None:
-    what = f"{execution} cannot be taken up" if execution is not None else "the store cannot be used"
+    due = "the store cannot be used" if isinstance(why, Outage) else "something that is due cannot be done"
+    what = due if execution is None else f"{execution} cannot be taken up"
     code = f" [{why.code}]" if isinstance(why, PointsmanError) else ""
     say(f"{what}, and is tried again:{code} {why}")

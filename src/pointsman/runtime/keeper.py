@@ -20,8 +20,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
-from pointsman.errors import Outage, PointsmanError
-from pointsman.journal.faults import JournalMoved
+from pointsman.errors import AuthorError, CallerError, Outage, PointsmanError
+from pointsman.journal.faults import JournalMoved, StoreClosed
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
@@ -46,7 +46,8 @@ RUNNING: Final = frozenset({"running", "pending"})
 TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
 """Opens an execution so that it goes on here."""
 Tell: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
-"""Hears of executions that could not be taken up; None: of the store, which cannot be used for a while."""
+"""Hears of executions that could not be taken up; None: of the store, which cannot be used for a while (an `Outage`),
+or of a chore that could not be done."""
 
 
 class Chore(Protocol):
@@ -77,6 +78,8 @@ class Keeper:
         self._tell = tell
         self._put_off: dict[ExecutionId, float] = {}
         """What could not be taken up, and when to try again."""
+        self._resting: dict[Chore, float] = {}
+        """What could not be done, and when to try again."""
         self._seen: dict[ExecutionId, tuple[int, float]] = {}
         """What runs elsewhere: its last row, and since when that is the last one."""
         self._swept_at = 0.0
@@ -117,10 +120,7 @@ class Keeper:
         await self._open(summary.execution for summary in due)
         again = now + LOOKS_S
         for chore in self._chores:
-            at = await chore.next_due()
-            if at is not None and at <= now:
-                await chore.fire(now)
-                at = await chore.next_due()
+            at = await self._do(chore, now)
             again = again if at is None else min(again, max(at, now))
         if now - self._swept_at >= SWEEPS_S:
             self._swept_at = now
@@ -128,6 +128,22 @@ class Keeper:
         nearest = await self._list(ExecutionQuery(due=Instant(again), limit=1))
         wakes = nearest[0].wakes if nearest else None
         return again if wakes is None or wakes <= now else min(again, wakes)
+
+    async def _do(self, chore: Chore, now: float) -> float | None:
+        """What is due of it; when more will be. Where it cannot, it rests for a while: the others go on."""
+        if (rests_until := self._resting.get(chore, 0.0)) > now:
+            return rests_until
+        try:
+            at = await chore.next_due()
+            if at is not None and at <= now:
+                await chore.fire(now)
+                at = await chore.next_due()
+        except StoreClosed:
+            raise
+        except (AuthorError, CallerError) as why:
+            self._tell(None, why)
+            at = self._resting[chore] = now + AGAIN_S
+        return at
 
     async def let_go(self) -> None:
         """Forget the drivers of executions that only wait, families together."""

@@ -57,7 +57,7 @@ class Said:
     keeping: Callable[[], None]
     """Who stood by keeps the store from now on."""
     trouble: Tell
-    """An execution cannot be taken up, or (None) the store cannot be used for a while."""
+    """An execution cannot be taken up; or (None) the store cannot be used for a while, or something due not be done."""
 
 
 class Server(uvicorn.Server):
