@@ -15,11 +15,14 @@ from pointsman.app.executions import ExecutionFailed
 from pointsman.app.library import UnknownWorkflow
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.app.starting import KeyReused
-from pointsman.client.calls import AddressInvalid
+from pointsman.client.calls import AddressInvalid, Calls
+from pointsman.client.executions import Begin, RemoteExecution
 from pointsman.client.refusals import ServerUnreachable
+from pointsman.client.streams import Told
 from pointsman.engine.asking import GateClosedAlready
 from pointsman.journal.faults import RevisionMoved
 from pointsman.runtime.local import UnknownExecution
+from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS
@@ -220,3 +223,31 @@ async def test_a_stream_through_a_proxy_outlives_the_death_of_its_server(file_st
 @pytest.fixture
 def file_store(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+def test_a_stream_that_ends_although_the_execution_goes_on_is_heard_anew_and_in_no_hurry() -> None:
+    async def story() -> None:
+        asked, heard, now = 0, 0, asyncio.get_running_loop().time
+
+        class Retried(RemoteExecution):
+            """It runs for a minute, in which every stream of it ends at once."""
+
+            async def status(self) -> str:
+                nonlocal asked
+                asked += 1
+                return "running" if now() < began + 60 else "completed"
+
+            async def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[Told, None]:
+                nonlocal heard
+                heard += 1
+                for none in ():
+                    yield none
+
+        began = now()
+        calls = Calls("http://127.0.0.1:1", None, timeout_s=1)
+        assert await Retried(calls, "exec-1").settled() == "completed"
+        await calls.http.aclose()
+        assert 10 < heard < 40
+        assert asked < 100
+
+    run_virtually(story())

@@ -101,7 +101,7 @@ class RemoteExecution:
                 )
                 waking.cancel()
                 if hearing.done():
-                    hearing.result()
+                    hearing.result()  # Raises why nothing more is heard.
                 while news.is_set():
                     news.clear()
                     await asyncio.sleep(QUIET_S)
@@ -111,9 +111,13 @@ class RemoteExecution:
             await asyncio.gather(hearing, return_exceptions=True)
 
     async def _hear(self, news: asyncio.Event, patience_s: float) -> None:
-        async with aclosing(self._told(after=None, begin="now", patience_s=patience_s)) as events:
-            async for _ in events:
-                news.set()
+        """Until cancelled: what has ended may be retried."""
+        while True:
+            async with aclosing(self._told(after=None, begin="now", patience_s=patience_s)) as events:
+                async for _ in events:
+                    news.set()
+            news.set()
+            await asyncio.sleep(LOOK_S)
 
     async def output(self) -> Json:
         """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
