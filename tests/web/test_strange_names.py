@@ -54,9 +54,13 @@ async def test_strange_names_are_read_and_nothing_else(opens: Opens, served: Ser
         opened.append(dialog.message)
         await dialog.dismiss()
 
-    async with opens("/workflows", size=(390, 844)) as page:
+    async with opens("/workflows") as page:
         page.on("dialog", refuse)
         wide: list[str] = []
+        for path in ("tools", "audit"):
+            await page.goto(address(served, f"/{path}"))
+            wide += await overflowing(page, path)
+        await page.set_viewport_size({"width": 390, "height": 844})
         for path in ("workflows", "executions", "inbox", "chat", "usage", f"executions/{execution}"):
             await page.goto(address(served, f"/{path}"))
             wide += await overflowing(page, path)

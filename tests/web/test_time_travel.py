@@ -56,6 +56,9 @@ async def edit(page: Page, field: str, value: str) -> None:
     await expect(dialog.get_by_text("This is no data")).to_be_visible()
     await expect(dialog.get_by_role("button", name="Fork")).to_be_disabled()
     await area.fill(json.dumps({"goal": "tides", field: value}))
+    await page.keyboard.press("Escape")
+    await page.get_by_role("dialog", name="Discard what you typed?").get_by_text("Go on typing").click()
+    await expect(area).to_be_focused()
 
 
 async def test_a_fork_begins_with_other_data_and_is_a_branch_that_both_show(opens: Opens, served: Served) -> None:

@@ -2,8 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 import { type Secret, setSecret } from "./access";
@@ -27,7 +27,7 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
   const wrongName = name !== "" && !NAME.test(name) ? t("secrets.nameWrong") : undefined;
   const wrongValue = value !== "" && value.length < CHARS_MIN ? t("secrets.valueWrong", { min: CHARS_MIN }) : undefined;
   return (
-    <Dialog
+    <DraftDialog
       open
       onClose={props.onClose}
       title={props.known ? t("secrets.replaceNamed", { name }) : t("secrets.add")}
@@ -77,6 +77,6 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
           </Button>
         </DialogActions>
       </form>
-    </Dialog>
+    </DraftDialog>
   );
 }

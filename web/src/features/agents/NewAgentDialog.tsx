@@ -3,8 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 import { agentsNamed, make } from "./agents";
@@ -27,7 +27,7 @@ export function NewAgentDialog(props: { onClose: () => void }) {
     },
   });
   return (
-    <Dialog open onClose={props.onClose} title={t("agents.new")} about={t("agents.newAbout")}>
+    <DraftDialog open onClose={props.onClose} title={t("agents.new")} about={t("agents.newAbout")}>
       <form
         className="space-y-4"
         onSubmit={(event) => {
@@ -55,6 +55,6 @@ export function NewAgentDialog(props: { onClose: () => void }) {
           </Button>
         </DialogActions>
       </form>
-    </Dialog>
+    </DraftDialog>
   );
 }

@@ -246,7 +246,7 @@ function Target({ target }: { target: string }) {
   const name = called(id);
   return (
     <>
-      {name === id ? null : <bdi className="block">{name}</bdi>}
+      {name === id ? null : <bdi className="block wrap-anywhere">{name}</bdi>}
       <bdi className={`wrap-anywhere ${name === id ? "" : "font-mono text-xs text-ink-faint"}`}>{target}</bdi>
     </>
   );

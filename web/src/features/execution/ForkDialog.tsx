@@ -5,8 +5,8 @@ import { executionAt, fork } from "@/api/queries";
 import type { Execution, JsonObject } from "@/api/views";
 import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { Failed } from "@/components/Told";
 import { stepCalled, useNodeName } from "@/graph/called";
 import { EditedState, useEdited } from "./EditedState";
@@ -19,9 +19,9 @@ export function ForkDialog(props: { execution: Execution; at: number | null; ste
   const then = useQuery(executionAt(props.execution.executionId, row));
   const about = props.step ? t("fork.before", { step: stepCalled(props.step, called) }) : t("fork.about", { row });
   return (
-    <Dialog open wide onClose={props.onClose} title={t("fork.title")} about={about}>
+    <DraftDialog open wide onClose={props.onClose} title={t("fork.title")} about={about}>
       <Answered asked={then}>{(known) => <Form {...props} state={known.state} />}</Answered>
-    </Dialog>
+    </DraftDialog>
   );
 }
 

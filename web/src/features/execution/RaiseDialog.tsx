@@ -5,8 +5,8 @@ import { control } from "@/api/queries";
 import type { Execution } from "@/api/views";
 import { amount } from "@/components/amounts";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 import { Why } from "@/components/Why";
@@ -34,7 +34,7 @@ export function RaiseDialog(props: {
     },
   });
   return (
-    <Dialog open onClose={props.onClose} title={t("raise.title")} about={t("raise.about")}>
+    <DraftDialog open onClose={props.onClose} title={t("raise.title")} about={t("raise.about")}>
       <form
         className="space-y-3"
         onSubmit={(event) => {
@@ -55,7 +55,7 @@ export function RaiseDialog(props: {
           )}
         </DialogActions>
       </form>
-    </Dialog>
+    </DraftDialog>
   );
 }
 

@@ -4,8 +4,8 @@ import { useTranslation } from "react-i18next";
 import { control } from "@/api/queries";
 import type { Definition, Execution, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 import { textIn } from "@/i18n";
@@ -38,7 +38,7 @@ export function SteerDialog(props: {
   });
   const isEmpty = !message.trim() && !goto && Object.keys(edited.set).length === 0;
   return (
-    <Dialog open wide onClose={props.onClose} title={t("steer.title")} about={t("steer.about")}>
+    <DraftDialog open wide onClose={props.onClose} title={t("steer.title")} about={t("steer.about")}>
       <form
         className="space-y-3"
         onSubmit={(event) => {
@@ -74,6 +74,6 @@ export function SteerDialog(props: {
           </Button>
         </DialogActions>
       </form>
-    </Dialog>
+    </DraftDialog>
   );
 }

@@ -8,8 +8,8 @@ import type { ApiError } from "@/api/http";
 import { delegate } from "@/api/queries";
 import type { Execution, Gate } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 
@@ -43,7 +43,7 @@ function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => voi
     },
   });
   return (
-    <Dialog open onClose={props.onClose} title={t("gate.passOn")} about={t("gate.passOnAbout")}>
+    <DraftDialog open onClose={props.onClose} title={t("gate.passOn")} about={t("gate.passOnAbout")}>
       <form
         className="space-y-3"
         onSubmit={(event) => {
@@ -79,6 +79,6 @@ function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => voi
           </Button>
         </DialogActions>
       </form>
-    </Dialog>
+    </DraftDialog>
   );
 }

@@ -4,8 +4,8 @@ import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { Facts } from "@/components/Facts";
 import { ago, moment } from "@/components/instants";
 import { JsonField, jsonIn } from "@/components/JsonField";
@@ -52,7 +52,7 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
       />
     );
   return (
-    <Dialog open wide onClose={props.onClose} title={one ? one.key : t("memory.new")}>
+    <DraftDialog open wide onClose={props.onClose} title={one ? one.key : t("memory.new")}>
       {editing ? (
         <Edit {...props} />
       ) : one ? (
@@ -64,7 +64,7 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
           onPutBack={setBack}
         />
       ) : null}
-    </Dialog>
+    </DraftDialog>
   );
 }
 

@@ -6,8 +6,8 @@ import type { Answer, ApiError } from "@/api/http";
 import { definition } from "@/api/queries";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed, Loading } from "@/components/Told";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
@@ -47,7 +47,7 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
   });
   const isOff = keep.isPending || wanted === null || ahead.isError;
   return (
-    <Dialog
+    <DraftDialog
       open
       wide
       onClose={props.onClose}
@@ -118,7 +118,7 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
           {t("schedules.save")}
         </Button>
       </DialogActions>
-    </Dialog>
+    </DraftDialog>
   );
 }
 

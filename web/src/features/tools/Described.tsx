@@ -5,7 +5,7 @@ import type { Tool } from "./tools";
 export function Described({ tool, look = "" }: { tool: Tool; look?: string }) {
   if (tool.origin === "builtin") return <InEnglish text={tool.description} look={look} />;
   return (
-    <span lang="" className={`block break-words ${look}`}>
+    <span lang="" className={`block wrap-anywhere ${look}`}>
       {tool.description}
     </span>
   );

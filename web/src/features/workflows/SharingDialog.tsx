@@ -6,8 +6,8 @@ import { me } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
 import { type Audience, type Sharing, share, sharing } from "./catalogue";
@@ -20,7 +20,7 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
   const known = useQuery({ ...sharing(props.id), refetchOnWindowFocus: false });
   const self = useQuery(me());
   return (
-    <Dialog
+    <DraftDialog
       open
       onClose={props.onClose}
       title={t("sharing.of", { name: props.name })}
@@ -33,7 +33,7 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
           ) : null
         }
       </Answered>
-    </Dialog>
+    </DraftDialog>
   );
 }
 

@@ -6,8 +6,8 @@ import type { ApiError } from "@/api/http";
 import { definition, start } from "@/api/queries";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { DraftDialog } from "@/components/DraftDialog";
 import { Failed, Loading } from "@/components/Told";
 import { textIn } from "@/i18n";
 import { useGiven } from "@/i18n/given";
@@ -39,7 +39,7 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
     onSuccess: ({ executionId }) => navigate({ to: "/executions/$id", params: { id: executionId } }),
   });
   return (
-    <Dialog
+    <DraftDialog
       open
       onClose={props.onClose}
       title={t("start.title", { name: textIn(known.data?.name, i18n.language, props.workflow) })}
@@ -69,6 +69,6 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
           {t("start.begin")}
         </Button>
       </DialogActions>
-    </Dialog>
+    </DraftDialog>
   );
 }
