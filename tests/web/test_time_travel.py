@@ -86,6 +86,7 @@ async def test_a_fork_begins_with_other_data_and_is_a_branch_that_both_show(open
         await page.get_by_role("link", name="Compare").click()
         await expect(page.get_by_role("heading", name="Compare two executions", exact=True)).to_be_visible()
         await expect(page.get_by_text("the same", exact=False).first).to_be_visible()
+        await expect(page.get_by_text("Fork at row 2 of B")).to_be_visible()
         await expect(page.get_by_text(CHANGED).first).to_be_visible()
 
 
@@ -126,7 +127,7 @@ async def test_branches_of_two_executions_stand_below_each_other_and_those_that_
         await expect(page.get_by_text("They were given different inputs")).to_be_visible()
         group = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Each place: branch"))
         await expect(group).to_have_text(
-            [re.compile("0.*the same"), re.compile("1.*they differ"), re.compile("2.*only in B")]
+            [re.compile("branch 1.*the same"), re.compile("branch 2.*they differ"), re.compile("branch 3.*only in B")]
         )
         drafts = page.get_by_role("rowheader", name="Draft", exact=True)
         await expect(drafts).to_have_count(1)
@@ -135,5 +136,5 @@ async def test_branches_of_two_executions_stand_below_each_other_and_those_that_
         await page.get_by_label("Only what differs").check()
         await expect(group).to_have_count(2)
     async with opens(f"/executions/compare?a={first}&b={other}", language="de", theme="dark", size=(390, 844)) as page:
-        await expect(page.get_by_role("rowheader", name="Jeder Ort: Zweig 1")).to_be_visible()
+        await expect(page.get_by_role("rowheader", name="Jeder Ort: Zweig 2")).to_be_visible()
         await expect(page.get_by_text("Sie bekamen verschiedene Eingaben")).to_be_visible()

@@ -131,7 +131,7 @@ async def test_branches_have_lanes_and_can_be_looked_at_one_by_one(opens: Opens,
         await expect(lane).to_have_attribute("aria-expanded", "true")
         await lane.click()
         await expect(lane).to_have_attribute("aria-expanded", "false")
-        await page.get_by_label("Show", exact=True).select_option(label="each: branch 1")
+        await page.get_by_label("Show", exact=True).select_option(label="each: branch 2")
         await expect(node(page, "ask").get_by_text("3/3")).to_have_count(0)
         await expect(node(page, "ask").get_by_text("done")).to_be_attached()
         await page.get_by_role("toolbar", name="Timeline").get_by_role("button", name="Zoom in").click()

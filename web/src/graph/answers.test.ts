@@ -7,6 +7,8 @@ const GERMAN: Record<string, string> = {
   "action.approve": "Freigeben",
   "arrow.default": "sonst",
   "arrow.error": "Fehler",
+  "arrow.true": "ja",
+  "arrow.false": "nein",
 };
 const t = ((key: string, otherwise?: string) => GERMAN[key] ?? otherwise ?? key) as TFunction;
 
@@ -27,6 +29,12 @@ describe("what stands on an arrow", () => {
     const labels = ["approve", "again", "late"].map((label) => ({ type: "label", label }));
     expect(wordsOn(ask, ...labels)).toEqual(["Freigeben", "Noch einmal", "late"]);
     expect(wordsOn({ id: "choose", type: "decision" }, ...labels)).toEqual(["approve", "again", "late"]);
+  });
+
+  it("says yes and no of a decision about a formula", () => {
+    const labels = ["true", "false"].map((label) => ({ type: "label", label }));
+    expect(wordsOn({ id: "choose", type: "decision" }, ...labels)).toEqual(["ja", "nein"]);
+    expect(wordsOn({ id: "choose", type: "agent" }, ...labels)).toEqual(["true", "false"]);
   });
 
   it("says in the language of the page when it is taken", () => {

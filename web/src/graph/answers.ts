@@ -1,4 +1,4 @@
-/** What the answers at gates are called: as the workflow says it, else as their actions are in the app. */
+/** What answers are called: those at gates as the workflow says it, else as their actions are in the app; yes and no of a decision. */
 import type { TFunction } from "i18next";
 import type { DefinitionNode, Json, Text } from "@/api/views";
 import { textIn } from "@/i18n";
@@ -11,6 +11,8 @@ export function offeredBy(node: DefinitionNode | undefined): Json[] {
 }
 
 export function answerCalled(node: DefinitionNode | undefined, value: string, language: string, t: TFunction): string {
+  if (node?.type === "decision" || node?.type === "conditional")
+    return value === "true" || value === "false" ? t(`arrow.${value}`) : value;
   if (node?.type !== "human" && node?.type !== "checkpoint") return value;
   const offered = offeredBy(node).find((one) => isObject(one) && one.value === value);
   return actionCalled(value, isObject(offered) ? (offered.label as Text | undefined) : undefined, language, t);

@@ -8,9 +8,9 @@ describe("the names of steps", () => {
   it("are those of their nodes, with the branch and the visit", () => {
     expect(stepCalled("write", called)).toBe("Write");
     expect(stepCalled("write#3", called)).toBe("Write #3");
-    expect(stepCalled("each[1.2]/write#3", called)).toBe("Each chapter [2] / Write #3");
+    expect(stepCalled("each[1.2]/write#3", called)).toBe("Each chapter [3] / Write #3");
     expect(stepCalled("each~check.1.0[2.0]/each[1.1]/write~check.2.met", called)).toBe(
-      "Each chapter [0] / Each chapter [1] / Write",
+      "Each chapter [1] / Each chapter [2] / Write",
     );
   });
 

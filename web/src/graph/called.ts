@@ -19,11 +19,14 @@ export function useNodeName(): Called {
   return useCallback((node) => names.get(node) ?? node, [names]);
 }
 
-/** A step by the names of its nodes: `each[1.2]/write#3` is "Each chapter [2] / Write #3". */
+/** People count branches from one; data, and what formulas see, from nought. */
+export const branchNumber = (branch: number | string): number => Number(branch) + 1;
+
+/** A step by the names of its nodes: `each[1.2]/write#3` is "Each chapter [3] / Write #3". */
 export function stepCalled(step: string, called: Called): string {
   const parts = step.split("/").map((part) => {
     const [, node = part, branch = "", visit = ""] = /^(.*?)(?:~.*?)?(?:\[\d+\.(\d+)\])?(#\d+)?$/.exec(part) ?? [];
-    return [called(node), branch && `[${branch}]`, visit].filter(Boolean).join(" ");
+    return [called(node), branch && `[${branchNumber(branch)}]`, visit].filter(Boolean).join(" ");
   });
   return parts.join(" / ");
 }

@@ -7,7 +7,8 @@ import { executionDefinition, executionPath } from "@/api/queries";
 import type { EventPage, Execution, JournalEvent } from "@/api/views";
 import { Answered } from "@/components/Answered";
 import { amount, money } from "@/components/amounts";
-import { span } from "@/components/instants";
+import { ExecutionLink } from "@/components/ExecutionLink";
+import { moment, span } from "@/components/instants";
 import { Page } from "@/components/Page";
 import { Status } from "@/components/Status";
 import { Empty } from "@/components/Told";
@@ -101,8 +102,8 @@ function Both({ left, right }: { left: Told; right: Told }) {
   return (
     <div className="space-y-6">
       <div className="grid gap-3 sm:grid-cols-2">
-        <Side name="A" told={left} />
-        <Side name="B" told={right} />
+        <Side name="A" told={left} other={{ name: "B", id: right.execution.executionId }} />
+        <Side name="B" told={right} other={{ name: "A", id: left.execution.executionId }} />
       </div>
       <p className="rounded-md border border-line bg-surface p-3">
         {first
@@ -159,8 +160,11 @@ function Both({ left, right }: { left: Told; right: Told }) {
   );
 }
 
-function Side({ name, told: { execution: one, story } }: { name: string; told: Told }) {
-  const { t } = useTranslation();
+function Side(props: { name: string; told: Told; other: { name: string; id: string } }) {
+  const { t, i18n } = useTranslation();
+  const { name, other } = props;
+  const { execution: one, story } = props.told;
+  const origin = story.origin;
   const called = useWorkflowName();
   const total = totalOf(costsOf(story));
   return (
@@ -172,6 +176,15 @@ function Side({ name, told: { execution: one, story } }: { name: string; told: T
         </Link>
         <Status status={one.status} />
       </p>
+      <p className="mt-1 text-xs text-ink-soft tabular-nums">
+        {t("compare.began", { at: moment(one.startedAt, i18n.language) })}
+      </p>
+      {origin ? (
+        <p className="text-xs">
+          {t("execution.forkOf", { row: origin.row })}{" "}
+          {origin.execution === other.id ? <strong>{other.name}</strong> : <ExecutionLink id={origin.execution} />}
+        </p>
+      ) : null}
       <p className="font-mono text-xs break-all text-ink-faint">{one.executionId}</p>
       <p className="mt-1 text-xs text-ink-soft tabular-nums">
         {t("compare.took", {

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { span } from "@/components/instants";
 import { StatusIcon } from "@/components/Status";
-import { stepCalled, useNodeName } from "@/graph/called";
+import { branchNumber, stepCalled, useNodeName } from "@/graph/called";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
 import type { Group, Pair } from "./aligned";
@@ -60,7 +60,9 @@ function usePlaceCalled(): (group: Group) => string {
   return ({ branch, round }) => {
     const branches = branch.split("/").flatMap((part) => {
       const [, node, number] = /^(.+?)(?:~.*)?\[\d+\.(\d+)\]$/.exec(part) ?? [];
-      return node === undefined ? [] : [t("execution.branch", { node: called(node), number })];
+      return node === undefined
+        ? []
+        : [t("execution.branch", { node: called(node), number: branchNumber(number ?? 0) })];
     });
     const at = round.lastIndexOf(" ");
     const rounds = round

@@ -8,7 +8,7 @@ import { now } from "@/clock";
 import { IconButton } from "@/components/IconButton";
 import { span } from "@/components/instants";
 import { StatusIcon } from "@/components/Status";
-import { type Called, useNodeName } from "@/graph/called";
+import { branchNumber, type Called, useNodeName } from "@/graph/called";
 import { type Lane, Lanes, ticksOf } from "./lanes";
 import type { Span, StepStory, Story } from "./story";
 
@@ -126,7 +126,7 @@ export function Timeline(props: {
                         onPick={() => setToggled(new Map(toggled).set(lane.key, !lane.isOpen))}
                       >
                         {lane.isOpen ? <ChevronDown className="size-3.5" /> : <ChevronRight className="size-3.5" />}
-                        <span className="truncate font-medium">{`${called(lane.node)} [${lane.branch}]`}</span>
+                        <span className="truncate font-medium">{`${called(lane.node)} [${branchNumber(lane.branch)}]`}</span>
                         <span className="text-ink-faint tabular-nums">{lane.steps}</span>
                         {lane.failed ? <span className="text-failed tabular-nums">✕{lane.failed}</span> : null}
                       </Name>

@@ -1,4 +1,5 @@
 /** One branch or one round of an execution: its graph shows only what happened there. */
+import { branchNumber } from "@/graph/called";
 import type { Overlay } from "@/graph/overlay";
 import { isOver, lookOf, type NodeStory, type ScopePart, type StepStory, type Story } from "./story";
 import { untouched } from "./untouched";
@@ -40,7 +41,7 @@ function placesIn(step: StepStory): Place[] {
     key: branchKey(part),
     kind: "branch",
     node: part.parallel,
-    number: part.branch,
+    number: branchNumber(part.branch),
   }));
   const { round } = step;
   const at = round.lastIndexOf(" ");
