@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from pointsman.app.shelf.documents import IDS, shipped
+from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.schema import native_schema
 from pointsman.server.application import openapi_document
 from pointsman.values import JsonObject
@@ -84,6 +85,12 @@ def test_every_field_has_a_title_in_both_languages() -> None:
         titles = set(read(WORDS / language / "field.json"))
         assert names - titles == set(), f"name it in web/src/i18n/{language}/field.json"
         assert titles - names == set(), "no field is called so any more"
+
+
+def test_every_type_of_node_has_a_name_in_both_languages() -> None:
+    for language in ("en", "de"):
+        names = set(read(WORDS / language / "node.json"))
+        assert names == {*CONFIG_OF, *TYPE_ALIASES}, f"name it in web/src/i18n/{language}/node.json"
 
 
 def test_every_operation_is_told_in_german() -> None:

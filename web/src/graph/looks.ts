@@ -1,11 +1,13 @@
 /** How each type of node looks. */
 import {
+  Activity,
   Bot,
   Boxes,
   Brain,
   CircleStop,
   Clock,
   Code,
+  FileText,
   Flag,
   GitBranch,
   GitFork,
@@ -51,6 +53,8 @@ export const TYPES = {
   planner: ListTodo,
   verifier: ShieldCheck,
   "structured-record": TableProperties,
+  progress: Activity,
+  "template-render": FileText,
 } as const;
 
 export function iconOf(type: string) {

@@ -141,11 +141,11 @@ function Search({ search }: { search: AuditSearch }) {
       <Field name="what" label={t("audit.what")} title={t("audit.whatAbout")} value={search.what} />
       <Field name="since" label={t("audit.since")} type="date" value={search.since} />
       <Field name="until" label={t("audit.until")} type="date" value={search.until} />
-      <Button type="submit" className="h-9">
+      <Button type="submit" className="h-9 justify-center">
         {t("audit.search")}
       </Button>
       {saysSomething(search) ? (
-        <Button kind="quiet" className="h-9" onClick={() => void navigate({ to: "/audit", search: {} })}>
+        <Button kind="quiet" className="h-9 justify-center" onClick={() => void navigate({ to: "/audit", search: {} })}>
           {t("audit.clear")}
         </Button>
       ) : null}
