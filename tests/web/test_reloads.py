@@ -76,6 +76,7 @@ async def test_an_answer_goes_on_where_its_server_is_started_anew_and_is_not_hea
             await page.wait_for_url("**/chat/desk/chat-*")
             await hears_on(page, 40)
             line.cut()
+            await expect(page.get_by_role("article").get_by_text("The server does not answer")).to_be_visible()
         async with serving(store, script=RULES, settings=SLOW) as second:
             line.to = second.client.base_url.port or 0
             line.mend()
@@ -84,6 +85,7 @@ async def test_an_answer_goes_on_where_its_server_is_started_anew_and_is_not_hea
             await second.client.post(f"/api/workflows/executions/{entry['executionId']}/resume")
             await hears_on(page, 60)
             await expect(page.get_by_role("article")).to_have_count(1)
+            await expect(page.get_by_text("The server does not answer")).to_have_count(0)
             await page.get_by_role("button", name="Stop").click()
             await expect(page.get_by_role("button", name="Say it again")).to_be_visible()
 

@@ -36,6 +36,7 @@ STRANGE: Final = json.dumps(
             },
         ],
         "edges": [{"source": "say", "target": "ask" * 100}],
+        "triggers": [{"id": "call", "type": "webhook", "path": "w" * 60}],
     }
 )
 
@@ -57,7 +58,7 @@ async def test_strange_names_are_read_and_nothing_else(opens: Opens, served: Ser
     async with opens("/workflows") as page:
         page.on("dialog", refuse)
         wide: list[str] = []
-        for path in ("tools", "audit"):
+        for path in ("tools", "audit", "webhooks"):
             await page.goto(address(served, f"/{path}"))
             wide += await overflowing(page, path)
         await page.set_viewport_size({"width": 390, "height": 844})

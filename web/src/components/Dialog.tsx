@@ -26,7 +26,7 @@ export function Dialog(props: {
   return (
     <Parts.Root open={props.open} onOpenChange={(open) => open || props.onClose()}>
       <Parts.Portal>
-        <Parts.Overlay className="fixed inset-0 z-40 bg-[#0007]" />
+        <Parts.Overlay className="fixed inset-0 z-50 bg-[#0007]" />
         <Parts.Content
           onOpenAutoFocus={(event) => {
             event.preventDefault();

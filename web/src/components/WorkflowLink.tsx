@@ -6,7 +6,7 @@ export function WorkflowLink({ id, className }: { id: string; className: string 
   const called = useWorkflowName();
   const [plain = id, revision] = id.split("@");
   return (
-    <Link to="/workflows/$id" params={{ id: plain }} title={id} className={className}>
+    <Link to="/workflows/$id" params={{ id: plain }} title={id} className={`wrap-anywhere ${className}`}>
       <bdi>{called(plain)}</bdi>
       {revision ? ` @${revision}` : null}
     </Link>

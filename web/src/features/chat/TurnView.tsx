@@ -55,6 +55,11 @@ export function TurnView(props: {
       {parts.map((part) => (
         <PartView key={part.step} part={part} isAlone={countSpeaking(parts) < 2} />
       ))}
+      {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
+        <p role="status" className="text-sm text-waiting">
+          {t("execution.away")}
+        </p>
+      ) : null}
       {now && native.data ? <Outcome now={now} definition={native.data} parts={parts} /> : null}
       {now ? (
         <Gates execution={now} className="rounded-lg border border-waiting/50 bg-surface p-4" onDone={log.refresh} />
