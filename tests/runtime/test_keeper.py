@@ -11,22 +11,11 @@ import pytest
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
-from pointsman.errors import CallerError
-from pointsman.journal.faults import (
-    StoreCrowded,
-    StoreFailed,
-    StoreFull,
-    StoreLocked,
-    StoreMissing,
-    StoreReadOnly,
-    StoreUnreachable,
-)
 from pointsman.journal.memory import MemoryStore
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite import open_sqlite
 from pointsman.journal.store import Store
 from pointsman.runtime.families import child_id
-from pointsman.runtime.keeper import ABANDONED_S, AGAIN_S, Keeper
+from pointsman.runtime.keeper import ABANDONED_S, Keeper
 from pointsman.runtime.local import LocalRuntime
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -264,160 +253,6 @@ def test_what_nobody_goes_on_with_is_taken_up_after_a_while() -> None:
         await runtime.clock.sleep_until(runtime.clock.now() + ABANDONED_S)
         assert (await runtime.load(left)).status == "completed"
         keeps.cancel()
-
-    run_virtually(story())
-
-
-def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -> None:
-    async def story() -> None:
-        store, troubles = MemoryStore(), list[tuple[str | None, str]]()
-        runtime, _, _ = await here(store)
-        waits = [await begun(runtime, "waits", number) for number in range(2)]
-        await looks(Keeper(runtime, runtime.open))
-
-        async def take_up(execution: ExecutionId) -> object:
-            if execution == waits[0]:
-                raise CallerError("its definition is gone")
-            return await runtime.open(execution)
-
-        keeper = Keeper(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
-        await runtime.clock.sleep_until(runtime.clock.now() + 3601)
-        await looks(keeper, 5)
-        assert troubles == [(waits[0], "its definition is gone")], "told once, tried again later"
-        assert (await runtime.load(waits[1])).status == "completed"
-
-    run_virtually(story())
-
-
-@pytest.mark.parametrize("fault", [StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable])
-def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again(
-    fault: type[StoreFailed], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def story() -> None:
-        store, troubles = MemoryStore(), list[tuple[str | None, str]]()
-        runtime, doing, _ = await here(store)
-        execution = await begun(runtime, "waits")
-        keeper = Keeper(runtime, runtime.open, tell=lambda name, why: troubles.append((name, str(why))))
-        keeps = asyncio.create_task(keeper.run())
-        list_, began = store.executions.list, runtime.clock.now()
-
-        async def list_unless_away(query: ExecutionQuery) -> list[Summary]:
-            if began + 10 < runtime.clock.now() < began + 7200:
-                raise fault("away")
-            return await list_(query)
-
-        monkeypatch.setattr(store.executions, "list", list_unless_away)
-        await runtime.clock.sleep_until(began + 7100)
-        assert ([one.step.node for one in doing.asked], troubles) == (["a"], [(None, "away")])
-        await runtime.clock.sleep_until(began + 7210)
-        assert (await runtime.load(execution)).status == "completed"
-        assert not keeps.done()
-        keeps.cancel()
-
-    run_virtually(story())
-
-
-def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_again_when_the_store_is_back() -> None:
-    async def story() -> None:
-        away = True
-
-        async def unless_away(command: Execute) -> Json:
-            if away and command.step.node == "b":
-                raise StoreUnreachable("away")
-            return command.step.node
-
-        runtime, doing, keeper = await here(MemoryStore(), unless_away)
-        keeps = asyncio.create_task(keeper.run())
-        execution = await begun(runtime, "chain")
-        await runtime.clock.sleep_until(runtime.clock.now() + 1)
-        assert ((await runtime.load(execution)).status, [one.step.node for one in doing.asked]) == (
-            "running",
-            ["a", "b"],
-        )
-        away = False
-        await runtime.clock.sleep_until(runtime.clock.now() + 300)
-        assert (await runtime.load(execution)).status == "completed"
-        assert [(one.step.node, one.attempt) for one in doing.asked] == [("a", 1), ("b", 1), ("b", 1), ("c", 1)]
-        keeps.cancel()
-
-    run_virtually(story())
-
-
-def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> None:
-    async def story() -> None:
-        store, tried, told = MemoryStore(), list[str](), list[str]()
-
-        async def hang(command: Execute) -> Json:
-            return await asyncio.get_running_loop().create_future()
-
-        first, _, _ = await here(store, hang)
-        execution = await begun(first, "chain")
-        await first.close()
-        runtime, _, _ = await here(store)
-
-        async def take_up(name: ExecutionId) -> object:
-            tried.append(name)
-            if len(tried) == 1:
-                raise CallerError("its definition is gone")
-            return await runtime.open(name)
-
-        keeper = Keeper(runtime, take_up, tell=lambda _, why: told.append(str(why)))
-        keeps = asyncio.create_task(keeper.run())
-        await runtime.clock.sleep_until(runtime.clock.now() + 1)
-        await store.removal.remove(execution, at=await store.journal.last(execution))
-        await runtime.clock.sleep_until(runtime.clock.now() + 600)
-        assert (tried, told) == ([execution] * 2, ["its definition is gone"])
-        keeps.cancel()
-
-    run_virtually(story())
-
-
-class Due:
-    """A chore that is due until it is done, which it is behind all that it raises."""
-
-    def __init__(self, *raises: Exception) -> None:
-        self.fired: list[float] = []
-        self._raises, self._is_done = [*raises], False
-
-    async def next_due(self) -> float | None:
-        return None if self._is_done else 0.0
-
-    async def fire(self, now: float) -> None:
-        self.fired.append(now)
-        if self._raises:
-            raise self._raises.pop(0)
-        self._is_done = True
-
-
-def test_what_is_due_and_cannot_be_done_is_told_of_rests_for_a_minute_and_holds_up_nothing_else() -> None:
-    async def story() -> None:
-        troubles: list[tuple[str | None, str]] = []
-        runtime, _, _ = await here(MemoryStore())
-        broken, other = Due(CallerError("its workflow is gone")), Due()
-        keeper = Keeper(
-            runtime, runtime.open, chores=[broken, other], tell=lambda name, why: troubles.append((name, str(why)))
-        )
-        keeps, began = asyncio.create_task(keeper.run()), runtime.clock.now()
-        await runtime.clock.sleep_until(began + AGAIN_S - 1)
-        assert (broken.fired, other.fired, troubles) == ([began], [began], [(None, "its workflow is gone")])
-        await runtime.clock.sleep_until(began + AGAIN_S + 1)
-        assert (broken.fired, len(troubles)) == ([began, began + AGAIN_S], 1)
-        keeps.cancel()
-
-    run_virtually(story())
-
-
-def test_a_store_that_is_gone_for_good_ends_the_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        store = MemoryStore()
-        _, _, keeper = await here(store)
-
-        async def gone(query: ExecutionQuery) -> list[Summary]:
-            raise StoreMissing("gone")
-
-        monkeypatch.setattr(store.executions, "list", gone)
-        with pytest.raises(StoreMissing):
-            await keeper.run()
 
     run_virtually(story())
 
