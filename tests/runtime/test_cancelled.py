@@ -1,45 +1,20 @@
-"""Who is cancelled takes nothing along: neither a row that is being written, nor the steps of others."""
+"""Steps that are stopped take nothing along."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from pointsman.engine.commands import Execute
-from pointsman.engine.reports import GateAnswered, ResumeRequested, Start
-from pointsman.engine.steps import Step
+from pointsman.engine.reports import ResumeRequested, Start
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
-from tests.runtime.world import FIRST, LazyLedger, Shelf, chain, make_runtime, tool
+from tests.runtime.world import FIRST, Shelf, chain, make_runtime, tool
 
-ASKS: JsonObject = {
-    "id": "asks",
-    "nodes": [{"id": "ask", "type": "human", "config": {"message": "?"}}, tool("after")],
-    "edges": [{"source": "ask", "target": "after"}],
-}
 RACERS = [tool(name) for name in "abc"]
 OUT: list[Json] = [{"source": "p", "target": name} for name in "abc"]
 IN: list[Json] = [{"source": name, "target": "j"} for name in "abc"]
 JOIN: JsonObject = {"id": "j", "type": "join", "config": {"wait": "any", "cancelRest": True}}
 RACE: JsonObject = {"id": "race", "nodes": [{"id": "p", "type": "parallel"}, *RACERS, JOIN], "edges": OUT + IN}
-
-
-def test_an_answer_is_taken_although_whoever_gave_it_has_gone() -> None:
-    async def story() -> None:
-        shelf = Shelf(it=ASKS)
-        runtime, doing = await make_runtime(shelf, clock=VirtualClock())
-        runtime.journal = LazyLedger(runtime.store.journal)
-        driver = await runtime.start(FIRST, shelf.plans["it"], Start(input={}, definition="it"))
-        answering = asyncio.create_task(driver.deliver(GateAnswered(step=Step("ask"), action="approve")))
-        await asyncio.sleep(0.001)
-        answering.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await answering
-        await driver.until(lambda: driver.state.ended)
-        assert (driver.state.status, [one.step.node for one in doing.asked]) == ("completed", ["after"])
-
-    run_virtually(story())
 
 
 async def test_what_is_stopped_before_it_began_is_not_begun() -> None:

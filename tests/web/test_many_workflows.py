@@ -138,6 +138,7 @@ async def test_many_agents_are_shown_page_by_page_and_a_name_that_is_taken_is_to
         await page.get_by_role("dialog").get_by_label("Name").fill("mate-54")
         await expect(page.get_by_text("There is one of this name already.")).to_be_visible()
         await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Discard", exact=True).click()
         await page.get_by_label("Search agents").fill("watch 54")
         await expect(rows).to_have_count(2)
         await expect(rows.nth(1)).to_contain_text("mate-54")

@@ -42,7 +42,6 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
-from pointsman.runtime.behind import Behind
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.parking import Parking
@@ -84,7 +83,6 @@ class Driver:
         """Somebody asked about the state while a row was under way: to be told again once it is durable."""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
-        self.behind = Behind()
         self.told: list[str] = []
         """Orders that were carried out; the journal does not say so yet."""
         self.recovered = False
@@ -98,11 +96,9 @@ class Driver:
     async def deliver(self, report: Report) -> Sequence[Event]:
         """Take a report: returns when what it decided is durable and under way. No events: it decided nothing.
 
-        Who asks may be cancelled meanwhile: what is decided is written and followed all the same.
+        It is decided at once, and whoever asked goes on before anything that follows begins: they may look first, and
+        listen in time.
         """
-        return await self.behind.finish(self._delivered(report))
-
-    async def _delivered(self, report: Report) -> Sequence[Event]:
         events, asked = await self._settle(report)
         self._perform(asked)
         return events
@@ -180,12 +176,9 @@ class Driver:
 
     async def move(self, plan: Plan, report: MoveRequested) -> None:
         """Go on with another plan. Raises what deciding raises; then nothing has changed."""
-        await self.behind.finish(self._moved(plan, report))
-
-    async def _moved(self, plan: Plan, report: MoveRequested) -> None:
         was, self.plan = self.plan, plan
         try:
-            await self._delivered(report)
+            await self.deliver(report)
         except BaseException:
             self.plan = was
             raise
@@ -379,22 +372,17 @@ class Driver:
         """Somebody here wants to hear of it."""
         return any(not future.done() for future in self._changed)
 
-    @property
-    def under_way(self) -> set[asyncio.Task[Any]]:
-        """What goes on here now; what waits for a timer is not under way."""
-        return self.tasks | self.behind.tasks
-
     async def drained(self) -> None:
-        """Return when nothing is under way here any more."""
-        while under_way := self.under_way:
-            await asyncio.wait(under_way)
+        """Return when nothing is under way here any more; what waits for a timer is not under way."""
+        while self.tasks:
+            await asyncio.wait(self.tasks)
 
     async def close(self) -> None:
         """Let go: as if the process had ended here, except that what is decided becomes durable."""
         self.timers.stop()
-        while under_way := self.under_way:
+        while self.tasks:
             for task in self.tasks:
                 task.cancel()
-            await asyncio.wait(under_way)
+            await asyncio.wait(self.tasks)
         if self.failure is None:
             await self.commits.flush(self.journal)

@@ -295,9 +295,7 @@ def rests(driver: Driver, horizon: float) -> bool:
     """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
     state = driver.state
     return (
-        not (
-            driver.under_way or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for
-        )
+        not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
         and driver.failure is None
         and not (state.working or state.undelivered)
         and all(timer.at > horizon for timer in state.timers.values())

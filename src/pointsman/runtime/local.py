@@ -134,10 +134,10 @@ class LocalRuntime:
         return await self._begun(driver, report)
 
     async def _begun(self, driver: Driver, report: Report) -> Driver:
-        """Its first row is durable. Who asked for it may be cancelled meanwhile: it begins all the same."""
+        """Its first row is durable."""
         try:
             await driver.deliver(report)
-        except Exception:
+        except BaseException:
             self.drivers.pop(driver.execution, None)
             raise
         return driver

@@ -25,12 +25,12 @@ from pointsman.app.access.presence import Presence, Seat
 from pointsman.app.access.provider import Provider
 from pointsman.app.access.strangers import Strangers
 from pointsman.app.access.tokens import Tokens, is_token
-from pointsman.app.behind import Behind
 from pointsman.app.channels import Channels
 from pointsman.app.observing.measuring import Measuring
 from pointsman.app.observing.redacting import Redactor
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError, OperatorError
+from pointsman.server.behind import Behind
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(

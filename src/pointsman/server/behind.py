@@ -10,20 +10,20 @@ T = TypeVar("T")
 
 
 class Behind:
-    """That of one server, or one execution."""
+    """That of one server."""
 
     def __init__(self) -> None:
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """What it comes to. To cancel this ends the wait, not the work."""
         task = asyncio.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """What still goes on is given up."""
-        for task in self.tasks:
+        """The server stops: what still goes on is given up."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
