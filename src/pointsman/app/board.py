@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.lists import summary_view
 from pointsman.app.looking import DIGITS_MAX, PlaceInvalid
-from pointsman.errors import PointsmanError
+from pointsman.app.retried import retried
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, Instant
@@ -156,8 +155,7 @@ class Board:
                 await asyncio.sleep(SOON_S)
                 self._woken.clear()
                 late_s = SOON_S
-            # Who writes is told what is wrong with the store; here it is only asked again.
-            with suppress(PointsmanError):
+            with retried("to look at the list of executions"):
                 await self._take_in(late_s=late_s)
             if self._begin + len(self._changes) > before:
                 silent_s = 0.0

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pointsman.app.board import Board
 from pointsman.app.bulletins import Observability, bulletins, live_told, observability_of
 from pointsman.app.observing.redacting import redactor_for
+from pointsman.app.retried import retried
 from pointsman.app.ring import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
 from pointsman.app.spoken import Spoken
 from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
@@ -308,8 +307,7 @@ class Channels:
 
     async def _catch_up(self, channel: Channel) -> None:
         channel.behind = True
-        # Who writes is told what is wrong with the store; here it is only asked again.
-        with suppress(PointsmanError):
+        with retried(f"to follow {channel.execution!r}"):
             await channel.catch_up()
             channel.behind = False
 

@@ -17,11 +17,12 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from pointsman.app.retried import retried
 from pointsman.definition.policies import Concurrency
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import CancelRequested, PlaceFreed
 from pointsman.engine.state import ENDED, ExecutionState
-from pointsman.errors import CallerError, PointsmanError
+from pointsman.errors import CallerError
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.journal.faults import EntryMoved, JournalMoved
@@ -199,8 +200,7 @@ class Places:
         try:
             while True:
                 again.clear()
-                # Who starts or answers is told what is wrong with the store; here it is only asked again.
-                with suppress(PointsmanError):
+                with retried(f"to let in who waits for {group.name!r}"):
                     await self.admit(group)
                     if len(await self._line(group)) <= group.most and not again.is_set():
                         return

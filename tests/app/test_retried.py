@@ -1,0 +1,22 @@
+"""What is soon done again says in the log why it was not done, unless the store is only away."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from pointsman.app.retried import retried
+from pointsman.journal.faults import StoreDamaged, StoreUnreachable
+
+
+def test_what_is_wrong_is_in_the_log_and_an_outage_is_told_where_it_is_met(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        with retried("to look"):
+            raise StoreUnreachable("away")
+        assert caplog.messages == []
+        with retried("to look"):
+            raise StoreDamaged("torn")
+    assert caplog.messages == ["to look cannot be done now, and is tried again: [store-damaged] torn"]
+    with pytest.raises(ValueError, match="a bug"), retried("to look"):
+        raise ValueError("a bug")
