@@ -14,7 +14,7 @@ from tests.house.sources import TEXT_SUFFIXES, files, functions, parse, read_tex
 LINES_MAX: Final = 900
 FUNCTION_LINES_MAX: Final = 50
 NO_NAMES: Final = {"utils", "helpers", "common", "misc"}
-NO_CLASS_NAMES: Final = re.compile(r"^Abstract|Impl$|(Manager|Service|Handler|Processor|Helper)$|Utils?$")
+NO_CLASS_NAMES: Final = re.compile(r"^Abstract|Impl$|Helper$|Utils?$")
 SUPPRESSION: Final = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:\s*ignore|pragma:\s*no cover)(.*)$")
 """A suppression names its rule and its reason: `# noqa: S102 - the reason`, `# pyright: ignore[rule] - the reason`."""
 REASONED: Final = re.compile(r"^\s*(:\s*[A-Z]+\d+(,\s*[A-Z]+\d+)*|\[[\w, -]+\])\s*(-|—|:|#)\s*\S+")
