@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-import jsonschema_rs
 import msgspec
 
 from pointsman.definition.control import StartConfig
+from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.definition.workflow import Workflow
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
@@ -103,14 +103,13 @@ def _defaults(workflow: Workflow) -> JsonObject:
 def check_input(found: JsonObject, schema: JsonObject) -> None:
     """Raises `InputInvalid` naming the fields that do not fit."""
     try:
-        validator = jsonschema_rs.validator_for(schema)
-        errors = list(validator.iter_errors(found))
-    except (ValueError, jsonschema_rs.ValidationError) as why:
+        misfits = JsonSchema(schema).misfits(found, most=ERRORS_SHOWN)
+    except SchemaWrong as why:
         raise InputInvalid(
             f"the workflow's input schema cannot be used: {why}", hint="Run `pointsman check`."
         ) from None
-    if errors:
-        shown = [f"{'.'.join(str(p) for p in e.instance_path) or 'input'}: {e.message}" for e in errors[:ERRORS_SHOWN]]
+    if misfits:
+        shown = [f"{'.'.join(map(str, one.path)) or 'input'}: {one.message}" for one in misfits]
         raise InputInvalid("; ".join(shown), hint=_takes(schema))
 
 

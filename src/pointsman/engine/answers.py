@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.data import dotted
 from pointsman.engine.facts import Write
 from pointsman.engine.handed_out import check_results
@@ -56,12 +57,10 @@ def check_answer(gate: Gate, action: str, data: Json) -> None:
 
 
 def _check_form(form: JsonObject, data: Json) -> None:
-    import jsonschema_rs  # Only gates with a form need it.
-
     # Pressing a button fills in nothing: that is an empty form, not a wrong one.
-    errors = list(jsonschema_rs.validator_for(form).iter_errors({} if data is None else data))
-    if errors:
-        said = [f"{dotted(error.instance_path)}: {error.message}".lstrip(": ") for error in errors[:ERRORS_SHOWN]]
+    misfits = JsonSchema(form).misfits({} if data is None else data, most=ERRORS_SHOWN)
+    if misfits:
+        said = [f"{dotted(misfit.path)}: {misfit.message}".lstrip(": ") for misfit in misfits]
         raise AnswerInvalid("; ".join(said), hint="See the gate's form.")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.plan import DeclaredField
 from pointsman.values import Json, JsonObject, Path
 
@@ -22,12 +23,10 @@ def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[
 def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[tuple[Path, str]]:
     """Where data do not fit, and why."""
     for field in declared:
-        import jsonschema_rs  # Only workflows that declare schemas need it.
-
-        validator = jsonschema_rs.validator_for(field.schema)
+        schema = JsonSchema(field.schema)
         for path, value in _values(data, field.pattern):
-            for wrong in validator.iter_errors(value):
-                yield (*path, *wrong.instance_path), wrong.message
+            for misfit in schema.misfits(value):
+                yield (*path, *misfit.path), misfit.message
 
 
 def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Json]]:

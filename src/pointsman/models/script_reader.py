@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
-import jsonschema_rs
-
 from pointsman.definition.documents import read_document
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.quantities import read_duration
 from pointsman.engine.reports import Usage
@@ -18,7 +17,7 @@ from pointsman.models.script import Answer, Fail, Rule, Script, ScriptedCall
 from pointsman.models.script_schema import SCRIPT_SCHEMA
 from pointsman.values import Json, JsonObject
 
-_CHECK: Final = jsonschema_rs.validator_for(SCRIPT_SCHEMA)
+_CHECK: Final = JsonSchema(SCRIPT_SCHEMA)
 _EXACT: Final = ("agent", "purpose")
 _COUNTS: Final = {"visit": "visit", "round": "visit", "call": "call", "attempt": "attempt", "branch": "branch"}
 _ANSWER: Final = ("text", "json", "toolCalls", "next", "end", "fail", "delay", "tokenDelay", "usage")
@@ -55,12 +54,11 @@ def read_script(text: str) -> Script:
 
 
 def _problems(content: Json) -> Iterator[Problem]:
-    for wrong in _CHECK.iter_errors(content):
-        path = wrong.instance_path
-        kind = wrong.kind
-        if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+    for wrong in _CHECK.misfits(content, most=100):
+        path = wrong.path
+        if wrong.unexpected:
             known = _known_keys(path)
-            for key in kind.unexpected:
+            for key in wrong.unexpected:
                 hint = did_you_mean(key, known) or f"Known keys: {', '.join(known)}."
                 yield error("unknown-key", pointer_to(*path, key), f"unknown key {key!r}", hint=hint)
         else:

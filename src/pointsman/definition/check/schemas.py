@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING, Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.control import HumanConfig, StartConfig
+from pointsman.definition.json_schema import JsonSchema, faults_of
 from pointsman.definition.nodes import NodeConfig
 from pointsman.definition.problems import Problem, error, pointer_to
 from pointsman.definition.work import StructuredRecordConfig
 from pointsman.values import Json, JsonObject
 
-if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator
-
-DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-PROBLEMS_MAX: Final = 20
-"""Findings shown of one schema."""
-
 
 def check_schemas(subject: Subject) -> Iterator[Problem]:
     for pointer, schema in _schemas(subject):
         yield from _wrong(pointer, schema)
-        yield from _elsewhere(pointer, schema)
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, StartConfig) and node.config.defaults:
             yield from _defaults(subject, position, node.config.defaults)
@@ -61,31 +52,8 @@ def _schemas_of(config: NodeConfig | None) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
-    for number, objection in enumerate(_validator().iter_errors(schema)):
-        if number == PROBLEMS_MAX:
-            return
-        at = pointer + pointer_to(*objection.instance_path)
-        message = f"this is not JSON Schema: {objection.message}"
-        yield error("schema-invalid", at, message, hint=f"The dialect is {DRAFT}.")
-
-
-def _elsewhere(pointer: str, schema: JsonObject) -> Iterator[Problem]:
-    """`$ref` to other documents: they would have to be fetched while a workflow runs."""
-    waiting: list[tuple[str, Json]] = [(pointer, schema)]
-    while waiting:
-        at, here = waiting.pop()
-        match here:
-            case dict():
-                target = here.get("$ref")
-                if isinstance(target, str) and not target.startswith("#"):
-                    message = f"a schema may only refer to itself (`#/…`), not to {target[:100]!r}"
-                    hint = "Copy the part under `$defs` and refer to it there."
-                    yield error("schema-remote-ref", at + "/$ref", message, hint=hint)
-                waiting.extend((at + pointer_to(key), value) for key, value in here.items())
-            case list():
-                waiting.extend((at + pointer_to(index), value) for index, value in enumerate(here))
-            case _:
-                pass
+    for fault in faults_of(schema):
+        yield error(fault.code, pointer + pointer_to(*fault.path), fault.message, hint=fault.hint)
 
 
 def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator[Problem]:
@@ -93,11 +61,11 @@ def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator
     properties = (subject.workflow.input_schema or {}).get("properties")
     for name, value in defaults.items():
         schema = properties.get(name) if isinstance(properties, dict) else None
-        if not isinstance(schema, dict) or not _validator().is_valid(schema) or _refers(schema):
+        if not isinstance(schema, dict) or _refers(schema) or faults_of(schema):
             continue
-        for objection in _compiled(schema).iter_errors(value):
-            at = subject.at_node(position, "config", "defaults", name) + pointer_to(*objection.instance_path)
-            yield error("default-invalid", at, f"the default of {name!r} breaks its schema: {objection.message}")
+        for misfit in JsonSchema(schema).misfits(value):
+            at = subject.at_node(position, "config", "defaults", name) + pointer_to(*misfit.path)
+            yield error("default-invalid", at, f"the default of {name!r} breaks its schema: {misfit.message}")
 
 
 def _refers(schema: Json) -> bool:
@@ -109,15 +77,3 @@ def _refers(schema: Json) -> bool:
             return any(map(_refers, schema))
         case _:
             return False
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    """A schema for schemas. It comes with the library: nothing is fetched, whatever a schema says in `$schema`."""
-    return _compiled({"$ref": DRAFT})
-
-
-def _compiled(schema: JsonObject) -> Draft202012Validator:
-    from jsonschema_rs import Draft202012Validator
-
-    return Draft202012Validator(schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.kinds import Ask, Decide, Work
 from pointsman.engine.leaving import match
 from pointsman.engine.plan import PlanNode
@@ -71,13 +72,11 @@ def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
 
 
 def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
-    import jsonschema_rs  # Only agents with a schema need it.
-
     # By which way an agent leaves is said beside what its schema asks for.
     said = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
-    wrong = next(iter(jsonschema_rs.validator_for(schema).iter_errors(said)), None)
+    wrong = next(iter(JsonSchema(schema).misfits(said, most=1)), None)
     if wrong is not None:
-        place = "/".join(str(part) for part in wrong.instance_path)
+        place = "/".join(str(part) for part in wrong.path)
         raise TrialUnfit(
             f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
             node=node.id,

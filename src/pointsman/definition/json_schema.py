@@ -1,0 +1,520 @@
+"""JSON Schemas: the only constructor of validators. A schema is data of a stranger, so nothing is fetched, and the work
+is bounded before it is done.
+
+    schema ── faults_of ──▶ what is wrong with it          (for `check`)
+           ── JsonSchema ──▶ misfits(value)                (for data: inputs, answers, arguments of tools)
+
+A value is held against its schema only if an upper bound of the applications of subschemas to parts of the value is
+small enough. The bound counts what `$ref` multiplies: ten levels of two references each are 1 024 applications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, cast
+
+from pointsman.definition.problems import pointer_parts
+from pointsman.errors import AuthorError
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, RegexOptions
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+DRAFTS: Final = (
+    DRAFT,
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-06/schema#",
+    "http://json-schema.org/draft-04/schema#",
+)
+"""All that `$schema` may name."""
+MISFITS_MAX: Final = 20
+"""Problems reported of one value or one schema."""
+MESSAGE_CHARS_MAX: Final = 300
+PATTERNS_MAX: Final = 500
+"""Regular expressions in one schema: each is compiled."""
+PATTERN_BYTES_MAX: Final = 1024 * 1024
+"""Memory of one compiled regular expression."""
+SCHEMA_DEPTH_MAX: Final = 100
+"""Levels of subschemas. The library converts schemas recursively."""
+APPLICATIONS_MAX: Final = 10_000_000
+"""Applications of subschemas to parts of one value, weighted by the size of the subschema: under a second."""
+STEPS_MAX: Final = 500_000
+"""Steps of counting them: under a second."""
+EXPLAINED_MAX: Final = 20_000
+"""Applications up to which every misfit is collected. Each that the library collects costs some 50 µs."""
+_MANY: Final = 10**15
+
+_ONE: Final = (
+    "additionalProperties",
+    "additionalItems",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "items",
+    "contains",
+    "propertyNames",
+    "contentSchema",
+)
+"""Keywords with one subschema, for parts of the value."""
+_LISTS: Final = ("prefixItems", "items")
+_MAPS: Final = ("patternProperties", "properties")
+_DEFINITIONS: Final = ("$defs", "definitions")
+_SAME: Final = ("not", "if", "then", "else")
+"""Keywords with one subschema, for the value itself."""
+_SAME_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_SAME_MAPS: Final = ("dependentSchemas", "dependencies")
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_BRANCHING: Final = ("anyOf", "oneOf", "not")
+"""Keywords whose misfit lists all misfits below it."""
+_WHOLE: Final = ("enum", "const", "required", "dependentRequired", "dependencies", "type")
+"""Keywords whose own value is compared with the data."""
+
+
+class SchemaWrong(AuthorError):
+    """A JSON Schema is not one, refers to something outside itself, or cannot be used within bounds."""
+
+    code: ClassVar[str] = "schema-wrong"
+
+
+class Misfit(NamedTuple):
+    """One place of a value that its schema forbids."""
+
+    path: tuple[str | int, ...]
+    message: str
+    unexpected: tuple[str, ...] = ()
+    """Keys that `additionalProperties` forbids."""
+
+
+class Fault(NamedTuple):
+    """Something wrong with a schema."""
+
+    code: str
+    path: tuple[str | int, ...]
+    message: str
+    hint: str
+
+
+class JsonSchema:
+    """A compiled schema. Raises `SchemaWrong` when made of something else."""
+
+    def __init__(self, schema: Json) -> None:
+        shape = _shape_of(schema)
+        if shape.faults:
+            first = shape.faults[0]
+            raise SchemaWrong(f"this JSON Schema cannot be used: {first.message}", hint=first.hint)
+        self._shape = shape
+        self._validator = _validator(schema)
+
+    def fits(self, value: Json) -> bool:
+        """Whether the schema allows the value. False also where that would take too long to find out."""
+        return not self.misfits(value, most=1)
+
+    def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[Misfit]:
+        """What is wrong with the value; empty if nothing is. One misfit where finding all would take too long."""
+        bound = _parts(value) * self._shape.expanded
+        if bound > APPLICATIONS_MAX and self._shape.exceeds(value, APPLICATIONS_MAX):
+            message = f"comparing it with its JSON Schema takes more than {APPLICATIONS_MAX} steps"
+            return [Misfit((), f"{message}: make the value smaller or the schema simpler")]
+        try:
+            return self._found(value, most)
+        except (ValueError, TypeError) as why:  # The library refuses values that are nested too deep, for example.
+            return [Misfit((), f"it cannot be compared with its JSON Schema: {_line(why)}")]
+
+    def _found(self, value: Json, most: int) -> list[Misfit]:
+        if self._validator.is_valid(value):
+            return []
+        if not self._shape.exceeds(value, EXPLAINED_MAX, explained=True):
+            errors = self._validator.iter_errors(value)
+            return [_misfit(error) for error, _ in zip(errors, range(most), strict=False)]
+        if self._shape.branches:
+            return [Misfit((), "it does not fit its JSON Schema (too much data to say where)")]
+        return [_first(self._validator, value)]
+
+
+def faults_of(schema: Json) -> list[Fault]:
+    """What is wrong with a schema: at most `MISFITS_MAX`."""
+    shape = _shape_of(schema)
+    if shape.faults:
+        return shape.faults[:MISFITS_MAX]
+    named = schema.get("$schema", DRAFT) if isinstance(schema, dict) else DRAFT
+    meta = _metaschema(_known_draft(named) or DRAFT)
+    if meta.is_valid(schema):
+        return _unusable(schema)
+    if _parts(schema) <= EXPLAINED_MAX // 10:
+        wrong = [_misfit(error) for error, _ in zip(meta.iter_errors(schema), range(MISFITS_MAX), strict=False)]
+    else:
+        wrong = [_first(meta, schema)]
+    hint = f"The draft is {named}."
+    return [Fault("schema-invalid", one.path, f"this is not JSON Schema: {one.message}", hint) for one in wrong]
+
+
+def _unusable(schema: Json) -> list[Fault]:
+    """A schema that its draft allows, and that cannot be compiled: a dead reference, a pattern with lookaround."""
+    try:
+        _validator(schema)
+    except SchemaWrong as why:
+        return [Fault("schema-invalid", (), str(why), why.hint)]
+    return []
+
+
+def _validator(schema: Json) -> Draft202012Validator:
+    import jsonschema_rs
+
+    try:
+        return cast(
+            "Draft202012Validator",
+            jsonschema_rs.validator_for(cast("JsonObject", schema), offline=True, pattern_options=_patterns()),
+        )
+    except (ValueError, TypeError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as why:
+        hint = "Patterns have no lookaround and no backreferences; references lead to a part of the same schema."
+        raise SchemaWrong(f"this JSON Schema cannot be used: {_line(why)}", hint=hint) from why
+
+
+@cache
+def _patterns() -> RegexOptions:
+    """The engine whose time is linear in the text, whatever the pattern."""
+    from jsonschema_rs import RegexOptions
+
+    return RegexOptions(size_limit=PATTERN_BYTES_MAX, dfa_size_limit=PATTERN_BYTES_MAX)
+
+
+@cache
+def _metaschema(draft: str) -> Draft202012Validator:
+    """The schema of schemas of a draft. The library brings it along."""
+    return _validator({"$schema": draft, "$ref": draft})
+
+
+def _known_draft(name: Json) -> str | None:
+    """The draft that `$schema` names, with or without its empty fragment."""
+    return next((draft for draft in DRAFTS if isinstance(name, str) and draft.rstrip("#") == name.rstrip("#")), None)
+
+
+def _first(validator: Draft202012Validator, value: Json) -> Misfit:
+    from jsonschema_rs import ValidationError
+
+    try:
+        validator.validate(value)
+    except ValidationError as why:
+        return _misfit(why)
+    return Misfit((), "it does not fit its JSON Schema")
+
+
+def _misfit(error: object) -> Misfit:
+    from jsonschema_rs import ValidationError, ValidationErrorKind
+
+    assert isinstance(error, ValidationError)
+    kind = error.kind
+    extra = kind.unexpected if isinstance(kind, ValidationErrorKind.AdditionalProperties) else ()
+    return Misfit(tuple(error.instance_path), _cut(error.message), tuple(extra[:MISFITS_MAX]))
+
+
+def _line(why: BaseException) -> str:
+    return _cut(str(why).partition("\n")[0])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MESSAGE_CHARS_MAX else f"{text[:MESSAGE_CHARS_MAX]}…"
+
+
+def _parts(value: Json) -> int:
+    """The size of a value: its parts, and 32 characters of text are one more."""
+    count, waiting = 0, [value]
+    while waiting:
+        here = waiting.pop()
+        count += 1
+        match here:
+            case str():
+                count += len(here) // 32
+            case dict():
+                waiting.extend(here.values())
+            case list():
+                waiting.extend(here)
+            case _:
+                pass
+    return count
+
+
+# What a schema costs ------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Part:
+    """One subschema: what applies to the same value with it, and what applies to the parts of the value."""
+
+    weight: int = 1
+    """What comparing costs."""
+    size: int = 1
+    """What a misfit has to copy."""
+    same: list[_Part] = field(default_factory=list["_Part"])
+    named: dict[str, _Part] = field(default_factory=dict[str, "_Part"])
+    others: list[_Part] = field(default_factory=list["_Part"])
+    references: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+    """Reference, and the root of the resource that it is in."""
+    number: int = 0
+
+
+@dataclass(slots=True)
+class _Shape:
+    """The subschemas of a schema, and how often each may be applied."""
+
+    root: _Part
+    faults: list[Fault]
+    expanded: int = _MANY
+    """The weight of all subschemas with the references written out; `_MANY` where they go round."""
+    branches: bool = False
+
+    def exceeds(self, value: Json, most: int, *, explained: bool = False) -> bool:
+        """Whether more than `most` applications may be needed. Counts along the value, so that recursion ends."""
+        cost = steps = 0
+        waiting: list[tuple[Json, dict[int, tuple[_Part, int]]]] = [(value, {0: (self.root, 1)})]
+        while waiting:
+            here, applied = waiting.pop()
+            every = _with_same(applied)
+            steps += len(every) + 1
+            cost += sum((part.size if explained else part.weight) * times for part, times in every.values())
+            if cost > most or steps > STEPS_MAX:
+                return True
+            match here:
+                case dict():
+                    waiting.extend((inner, below) for key, inner in here.items() if (below := _below(every, key)))
+                case list() if here and (below := _below(every, None)):
+                    waiting.extend((inner, below) for inner in here)
+                case _:
+                    pass
+        return False
+
+
+def _with_same(applied: dict[int, tuple[_Part, int]]) -> dict[int, tuple[_Part, int]]:
+    """With all subschemas that these apply to the same value. A reference that goes round adds nothing."""
+    order: list[_Part] = []
+    state: dict[int, bool] = {}
+    for start, _ in applied.values():
+        waiting = [(start, False)]
+        while waiting:
+            part, is_done = waiting.pop()
+            if is_done:
+                state[part.number] = True
+                order.append(part)
+            elif part.number not in state:
+                state[part.number] = False
+                waiting.append((part, True))
+                waiting.extend((inner, False) for inner in part.same if inner.number not in state)
+    times = dict.fromkeys(state, 0)
+    for number, (_, count) in applied.items():
+        times[number] = count
+    place = {part.number: index for index, part in enumerate(order)}
+    for part in reversed(order):
+        for inner in part.same:
+            if place[inner.number] < place[part.number]:
+                times[inner.number] = min(_MANY, times[inner.number] + times[part.number])
+    return {part.number: (part, times[part.number]) for part in order}
+
+
+def _below(every: dict[int, tuple[_Part, int]], key: str | None) -> dict[int, tuple[_Part, int]]:
+    """The subschemas for one part of the value. `key`: of the member; None: an item."""
+    found: dict[int, tuple[_Part, int]] = {}
+    for part, times in every.values():
+        named = None if key is None else part.named.get(key)
+        for inner in part.others if named is None else [*part.others, named]:
+            known = found.get(inner.number)
+            found[inner.number] = (inner, times if known is None else min(_MANY, known[1] + times))
+    return found
+
+
+def _shape_of(schema: Json) -> _Shape:
+    """Number the subschemas and resolve their references. Walks only where subschemas stand: a property may well be
+    called `$ref`."""
+    reader = _ShapeReader(schema)
+    shape = _Shape(reader.root, reader.faults, branches=reader.branches)
+    if not reader.faults:
+        reader.resolve()
+        shape.expanded = _expanded(reader.root)
+    return shape
+
+
+def _expanded(root: _Part) -> int:
+    """The weight with references written out."""
+    found: dict[int, int] = {}
+    waiting: list[tuple[_Part, bool]] = [(root, False)]
+    while waiting:
+        part, is_done = waiting.pop()
+        inner = [*part.same, *part.named.values(), *part.others]
+        if is_done:
+            found[part.number] = min(_MANY, part.weight + sum(found[one.number] for one in inner))
+            continue
+        if part.number in found:
+            if found[part.number] < 0:
+                return _MANY  # it is being counted: the references go round
+            continue
+        found[part.number] = -1
+        waiting.append((part, True))
+        waiting.extend((one, False) for one in inner if found.get(one.number, -1) < 0)
+    return found[root.number]
+
+
+class _ShapeReader:
+    """Reads one schema."""
+
+    def __init__(self, schema: Json) -> None:
+        self.parts: dict[int, _Part] = {}
+        """By the identity of the subschema: `schema` keeps them alive."""
+        self.anchors: dict[tuple[int, str], JsonObject] = {}
+        self.faults: list[Fault] = []
+        self.patterns = 0
+        self.branches = False
+        if isinstance(schema, dict):
+            self.root = self._part(schema)
+            self._read(schema)
+        else:
+            self.root = _Part()
+            if not isinstance(schema, bool):
+                message = "a JSON Schema is an object, true or false"
+                self.faults.append(Fault("schema-invalid", (), message, f"The draft is {DRAFT}."))
+
+    def _part(self, schema: JsonObject) -> _Part:
+        part = self.parts.get(id(schema))
+        if part is None:
+            part = self.parts[id(schema)] = _Part(number=len(self.parts))
+        return part
+
+    def _read(self, schema: JsonObject) -> None:
+        waiting: list[tuple[tuple[str | int, ...], JsonObject, JsonObject, int]] = [((), schema, schema, 0)]
+        done: set[int] = set()
+        while waiting:
+            path, here, base, depth = waiting.pop()
+            if id(here) in done:
+                continue
+            done.add(id(here))
+            if depth > SCHEMA_DEPTH_MAX:
+                message = f"more than {SCHEMA_DEPTH_MAX} levels of subschemas are nested"
+                self.faults.append(Fault("schema-invalid", path, message, "Put parts under `$defs`."))
+                return
+            own = here.get("$id", here.get("id"))
+            if isinstance(own, str) and not own.startswith("#"):
+                base = here
+            part = self._one(path, here, base)
+            waiting.extend(((*path, *at), inner, base, depth + 1) for at, inner in _subschemas(here))
+            # A reference may lead to a place where no keyword expects a subschema.
+            pointers = (reference for reference, _ in part.references if reference.startswith("#/"))
+            waiting.extend((path, target, base, 0) for one in pointers for target in self._targets(one, base))
+
+    def _one(self, path: tuple[str | int, ...], here: JsonObject, base: JsonObject) -> _Part:
+        part = self._part(here)
+        part.weight = 1 + sum(_weight(key, here[key]) for key in _WHOLE if key in here)
+        part.size = 1 + sum(_parts(here[key]) for key in _WHOLE if key in here)
+        self.branches = self.branches or any(key in here for key in _BRANCHING)
+        self._anchor(here, base)
+        self._draft(path, here)
+        self._pattern(path, here, part)
+        for key in _REFERENCES:
+            target = here.get(key)
+            if not isinstance(target, str):
+                continue
+            if target.startswith("#"):
+                part.references.append((target, base))
+            elif _known_draft(target) is None:
+                message = f"a schema may only refer to itself (`#/…`), not to {target[:100]!r}"
+                hint = "Copy the part under `$defs` and refer to it there."
+                self.faults.append(Fault("schema-remote-ref", (*path, key), message, hint))
+        for at, inner in _subschemas(here):
+            self._join(part, at, self._part(inner))
+        return part
+
+    def _anchor(self, here: JsonObject, base: JsonObject) -> None:
+        for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
+            name = here.get(key)
+            if isinstance(name, str):
+                self.anchors[id(base), name.removeprefix("#")] = here
+
+    def _draft(self, path: tuple[str | int, ...], here: JsonObject) -> None:
+        named = here.get("$schema")
+        if named is not None and _known_draft(named) is None:
+            message = f"`$schema` names a draft that is not supported: {str(named)[:100]!r}"
+            hint = f"Nothing is fetched. Leave `$schema` out, or name one of: {', '.join(DRAFTS)}."
+            self.faults.append(Fault("schema-draft-unknown", (*path, "$schema"), message, hint))
+
+    def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Part) -> None:
+        own = here.get("pattern")
+        keys = here.get("patternProperties")
+        texts = [own] if isinstance(own, str) else []
+        texts += [*keys] if isinstance(keys, dict) else []
+        self.patterns += len(texts)
+        # Counted repetition is written out by the engine: `a{1000}` is a thousand states.
+        part.weight += sum(500 if "{" in text else 1 + len(text) // 16 for text in texts)
+        if self.patterns > PATTERNS_MAX:
+            message = f"the schema has more than {PATTERNS_MAX} regular expressions"
+            self.faults.append(Fault("schema-invalid", path, message, "Use `enum`, or fewer patterns."))
+            self.patterns = -_MANY  # reported once
+
+    def _join(self, part: _Part, at: tuple[str | int, ...], inner: _Part) -> None:
+        key = str(at[0])
+        if key == "properties":
+            part.named[str(at[1])] = inner
+        elif key in _SAME or key in _SAME_LISTS or key in _SAME_MAPS:
+            part.same.append(inner)
+        elif key not in _DEFINITIONS:
+            part.others.append(inner)
+
+    def resolve(self) -> None:
+        """Join each subschema with what it refers to."""
+        for part in [*self.parts.values()]:
+            for reference, base in part.references:
+                for target in self._targets(reference, base):
+                    part.same.append(self._part(target))
+
+    def _targets(self, reference: str, base: JsonObject) -> Iterator[JsonObject]:
+        """What it leads to. A dynamic reference may lead to any anchor of its name: all are counted."""
+        name = reference.removeprefix("#")
+        if not name.startswith("/") and name:
+            yield from (schema for (_, anchor), schema in self.anchors.items() if anchor == name)
+            return
+        here: Json = base
+        for key in pointer_parts(_unquoted(name)):
+            if isinstance(here, dict):
+                here = here.get(key)
+            elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(here):
+                here = here[int(key[:9])]
+            else:
+                return
+        if isinstance(here, dict):
+            yield here
+
+
+def _unquoted(pointer: str) -> str:
+    """A fragment of a URI is percent-encoded."""
+    if "%" not in pointer:
+        return pointer
+    head, *rest = pointer.split("%")
+    raw = head.encode()
+    for piece in rest:
+        try:
+            raw += bytes.fromhex(piece[:2]) + piece[2:].encode()
+        except ValueError:
+            raw += f"%{piece}".encode()
+    return raw.decode("utf-8", "replace")
+
+
+def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], JsonObject]]:
+    """The subschemas right inside a schema, with the way to each."""
+    for key in (*_ONE, *_SAME):
+        inner = schema.get(key)
+        if isinstance(inner, dict):
+            yield (key,), inner
+    for key in (*_LISTS, *_SAME_LISTS):
+        some = schema.get(key)
+        if isinstance(some, list):
+            yield from (((key, index), one) for index, one in enumerate(some) if isinstance(one, dict))
+    for key in (*_MAPS, *_DEFINITIONS, *_SAME_MAPS):
+        named = schema.get(key)
+        if isinstance(named, Mapping):
+            yield from (((key, name), one) for name, one in named.items() if isinstance(one, dict))
+
+
+def _weight(keyword: str, value: Json) -> int:
+    """What comparing with the value of a keyword costs. Plain alternatives are looked up in a table."""
+    if keyword == "enum" and isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        return 1
+    return _parts(value)

@@ -1,0 +1,206 @@
+"""JSON Schemas of strangers: nothing is fetched, and neither a schema nor a value can make the comparison expensive."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pointsman.definition.json_schema import APPLICATIONS_MAX, DRAFTS, JsonSchema, SchemaWrong, faults_of
+from pointsman.values import Json, JsonObject
+
+
+@contextmanager
+def a_listener() -> Iterator[tuple[str, list[object]]]:
+    """An address on loopback, and the connections made to it."""
+    made: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, address = server.accept()
+                except OSError:
+                    return
+                made.append(address)
+                connection.close()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", made
+
+
+def remote(address: str) -> list[JsonObject]:
+    """Schemas that name another document, at every place that a validator could follow."""
+    return [
+        {"$schema": f"{address}/schema"},
+        {"$ref": f"{address}/ref"},
+        {"$dynamicRef": f"{address}/dynamic"},
+        {"$recursiveRef": f"{address}/recursive"},
+        {"$id": f"{address}/base", "$ref": "other"},
+        {"$id": f"{address}/base", "properties": {"a": {"$ref": "other#/x"}}},
+        {"properties": {"a": {"$schema": f"{address}/inner", "$id": "urn:x"}}},
+        {"items": {"anyOf": [{"not": {"$ref": f"{address}/deep"}}]}},
+        {"$defs": {"a": {"$ref": f"{address}/unused"}}},
+        {"$schema": DRAFTS[2], "definitions": {"a": {"$ref": f"{address}/seven"}}, "$ref": "#/definitions/a"},
+        {"$schema": "file:///etc/passwd"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "//127.0.0.1/x"},
+        {"x-other": {"$ref": f"{address}/hidden"}, "$ref": "#/x-other"},
+    ]
+
+
+def test_schemas_that_name_other_documents_are_refused_and_nothing_is_fetched() -> None:
+    with a_listener() as (address, made):
+        for schema in remote(address):
+            assert faults_of(schema), schema
+            with pytest.raises(SchemaWrong):
+                JsonSchema(schema)
+        assert made == []
+
+
+def test_unknown_draft_is_a_fault_that_names_the_known_ones() -> None:
+    (fault,) = faults_of({"properties": {"a": {"$schema": "http://json-schema.org/draft-03/schema#"}}})
+    assert (fault.code, fault.path) == ("schema-draft-unknown", ("properties", "a", "$schema"))
+    assert all(draft in fault.hint for draft in DRAFTS)
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_known_drafts_are_compiled(draft: str) -> None:
+    schema: JsonObject = {"$schema": draft, "type": "object", "required": ["a"]}
+    assert faults_of(schema) == []
+    assert JsonSchema(schema).fits({"a": 1})
+    assert not JsonSchema(schema).fits({})
+    assert faults_of({"$schema": draft, "type": "nothing"})
+
+
+def test_property_may_be_named_like_a_keyword() -> None:
+    schema: JsonObject = {"properties": {"$ref": {"type": "string"}, "$schema": {"const": "http://x"}}}
+    assert faults_of(schema) == []
+    assert JsonSchema(schema).fits({"$ref": "http://x", "$schema": "http://x"})
+    assert not JsonSchema(schema).fits({"$ref": 1})
+
+
+def doubling(levels: int, keyword: str) -> JsonObject:
+    """Each level refers to the next one twice."""
+    parts: JsonObject = {}
+    for level in range(levels):
+        below: list[Json] = [{"$ref": f"#/$defs/a{level + 1}"} for _ in range(2)]
+        parts[f"a{level}"] = {keyword: below}
+    parts[f"a{levels}"] = {"type": "integer"}
+    return {"$defs": parts, "$ref": "#/$defs/a0"}
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("levels", [24, 60, 2000])
+def test_doubling_references_are_refused_instead_of_followed(keyword: str, levels: int) -> None:
+    found = JsonSchema(doubling(levels, keyword)).misfits("x")
+    assert [one.path for one in found] == [()]
+    assert str(APPLICATIONS_MAX) in found[0].message
+
+
+def test_doubling_recursion_is_refused_where_the_value_is_deep() -> None:
+    twice: JsonObject = {"properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+    value: Json = 1
+    for _ in range(60):
+        value = {"x": value}
+    assert JsonSchema(twice).fits({"x": {"x": 1}})
+    assert not JsonSchema(twice).fits(value)
+
+
+def test_recursive_schema_of_a_tree_takes_large_trees() -> None:
+    tree: JsonObject = {
+        "$defs": {"node": {"type": "object", "properties": {"children": {"items": {"$ref": "#/$defs/node"}}}}},
+        "$ref": "#/$defs/node",
+    }
+    wide: Json = {"children": [{"children": [{} for _ in range(100)]} for _ in range(100)]}
+    assert JsonSchema(tree).fits(wide)
+    assert not JsonSchema(tree).fits({"children": [{"children": [1]}]})
+
+
+def test_large_enumerations_of_texts_are_looked_up() -> None:
+    schema: JsonObject = {"items": {"enum": [f"v{number}" for number in range(5000)]}}
+    right: list[Json] = ["v4999"] * 5000
+    assert JsonSchema(schema).fits(right)
+    wrong: list[Json] = [f"w{number}" for number in range(5000)]
+    (misfit,) = JsonSchema(schema).misfits(wrong)
+    assert misfit.path == (0,)
+
+
+def test_large_enumerations_of_objects_are_refused_over_large_values() -> None:
+    schema: JsonObject = {"items": {"enum": [{"a": [number]} for number in range(5000)]}}
+    value: Json = [{"a": [4999]} for _ in range(5000)]
+    (misfit,) = JsonSchema(schema).misfits(value)
+    assert str(APPLICATIONS_MAX) in misfit.message
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"propertyNames": {"enum": [f"v{n}" for n in range(3000)]}}, {f"q{n}": 1 for n in range(3000)}),
+        (
+            {"dependentRequired": {f"v{n}": [f"w{m}" for m in range(300)] for n in range(300)}},
+            {f"v{n}": 1 for n in range(300)},
+        ),
+        ({"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "number"}}]}, [True] * 100_000),
+        ({"items": {"type": "string"}}, [True] * 100_000),
+        ({"pattern": "(a+)+$"}, "a" * 200_000 + "b"),
+        ({"minLength": 10**18}, "x"),
+        ({"multipleOf": 1e-300}, 1.5),
+    ],
+)
+def test_many_misfits_give_few_and_short_messages(schema: JsonObject, value: Json) -> None:
+    found = JsonSchema(schema).misfits(value)
+    assert len(found) <= 20
+    assert sum(len(one.message) for one in found) < 10_000
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "(?=a)b"},
+        {"pattern": "((\\w{100}){100}){100}"},
+        {"pattern": "(" * 3000 + ")" * 3000},
+        {"allOf": [{"pattern": f"a{number}"} for number in range(501)]},
+        {"$ref": "#/nothing"},
+        {"type": 5},
+        [],
+        "x",
+        None,
+    ],
+)
+def test_schemas_that_cannot_be_compiled_are_faults(schema: Json) -> None:
+    assert faults_of(schema)
+    with pytest.raises(SchemaWrong):
+        JsonSchema(schema)
+
+
+def test_schema_nested_too_deep_is_a_fault() -> None:
+    schema: JsonObject = {}
+    for _ in range(150):
+        schema = {"properties": {"a": schema}}
+    assert [fault.code for fault in faults_of(schema)] == ["schema-invalid"]
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, True, False])
+def test_schemas_that_refer_to_themselves_end(schema: Json) -> None:
+    assert faults_of(schema) == []
+    assert JsonSchema(schema).fits(1) is (schema is not False)
+
+
+def test_misfits_say_where() -> None:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
+        "additionalProperties": False,
+    }
+    found = JsonSchema(schema).misfits({"a": [1, "2"], "b": 1, "c": 2})
+    assert {one.path for one in found} == {("a", 1), ()}
+    assert [one.unexpected for one in found if one.path == ()] == [("b", "c")]
+
+
+def test_long_messages_are_cut() -> None:
+    (misfit,) = JsonSchema({"type": "integer"}).misfits("x" * 100_000)
+    assert len(misfit.message) <= 301
