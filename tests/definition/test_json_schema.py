@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -14,7 +14,7 @@ from pointsman.values import Json, JsonObject
 
 
 @contextmanager
-def a_listener() -> Iterator[tuple[str, list[object]]]:
+def a_listener() -> Generator[tuple[str, list[object]]]:
     """An address on loopback, and the connections made to it."""
     made: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -63,7 +63,7 @@ def test_schemas_that_name_other_documents_are_refused_and_nothing_is_fetched() 
 
 def test_unknown_draft_is_a_fault_that_names_the_known_ones() -> None:
     (fault,) = faults_of({"properties": {"a": {"$schema": "http://json-schema.org/draft-03/schema#"}}})
-    assert (fault.code, fault.path) == ("schema-draft-unknown", ("properties", "a", "$schema"))
+    assert (fault.code, fault.pointer) == ("schema-draft-unknown", "/properties/a/$schema")
     assert all(draft in fault.hint for draft in DRAFTS)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, cast
 
-from pointsman.definition.problems import pointer_parts
+from pointsman.definition.problems import Problem, error, pointer_parts, pointer_to
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
@@ -88,15 +88,6 @@ class Misfit(NamedTuple):
     """Keys that `additionalProperties` forbids."""
 
 
-class Fault(NamedTuple):
-    """Something wrong with a schema."""
-
-    code: str
-    path: tuple[str | int, ...]
-    message: str
-    hint: str
-
-
 class JsonSchema:
     """A compiled schema. Raises `SchemaWrong` when made of something else."""
 
@@ -134,8 +125,8 @@ class JsonSchema:
         return [_first(self._validator, value)]
 
 
-def faults_of(schema: Json) -> list[Fault]:
-    """What is wrong with a schema: at most `MISFITS_MAX`."""
+def faults_of(schema: Json) -> list[Problem]:
+    """What is wrong with a schema: at most `MISFITS_MAX` problems, whose pointers begin at the schema."""
     shape = _shape_of(schema)
     if shape.faults:
         return shape.faults[:MISFITS_MAX]
@@ -148,15 +139,19 @@ def faults_of(schema: Json) -> list[Fault]:
     else:
         wrong = [_first(meta, schema)]
     hint = f"The draft is {named}."
-    return [Fault("schema-invalid", one.path, f"this is not JSON Schema: {one.message}", hint) for one in wrong]
+    return [_fault(one.path, f"this is not JSON Schema: {one.message}", hint) for one in wrong]
 
 
-def _unusable(schema: Json) -> list[Fault]:
+def _fault(path: tuple[str | int, ...], message: str, hint: str) -> Problem:
+    return error("schema-invalid", pointer_to(*path), message, hint=hint)
+
+
+def _unusable(schema: Json) -> list[Problem]:
     """A schema that its draft allows, and that cannot be compiled: a dead reference, a pattern with lookaround."""
     try:
         _validator(schema)
     except SchemaWrong as why:
-        return [Fault("schema-invalid", (), str(why), why.hint)]
+        return [_fault((), str(why), why.hint)]
     return []
 
 
@@ -261,7 +256,7 @@ class _Shape:
     """The subschemas of a schema, and how often each may be applied."""
 
     root: _Part
-    faults: list[Fault]
+    faults: list[Problem]
     expanded: int = _MANY
     """The weight of all subschemas with the references written out; `_MANY` where they go round."""
     branches: bool = False
@@ -362,7 +357,7 @@ class _ShapeReader:
         self.parts: dict[int, _Part] = {}
         """By the identity of the subschema: `schema` keeps them alive."""
         self.anchors: dict[tuple[int, str], JsonObject] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[Problem] = []
         self.patterns = 0
         self.branches = False
         if isinstance(schema, dict):
@@ -372,7 +367,7 @@ class _ShapeReader:
             self.root = _Part()
             if not isinstance(schema, bool):
                 message = "a JSON Schema is an object, true or false"
-                self.faults.append(Fault("schema-invalid", (), message, f"The draft is {DRAFT}."))
+                self.faults.append(_fault((), message, f"The draft is {DRAFT}."))
 
     def _part(self, schema: JsonObject) -> _Part:
         part = self.parts.get(id(schema))
@@ -390,7 +385,7 @@ class _ShapeReader:
             done.add(id(here))
             if depth > SCHEMA_DEPTH_MAX:
                 message = f"more than {SCHEMA_DEPTH_MAX} levels of subschemas are nested"
-                self.faults.append(Fault("schema-invalid", path, message, "Put parts under `$defs`."))
+                self.faults.append(_fault(path, message, "Put parts under `$defs`."))
                 return
             own = here.get("$id", here.get("id"))
             if isinstance(own, str) and not own.startswith("#"):
@@ -418,7 +413,7 @@ class _ShapeReader:
             elif _known_draft(target) is None:
                 message = f"a schema may only refer to itself (`#/…`), not to {target[:100]!r}"
                 hint = "Copy the part under `$defs` and refer to it there."
-                self.faults.append(Fault("schema-remote-ref", (*path, key), message, hint))
+                self.faults.append(error("schema-remote-ref", pointer_to(*path, key), message, hint=hint))
         for at, inner in _subschemas(here):
             self._join(part, at, self._part(inner))
         return part
@@ -434,7 +429,7 @@ class _ShapeReader:
         if named is not None and _known_draft(named) is None:
             message = f"`$schema` names a draft that is not supported: {str(named)[:100]!r}"
             hint = f"Nothing is fetched. Leave `$schema` out, or name one of: {', '.join(DRAFTS)}."
-            self.faults.append(Fault("schema-draft-unknown", (*path, "$schema"), message, hint))
+            self.faults.append(error("schema-draft-unknown", pointer_to(*path, "$schema"), message, hint=hint))
 
     def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Part) -> None:
         own = here.get("pattern")
@@ -446,7 +441,7 @@ class _ShapeReader:
         part.weight += sum(500 if "{" in text else 1 + len(text) // 16 for text in texts)
         if self.patterns > PATTERNS_MAX:
             message = f"the schema has more than {PATTERNS_MAX} regular expressions"
-            self.faults.append(Fault("schema-invalid", path, message, "Use `enum`, or fewer patterns."))
+            self.faults.append(_fault(path, message, "Use `enum`, or fewer patterns."))
             self.patterns = -_MANY  # reported once
 
     def _join(self, part: _Part, at: tuple[str | int, ...], inner: _Part) -> None:

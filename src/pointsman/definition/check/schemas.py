@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.subject import Subject
@@ -53,7 +54,7 @@ def _schemas_of(config: NodeConfig | None) -> Iterator[tuple[str, JsonObject]]:
 
 def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
     for fault in faults_of(schema):
-        yield error(fault.code, pointer + pointer_to(*fault.path), fault.message, hint=fault.hint)
+        yield replace(fault, pointer=pointer + fault.pointer)
 
 
 def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator[Problem]:
