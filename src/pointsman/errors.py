@@ -14,9 +14,11 @@ class PointsmanError(Exception):
 
     code: ClassVar[str] = "pointsman"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", needs: str = "") -> None:
+        """`needs`: what this process lacks, as in `Failure.needs`."""
         super().__init__(message)
         self.hint = hint
+        self.needs = needs
 
 
 class AuthorError(PointsmanError):

@@ -84,6 +84,11 @@ class Run(Protocol):
     @property
     def effects(self) -> Effects: ...
 
+    def leaves(self, failure: Failure) -> bool:
+        """Whether an attempt that fails for want of `failure.needs` is left to a worker that has it. Such a failure is
+        reported as that of the attempt: no model is told of it."""
+        ...
+
     def delta(self, command: Execute, delta: JsonObject) -> None:
         """Show something live (a token of text, a tool call). Never stored, never resumed, may be dropped."""
         ...
@@ -170,6 +175,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """The saved workflow that carries it out as a sub-workflow; empty: none does."""
     memory: str = ""
     """The operation on an agent's memory that it is; empty: none."""
+    stands_in: bool = False
+    """Nobody registered it: a run with the scripted model offers it, and its calls fail."""
     off: str = ""
     """Why it cannot be called here, and what would change that; empty: it can."""
 

@@ -50,6 +50,9 @@ class StagedRun:
         self.effects = Remembered(effects)
         self.deltas: list[JsonObject] = []
 
+    def leaves(self, failure: Failure) -> bool:
+        return False
+
     def delta(self, command: Execute, delta: JsonObject) -> None:
         self.deltas.append(delta)
 

@@ -31,6 +31,9 @@ class Paying:
         self.paid: list[tuple[int, str, str]] = []
         self.hangs = asyncio.Event()
 
+    async def has(self, need: str) -> bool:
+        return True
+
     def executor_for(self, command: Execute) -> Executor:
         return self
 

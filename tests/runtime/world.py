@@ -48,6 +48,9 @@ class Doing:
         self.asked: list[Execute] = []
         self.cancelled: list[str] = []
 
+    async def has(self, need: str) -> bool:
+        return True
+
     def executor_for(self, command: Execute) -> Executor:
         return self
 

@@ -8,7 +8,9 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.app.driving import drive
 from pointsman.app.installation import Pointsman
+from pointsman.app.lists import is_shown_as, stored_statuses
 from pointsman.app.storage.deletion import summaries
+from pointsman.app.views import status_shown
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.local import UnknownExecution
@@ -16,9 +18,9 @@ from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]
 FITTING: Final[dict[Verb, frozenset[str]]] = {
-    "cancel": frozenset({"pending", "running", "waiting", "paused", "interrupted"}),
-    "pause": frozenset({"running", "waiting"}),
-    "resume": frozenset({"paused", "interrupted"}),
+    "cancel": frozenset({"pending", "running", "stopped", "waiting", "paused", "interrupted"}),
+    "pause": frozenset({"running", "stopped", "waiting"}),
+    "resume": frozenset({"paused", "interrupted", "stopped"}),
     "retry": frozenset({"failed"}),
     "delete": frozenset({"completed", "failed", "cancelled"}),
 }
@@ -62,7 +64,7 @@ async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
     if not statuses:
         return []
     query = ExecutionQuery(
-        statuses=statuses,
+        statuses=stored_statuses(statuses),
         workflow=None if which.workflow is None else WorkflowId(which.workflow),
         session=which.session,
         parent=None if which.parent is None else ExecutionId(which.parent),
@@ -73,7 +75,7 @@ async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
     async for one in summaries(app, query):
         if which.since is not None and one.started < which.since:
             break
-        if one.parent == which.parent:
+        if one.parent == which.parent and is_shown_as(one, statuses):
             found.append(one)
     return found
 
@@ -88,8 +90,9 @@ async def named(
         summary = await app.store.executions.find(name)
         if summary is None or not await sees(summary):
             others.append(_refused(name, UnknownExecution(f"there is no execution {name!r}")))
-        elif summary.status not in FITTING[verb]:
-            others.append(_refused(name, VerbUnfit(f"{name!r} is {summary.status}: there is nothing to {verb}")))
+        elif not is_shown_as(summary, FITTING[verb]):
+            status = status_shown(summary.status, summary.worker)
+            others.append(_refused(name, VerbUnfit(f"{name!r} is {status}: there is nothing to {verb}")))
         else:
             found.append(summary)
     return found, others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
@@ -30,9 +31,12 @@ from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.runtime.local import LocalRuntime
+from pointsman.runtime.local import OPEN, LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
 
+HANDED_BACK_S: Final = 3.0
+"""How long it is waited for another process to leave a step to this one."""
+LOOKS_S: Final = 0.1
 RACES_MAX: Final = 50
 """How often another process may be faster before we give up what we have to say: one that works commits often."""
 TELLS: Final = "`pointsman show` tells how far it is."
@@ -106,20 +110,53 @@ class Execution:
     async def settled(self) -> str:
         """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status.
 
-        Raises `TakenOver` where another process went on with it.
+        Where another process went on with it and left a step to a worker that this process is, it goes on here.
+        Raises `TakenOver` where another process goes on with it.
         """
-        try:
-            driver = self._driver
-            if driver.failure is None and not self.is_still:
-                driver = await self._alive()
-            calls = any(isinstance(node.does, Call) for node in driver.plan.nodes.values())
-            if calls or "pins" in driver.state.options:  # agents call sub-workflows too
-                await self._family_still()
+        while True:
+            try:
+                await self._stand_still()
+            except JournalMoved as why:
+                if not await self._handed_back():
+                    raise self._taken_over() from why
             else:
-                await driver.until(lambda: self.is_still)
-        except JournalMoved as why:
-            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS) from why
-        return self.status
+                return self.status
+
+    async def _stand_still(self) -> None:
+        driver = self._driver
+        if isinstance(driver.failure, JournalMoved):
+            driver = await self._after_loss(driver.failure)
+        if driver.failure is None and not self.is_still:
+            driver = await self._alive()
+        calls = any(isinstance(node.does, Call) for node in driver.plan.nodes.values())
+        if calls or "pins" in driver.state.options:  # agents call sub-workflows too
+            await self._family_still()
+        else:
+            await driver.until(lambda: self.is_still)
+
+    async def _after_loss(self, why: JournalMoved) -> Driver:
+        """The driver of an execution that was lost to another process. Raises `why` while that one works on it."""
+        if await self._runtime.take_work(self.id):
+            return self._driver
+        if status_of(await self._runtime.load(self.id)) == "running":
+            raise why
+        return await self._alive()
+
+    async def _handed_back(self) -> bool:
+        """Whether the process that went on with it soon left it to a worker that this process is: it goes on here."""
+        until = time.monotonic() + HANDED_BACK_S
+        while time.monotonic() < until:
+            driver = self._driver
+            if driver.failure is None or await self._runtime.take_work(self.id):
+                return True
+            known = await self._runtime.store.executions.find(self.id)
+            if known is None or known.status not in OPEN:
+                return False
+            await asyncio.sleep(LOOKS_S)
+        return False
+
+    def _taken_over(self) -> TakenOver:
+        return TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
 
     async def _family_still(self) -> None:
         """As `until`, but asked again whenever anything happens in any execution of this process."""
@@ -177,9 +214,11 @@ class Execution:
                         yield event_view(row, number, event)
                 if settled or not follow:
                     return
-                await self._wait(woken)
-        except JournalMoved as why:
-            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS) from why
+                try:
+                    await self._wait(woken)
+                except JournalMoved as why:
+                    if not await self._handed_back():
+                        raise self._taken_over() from why
         finally:
             leave()
 
@@ -300,12 +339,14 @@ class Execution:
                 f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
                 hint="Leave --limit out, or pause it first.",
             )
+        elif driver.state.lacking:
+            driver.offer()
         elif driver.state.ended:
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
 
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
         if not driver.state.stands_still and not driver.state.ended:
-            raise TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
+            raise self._taken_over()
         await resume_family(self._runtime, driver, limits, by, step=step)
 
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:

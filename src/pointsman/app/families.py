@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pointsman.app.views import awaiting_view, execution_view, limit_view, stopped_by, waiting_view
+from pointsman.app.views import (
+    awaiting_view,
+    execution_view,
+    limit_view,
+    needs_view,
+    status_shown,
+    stopped_by,
+    waiting_view,
+)
 from pointsman.engine import raising
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
@@ -39,10 +47,12 @@ class OpenGate(NamedTuple):
 def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     """Nothing more happens by itself: ended, paused, or only people and events can go on, here and below."""
     state = driver.state
-    if driver.committing:
-        return False  # What it decided is not durable yet.
+    if driver.committing or driver.offering:
+        return False  # What it decided is not durable yet, or it is about to go on.
     if state.ended:
         return not state.undelivered
+    if driver.is_due:
+        return False
     if state.stands_still:
         return not driver.busy
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
@@ -87,13 +97,17 @@ class Waits(NamedTuple):
 
     still: bool
     """They do nothing else."""
+    stopped: bool
+    """One of them was worked on by a process that has ended."""
     gates: list[Json]
     events: list[Json]
+    needs: list[Json]
 
 
 async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     """Read from the journals; what is open below says in which execution (`executionId`)."""
-    still, gates, awaited = _only_waits(state), waiting_view(state), awaiting_view(state)
+    still, gates, awaited, needs = _only_waits(state), waiting_view(state), awaiting_view(state), needs_view(state)
+    stopped = await _is_stopped(runtime, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         for name in children_of(ExecutionId(state.id), at):
             if not await runtime.journal.last(name):
@@ -103,7 +117,18 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
             still = still and below.still
             gates += [_of(name, gate) for gate in below.gates]
             awaited += [_of(name, event) for event in below.events]
-    return Waits(still, gates, awaited)
+            needs += [_of(name, need) for need in below.needs]
+            stopped = stopped or below.stopped
+    return Waits(still, stopped, gates, awaited, needs)
+
+
+async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
+    """A step of it was under way in a process that has ended, and nobody went on with it."""
+    execution = ExecutionId(state.id)
+    if state.status != "running" or not state.working or runtime.drives(execution):
+        return False
+    known = await runtime.store.executions.find(execution)
+    return known is not None and status_shown(known.status, known.worker) == "stopped"
 
 
 def _of(execution: ExecutionId, open_: Json) -> Json:
@@ -119,11 +144,14 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     if limit is not None:
         plan = await runtime.plans.pinned(state.definition, state.options)
         view = {**view, "limit": limit_view(raising.offer(plan, state, limit, runtime.clock.now()))}
-    if state.ended or not any(at.children for at in state.steps.values()):
+    if state.ended:
         return view
     waits = await waits_of(runtime, state)
-    status = "waiting" if waits.still and view["status"] == "running" else view["status"]
-    return {**view, "status": status, "waiting": waits.gates, "awaiting": waits.events}
+    status = view["status"]
+    if status == "running":
+        status = "stopped" if waits.stopped else "waiting" if waits.still else status
+    more: JsonObject = {"waiting": waits.gates, "awaiting": waits.events, "waitingFor": waits.needs}
+    return {**view, "status": status, **more}
 
 
 async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:

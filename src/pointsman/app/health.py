@@ -192,7 +192,7 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
     except PointsmanError as why:
         return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
     true = Parking(state).summary(listed.execution, state)
-    if state.undelivered or listed.wakes == state.at:
+    if state.undelivered or state.lacking or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
     if listed.spent is None:
         true = replace(true, spent=None)  # An earlier release wrote it, and nobody has counted that yet.
@@ -206,7 +206,7 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
 
 def _as_listed(summary: Summary) -> Summary:
     """Without what changes with rows that do not change the list."""
-    return replace(summary, updated=summary.started, owner="", gates=None)
+    return replace(summary, updated=summary.started, owner="", worker="", gates=None)
 
 
 async def store_answers(app: Pointsman) -> bool:

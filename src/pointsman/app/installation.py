@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Self, Unpack
 
 from pointsman.app.access.callers import Caller
@@ -35,7 +35,7 @@ from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.moving import Misfit
 from pointsman.engine.replaying import Replay
 from pointsman.engine.state import ExecutionState
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
 from pointsman.journal.store import Store, open_store
 from pointsman.models.script import Script
@@ -107,7 +107,7 @@ class Pointsman:
             make_data_directory()
         self._store = await open_store(self.settings.store_url)
         await self.vault.open(self._store.entries)
-        self._library = Library(self._store, self.settings)
+        self._library = Library(self._store, self.settings, absent=self._lacks_tool)
         self.hands = self._wired(self._store)
         executors, ended, emitted = self.hands.executors, self._turn_ended, self._emitted
         self._runtime = LocalRuntime(
@@ -122,6 +122,12 @@ class Pointsman:
         return wire(
             self.settings, self.tools, store, self.clock, model=self.model, script=self.script, calls=self.calls
         )
+
+    def _lacks_tool(self, name: str) -> bool:
+        with suppress(PointsmanError):  # A package's tool that cannot be loaded is not here.
+            tool = self.tools.find(name)
+            return tool is None or bool(tool.off)
+        return True
 
     def _learn(self, script: Script) -> None:
         """Speak from a script, and know the tools it stands in for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import ClassVar, Final, cast
 
@@ -28,6 +28,7 @@ from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.journal.records import SavedWorkflow
 from pointsman.journal.store import Store, Workflows
+from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
@@ -61,8 +62,17 @@ class VariableUnresolved(AuthorError):
 class Library:
     """Definitions of one installation."""
 
-    def __init__(self, store: Store, settings: Settings, workflows: Workflows | None = None) -> None:
-        """`workflows`: the saved ones of another store, instead of this one's."""
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        workflows: Workflows | None = None,
+        *,
+        absent: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`workflows`: the saved ones of another store, instead of this one's. `absent`: whether this process has no
+        tool of that name."""
+        self._absent = absent
         self._store = store
         self._saved = store.workflows if workflows is None else workflows
         self.workflows = WithShelf(self._saved, settings.language)
@@ -167,8 +177,9 @@ class Library:
         """Of all workflows, saved and built in."""
         return [*(entry.id for entry in await self._saved.list()), *IDS]
 
-    async def pins(self, workflow: Workflow) -> dict[str, Json]:
-        """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now."""
+    async def pins(self, workflow: Workflow, *, tools: set[str] | None = None) -> dict[str, Json]:
+        """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now. Their
+        tools are added to `tools`."""
         pinned: dict[str, Json] = {}
         waiting = await self.called(workflow)
         while waiting:
@@ -180,6 +191,8 @@ class Library:
             found, revision = await self.saved(reference)
             found = await self.complete(found)
             pinned[reference] = {"definition": await self.keep(found), "revision": revision}
+            if tools is not None:
+                tools |= {*tools_in(found, self.agents)}
             waiting += await self.called(found)
         return pinned
 
@@ -201,13 +214,18 @@ class Library:
 
     async def options(self, workflow: Workflow, revision: int) -> JsonObject:
         """The options of an execution that its definition gives: its revision, its pins, what its feed shows; and the
-        language of its texts, so that a change of the settings changes nothing that runs."""
+        language of its texts, so that a change of the settings changes nothing that runs; and the tools that this
+        process does not have."""
         options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
         if revision:
             options["revision"] = revision
-        pins = await self.pins(workflow)
+        tools = {*tools_in(workflow, self.agents)}
+        pins = await self.pins(workflow, tools=tools)
         if pins:
             options["pins"] = pins
+        absent: list[Json] = [f"tool:{name}" for name in sorted(tools) if self._absent(name)]
+        if absent:
+            options[ABSENT] = absent
         level = self._settings.observability.level_for(workflow.config and workflow.config.observability)
         if level != "standard":
             options["observability"] = level

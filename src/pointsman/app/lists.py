@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from pointsman.app.installation import Pointsman
 from pointsman.app.observing.history import History
 from pointsman.app.searching import says
+from pointsman.app.views import need_text, status_shown
 from pointsman.journal.records import TRIAL, ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
+STOPPED: Final = "stopped"
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
 """In the order in which people look for them."""
 
@@ -26,13 +30,30 @@ async def list_executions(
 ) -> list[JsonObject]:
     """Executions that fit, newest first; with `trials` these too."""
     query = ExecutionQuery(
-        statuses=frozenset(statuses),
+        statuses=stored_statuses(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
         session=session,
         trials=trials,
         limit=limit,
     )
-    return [summary_view(summary) for summary in await app.executions(query)]
+    fitting: list[Summary] = []
+    while len(fitting) < limit:
+        found = await app.executions(query)
+        fitting += [one for one in found if is_shown_as(one, statuses)]
+        if len(found) < query.limit:
+            break
+        query = replace(query, before=(found[-1].started, found[-1].execution))
+    return [summary_view(summary) for summary in fitting[:limit]]
+
+
+def stored_statuses(shown: Collection[str]) -> frozenset[str]:
+    """The statuses under which the store lists executions that people are shown in these."""
+    return frozenset("running" if status == STOPPED else status for status in shown)
+
+
+def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
+    """Whether people are shown it in one of these statuses; none: whichever."""
+    return not statuses or status_shown(one.status, one.worker) in statuses
 
 
 async def found_executions(
@@ -54,7 +75,7 @@ async def found_executions(
     """
 
     async def fits(one: Summary) -> bool:
-        narrowed = (not statuses or one.status in statuses) and workflow in (None, one.workflow)
+        narrowed = is_shown_as(one, statuses) and workflow in (None, one.workflow)
         narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
         narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
         return narrowed and session in (None, one.session) and (sees is None or await sees(one))
@@ -67,7 +88,8 @@ def summary_view(summary: Summary) -> JsonObject:
         "executionId": summary.execution,
         "workflowId": summary.workflow,
         "revision": summary.revision or None,
-        "status": summary.status,
+        "status": status_shown(summary.status, summary.worker),
+        "waitingFor": [need_text(need) for need in summary.needs],
         "startedAt": summary.started,
         "updatedAt": summary.updated,
         "parent": summary.parent,

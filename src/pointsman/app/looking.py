@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.app.bulletins import Redact, observability_of
-from pointsman.app.lists import summary_view
+from pointsman.app.lists import is_shown_as, stored_statuses, summary_view
 from pointsman.app.observing.bounds import event_told, level_of
 from pointsman.app.reading import begun_in, rows_on
 from pointsman.app.views import event_view, execution_view
@@ -68,7 +68,7 @@ async def executions_page(
     edge = since if oldest_first else until
     first = None if edge is None else (edge, ExecutionId(""))
     query = ExecutionQuery(
-        statuses=frozenset(statuses),
+        statuses=stored_statuses(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
         session=session,
         before=first if before is None else place_of_list(before),
@@ -83,7 +83,7 @@ async def executions_page(
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
                 return ExecutionPage([summary_view(each) for each in seen], None)
-            if await sees(one):
+            if is_shown_as(one, statuses) and await sees(one):
                 seen.append(one)
             if len(seen) == limit:
                 return ExecutionPage([summary_view(each) for each in seen], place_in(one))

@@ -96,6 +96,9 @@ class Timeline:
                 self._begin(step, "gate", at)
             case wait_events.GateOpened(step=step):
                 self._turn(step, "gate")
+            case wait_events.WorkerAwaited(step=step, attempt=attempt):
+                self._end(step, at, "left")
+                self._begin(step, "wait", at, attempt=attempt)
             case wait_events.ChildAsked(step=step):
                 self._turn(step, "child")
             case wait_events.ChildrenAsked(step=step):

@@ -18,6 +18,7 @@ from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.ports import Row
+from pointsman.runtime.workers import is_gone
 from pointsman.values import Json, JsonObject
 
 PROGRESS: str = "progress"
@@ -75,6 +76,27 @@ def awaiting_view(state: ExecutionState) -> list[Json]:
     """The outside events that steps wait for."""
     waits = [at for at in sorted(state.steps.values(), key=lambda a: a.step) if at.event is not None]
     return [{"nodeId": at.step.node, "event": at.event} for at in waits]
+
+
+def need_text(need: str) -> str:
+    """What a worker must have, for people: `tool:search` is "a worker with the tool 'search'"."""
+    kind, _, name = need.partition(":")
+    return f"a worker with the {kind} {name!r}"
+
+
+def needs_view(state: ExecutionState) -> list[Json]:
+    """The steps that wait for a worker, and what it must have."""
+    steps = () if state.ended else sorted(state.lacking)
+    return [
+        {"nodeId": step.node, "step": str(step), "needs": need, "reason": need_text(need)}
+        for step in steps
+        if (need := state.steps[step].needs)
+    ]
+
+
+def status_shown(status: str, worker: str) -> str:
+    """`stopped` is `running` where the process that worked on it has ended and no other one went on."""
+    return "stopped" if status == "running" and worker and is_gone(worker) else status
 
 
 def gate_view(at: StepState) -> JsonObject:
@@ -292,6 +314,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "steps": state.taken,
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),
+        "waitingFor": needs_view(state),
         "errors": errors_of(rows),
         "answers": answers_of(rows),
         "progress": progress_of(rows),

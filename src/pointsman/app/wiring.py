@@ -166,6 +166,7 @@ def wire(
         keep=None if settings.files is None else partial(artifact, settings),
         interpreter=interpreter,
         secrets=settings,
+        reaches=models.reaches,
     )
     return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)
 

@@ -19,7 +19,17 @@ from pointsman.cli.outcomes import COLOURS, output_text, story
 from pointsman.cli.printing import message_lines, print_json, print_line, shown
 from pointsman.values import Json, JsonObject
 
-STATUSES: Final = ("pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted")
+STATUSES: Final = (
+    "pending",
+    "running",
+    "stopped",
+    "waiting",
+    "paused",
+    "completed",
+    "failed",
+    "cancelled",
+    "interrupted",
+)
 
 
 class Narrowed(TypedDict):
@@ -67,6 +77,7 @@ def list_(
         status = str(one["status"])
         styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
         inside = "  sub-workflow" if one["parent"] else ""
+        inside += "".join(f"  for {shown(reason)}" for reason in cast("list[Json]", one["waitingFor"]))
         click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
 
 

@@ -90,6 +90,13 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
         lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
         if lasting:
             lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{there}")
+    for one in _objects(view["waitingFor"]):
+        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
+    if view["waitingFor"] and lasting:
+        lines.append(
+            "  → This process lacks it. A process that has it goes on: one that started the execution and still"
+        )
+        lines.append(f"    runs, `pointsman serve` or `keep` with it, or there: pointsman resume {execution}{there}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
         lines.append(
@@ -109,6 +116,7 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
 NEXT: Final = {
     "failed": "Once its cause is mended: pointsman retry {execution}",
     "paused": "Go on with it: pointsman resume {execution}",
+    "stopped": "The process that worked on it has ended. Go on with it: pointsman resume {execution}",
     "interrupted": "Go on with a higher limit: pointsman resume {execution} --limit NAME=NUMBER",
 }
 

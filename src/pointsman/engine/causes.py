@@ -23,6 +23,7 @@ from pointsman.engine.events import (
     StepSucceeded,
 )
 from pointsman.engine.failing import NO_ROUTE
+from pointsman.engine.failures import Failure
 from pointsman.engine.life_events import (
     CompensationBegan,
     ExecutionAdmitted,
@@ -58,6 +59,8 @@ from pointsman.engine.reports import (
     SteerRequested,
     TimerFired,
     WorkDone,
+    WorkerMissing,
+    WorkerOffered,
     WorkFailed,
 )
 from pointsman.engine.scopes import failure_of
@@ -75,6 +78,7 @@ from pointsman.engine.wait_events import (
     SpentBelow,
     TimerRang,
     Warned,
+    WorkerAwaited,
 )
 from pointsman.values import JsonObject
 
@@ -93,6 +97,8 @@ def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
             return _done(state, done, events, warnings)
         case StepFailed() as failed if not warnings:
             return _failed(state, failed)
+        case AttemptStarted(reason="worker", step=step, attempt=attempt):
+            return WorkerOffered(step=step, attempt=attempt)
         case AttemptStarted() as again if again.step in state.steps and not warnings:
             advice: JsonObject = {"choice": "retry", "inputs": again.input}
             return WorkDone(step=again.step, attempt=again.attempt - 1, result=advice)
@@ -180,6 +186,9 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return ChildSpent(step=step, attempt=state.steps[step].attempt, usage=usage, call=call)
         case ChildrenAsked(step=step, calls=calls):
             return ApprovalAsked(step=step, attempt=state.steps[step].attempt, calls=calls)
+        case WorkerAwaited(step=step, attempt=attempt, needs=needs, message=message, hint=hint):
+            lacking = Failure(code=needs.partition(":")[0], message=message, hint=hint, needs=needs)
+            return WorkerMissing(step=step, attempt=attempt, failure=lacking)
         case CallEnded(step=step):
             return calling.report_of(state.steps[step], first)
         case OrdersDelivered(orders=orders):

@@ -31,6 +31,7 @@ from pointsman.engine import (
     steering,
     telling,
     waiting,
+    workers,
 )
 from pointsman.engine.desk import Arrive, Decision, Desk, Leave
 from pointsman.engine.entry import execute
@@ -63,6 +64,8 @@ from pointsman.engine.reports import (
     SteerRequested,
     TimerFired,
     WorkDone,
+    WorkerMissing,
+    WorkerOffered,
     WorkFailed,
 )
 from pointsman.engine.settling import show
@@ -139,6 +142,12 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             at = _open(desk, report)
             if at is not None:
                 approving.calls_proposed(desk, at, report)
+        case WorkerMissing():
+            at = _open(desk, report)
+            if at is not None:
+                workers.missing(desk, at, report.failure)
+        case WorkerOffered():
+            workers.offered(desk, report)
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
@@ -172,7 +181,7 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             assert_never(report)
 
 
-def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked) -> StepState | None:
+def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked | WorkerMissing) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
     return (

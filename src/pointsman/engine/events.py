@@ -104,7 +104,8 @@ class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
 
     step: Step
     attempt: int
-    reason: Literal["retry", "reask", "advice", "delay", "resume", "approved"]
+    reason: Literal["retry", "reask", "advice", "delay", "resume", "approved", "worker"]
+    """`worker`: a worker that has what was missing performs the same attempt."""
     phase: Phase = "work"
     input: JsonObject | None = None
 

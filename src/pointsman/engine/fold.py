@@ -88,6 +88,8 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             | wait_events.CallsReviewed()
         ):
             gates.fold_gate(state, event)
+        case wait_events.CallEnded() | wait_events.WorkerAwaited():
+            settling.left_to_others(state, event)
         case wait_events.TimerSet():
             _timer_set(state, event)
         case wait_events.TimerRang():
@@ -102,8 +104,6 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             settling.child_asked(state, event)
         case wait_events.ChildrenAsked():
             settling.children_asked(state, event)
-        case wait_events.CallEnded():
-            settling.call_ended(state, event)
         case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
             orders.owe(state, event)
         case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():

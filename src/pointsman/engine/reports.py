@@ -131,6 +131,21 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True, tag="approval_asked"):
     calls: tuple[ProposedCall, ...]
 
 
+class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing"):
+    """This process cannot perform an attempt: it lacks `failure.needs`. A worker that has it can."""
+
+    step: Step
+    attempt: int
+    failure: Failure
+
+
+class WorkerOffered(Struct, frozen=True, kw_only=True, tag="worker_offered"):
+    """This process has what an attempt waits for, and performs it."""
+
+    step: Step
+    attempt: int
+
+
 class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
     """The time of a timer has come. `timer` is the id the core gave it."""
 
@@ -251,6 +266,8 @@ Report: TypeAlias = (
     | GateAnswered
     | DelegationRequested
     | ApprovalAsked
+    | WorkerMissing
+    | WorkerOffered
     | TimerFired
     | EventReceived
     | Delivered

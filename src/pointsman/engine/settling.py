@@ -26,6 +26,8 @@ from pointsman.engine.threads import ways
 from pointsman.values import Json, JsonObject
 
 MESSAGES = ("messages",)
+SAME_ATTEMPT = frozenset({"approved", "worker"})
+"""Why an attempt is performed again as the one that it was."""
 
 
 def started(state: ExecutionState, event: events.StepStarted) -> None:
@@ -188,9 +190,12 @@ def failure_value(event: events.StepFailed) -> JsonObject:
 def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None:
     at = state.steps[event.step]
     at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
-    if event.reason != "approved":
+    if event.reason not in SAME_ATTEMPT:
         at.verdicts = None
     at.calling = None
+    if at.needs:
+        at.needs = ""
+        del state.lacking[event.step]
     if event.phase == "work":
         at.input = event.input if event.input is not None else at.input
         at.advised = None
@@ -209,6 +214,22 @@ def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
     if at.runs:  # nobody here works on it
         tokens.tick(state, -1)
         at.runs = False
+
+
+def left_to_others(state: ExecutionState, event: wait_events.CallEnded | wait_events.WorkerAwaited) -> None:
+    """Fold what concerns an attempt that others go on with: a sub-workflow, or a worker."""
+    if isinstance(event, wait_events.CallEnded):
+        call_ended(state, event)
+    else:
+        worker_awaited(state, event)
+
+
+def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> None:
+    at = state.steps[event.step]
+    at.needs = event.needs
+    state.lacking[event.step] = None
+    tokens.tick(state, -1)  # nobody works on it
+    at.runs = False
 
 
 def children_asked(state: ExecutionState, event: wait_events.ChildrenAsked) -> None:

@@ -132,6 +132,8 @@ class StepState(Struct, eq=False):
     """What its child has consumed so far; it is counted."""
     calling: dict[int, Calling] | None = None
     """The tool calls of this attempt that sub-workflows carry out, by effect number; while there are, nobody works."""
+    needs: str = ""
+    """What a worker must have to perform it, as in `Failure.needs`; nobody works on it until one takes it up."""
     unapproved: bool = False
     """It waits, or waited in vain, for the approval that it needs to begin."""
     verdicts: dict[int, CallVerdict] | None = None
@@ -354,6 +356,8 @@ class ExecutionState(Struct, eq=False):
     """Steps an executor works on."""
     worked_s: float = 0.0
     working_since: float = 0.0
+    lacking: dict[Step, None] = {}
+    """The steps that wait for a worker."""
     handoff: Step | None = None
     """The gate at which people are asked whether an interrupted execution may go on."""
     handed_at: int | None = None

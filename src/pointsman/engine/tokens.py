@@ -42,6 +42,9 @@ def settle(state: ExecutionState, step: Step) -> StepState:
     if at.runs:
         tick(state, -1)
         at.runs = False
+    if at.needs:
+        at.needs = ""
+        del state.lacking[step]
     scope, node = at.scope, step.node
     left = scope.live[node] - 1
     if left:

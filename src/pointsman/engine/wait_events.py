@@ -104,6 +104,17 @@ class CallsReviewed(Fact, frozen=True, kw_only=True, tag="calls_reviewed"):
     verdicts: tuple[CallVerdict, ...]
 
 
+class WorkerAwaited(Fact, frozen=True, kw_only=True, tag="worker_awaited"):
+    """The process that drives the execution lacks something for this attempt. It is left to a worker that has it."""
+
+    step: Step
+    attempt: int
+    needs: str
+    """As in `Failure.needs`."""
+    message: str
+    hint: str = ""
+
+
 class TimerSet(Fact, frozen=True, kw_only=True, tag="timer_set"):
     timer: str
     purpose: Literal["retry", "delay", "wait", "gate", "join", "deadline", "event"]
@@ -216,6 +227,7 @@ WaitEvent: TypeAlias = (
     | GateEscalated
     | GateClosed
     | CallsReviewed
+    | WorkerAwaited
     | TimerSet
     | TimerRang
     | EventAwaited

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import Usage, WorkFailed
 from pointsman.errors import EngineBug, OperatorError, Outage, PointsmanError
 from pointsman.models.failures import ModelFailed
@@ -30,7 +30,7 @@ def failure_of(why: PointsmanError) -> Failure:
         case EngineBug() | Outage():
             raise why
         case _:
-            return Failure(code=why.code, message=str(why), hint=why.hint)
+            return failure_by(why)
 
 
 def work_failed(command: Execute, failure: Failure, usage: Usage | None = None) -> WorkFailed:

@@ -183,6 +183,8 @@ class Ledger:
                 shown = msgspec.structs.replace(call, arguments=arguments) if used else call
                 return Outcome(result=without(await self._world.tools.call(shown, key=key, run=self._run), used))
         except ToolFailed as why:
+            if self._run.leaves(why.failure):
+                raise WorkRefused(why.failure) from why
             return Outcome(failure=hiding(why.failure, used))
         except TimeoutError:
             if not bound.expired():

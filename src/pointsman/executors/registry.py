@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Final, cast
@@ -60,15 +61,18 @@ class Executors:
         interpreter: Interpreter | None = None,
         secrets: Secrets = NO_SECRETS,
         more: Mapping[str, Executor] | None = None,
+        reaches: Callable[[str], bool] = lambda _: True,
         plugins: bool = True,
     ) -> None:
         """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
 
         `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
+        `reaches`: whether a model of that name can be asked here.
         `fetch` gets files by their addresses, `keep` those that executions keep; absent: none are.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
         self._world = World(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
+        self._reaches = reaches
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
         self._known: dict[str, Executor] = {
@@ -84,6 +88,24 @@ class Executors:
             "verifier": VerifierExecutor(self._world),
             **(more or {}),
         }
+
+    async def has(self, need: str) -> bool:
+        """Whether this process has what an attempt waits for, named as in `Failure.needs`."""
+        kind, _, name = need.partition(":")
+        match kind:
+            case "tool":
+                await self._world.tools.prepare([name])
+                tool = self._world.tools.find(name)
+                return tool is not None and not (tool.off or tool.stands_in)
+            case "secret":
+                with suppress(OperatorError):  # A secret that cannot be opened here is not here.
+                    await self._world.secrets.refresh()
+                    return self._world.secrets.secret(name) is not None
+                return False
+            case "model":
+                return self._reaches(name)
+            case _:
+                return name in self.kinds()
 
     def kinds(self) -> tuple[str, ...]:
         """All kinds of work that can be done here, sorted."""
@@ -110,11 +132,12 @@ class Executors:
         plugin = self._plugins.get(kind)
         if plugin is None:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
-            raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint)
+            raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint, needs=f"executor:{kind}")
         try:
             return cast("Executor", plugin.load()(self._world))
         except Exception as why:
             raise ExecutorNotLoaded(
                 f"the executor {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
                 hint="Repair or uninstall the package that announces it.",
+                needs=f"executor:{kind}",
             ) from why

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.parameters import SecretText
@@ -43,10 +43,11 @@ async def revealed(tree: JsonObject, texts: Sequence[SecretText], written: Json,
         try:
             value = secrets.secret(name)
         except OperatorError as why:
-            raise WorkRefused(Failure(code=why.code, message=str(why), hint=why.hint)) from why
+            raise WorkRefused(failure_by(why)) from why
         if value is None:
             hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
-            raise WorkRefused(Failure(code="secret-missing", message=f"there is no secret {name!r}", hint=hint))
+            message = f"there is no secret {name!r}"
+            raise WorkRefused(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
         used.append(value)
         return value
 

@@ -6,6 +6,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.executors.ledger import Ledger, Outcome, World
 from pointsman.models.transcript import read_call, text_of, tool_message
 from pointsman.ports import Run
@@ -32,6 +33,8 @@ class PendingCallsExecutor:
             outcomes = await ledger.call(calls)
         except CallsNeedApproval as why:
             return why.report(command)
+        except WorkRefused as why:
+            return work_failed(command, why.failure, ledger.usage)
         pairs = list(zip(calls, outcomes, strict=True))
         return WorkDone(
             step=command.step,

@@ -91,9 +91,9 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
         if tool is None:
             message = f"the agent may call {name!r}, but there is no tool of that name"
             hint = "Register it, or script it for a run without the world."
-            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint))
+            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint, needs=f"tool:{name}"))
         if tool.off:
             message = f"the agent may call {name!r}, but that tool is off here"
-            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off))
+            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off, needs=f"tool:{name}"))
         allowed[name] = tool if not tool.memory else offered(tool, settings.memory.scopes or DEFAULT)
     return allowed

@@ -99,6 +99,10 @@ class Summary(Struct, frozen=True, kw_only=True):
     """When somebody must go on with it although nothing works on it: its next timer, or at once."""
     awaits: tuple[str, ...] = ()
     """The names of the events it waits for, sorted."""
+    needs: tuple[str, ...] = ()
+    """What workers must have to perform the steps that wait for one, as in `Failure.needs`, sorted."""
+    worker: str = ""
+    """The process that wrote the row behind this (see `runtime.workers`); empty: nobody knows."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
     spent: Spent | None = None

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import Outage, PointsmanError
 from pointsman.models.calling import Caller, Ear, bounded
 from pointsman.models.embedding import Embedded, Embedders
@@ -91,13 +91,17 @@ class PydanticModels:
             request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
         before: list[str] = []
+        needs = ""
         for name, following in zip(names, [*names[1:], None], strict=True):
             try:
                 reply = await self._ask(name, request, ear)
             except ModelFailed as why:
                 # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
                 failure = redacted(why.failure, self._providers.keys)
+                needs = needs or failure.needs
                 if following is None or ear.heard or failure.code in SAME_ELSEWHERE:
+                    if failure.needs:  # None can be asked here: a worker that has the first is the best.
+                        failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
                 told = f"{failure.code}: {failure.message[:_EXCERPT]}"
                 before.append(f"{name!r} did not answer ({told}): {following!r} was asked")
@@ -108,6 +112,17 @@ class PydanticModels:
     def pools(self) -> dict[str, KeyPool]:
         """Whose turn it is with each provider that was asked so far."""
         return self._providers.pools()
+
+    def reaches(self, name: str) -> bool:
+        """Whether a model can be asked here: its provider is known, and has its key and its client. Asks nobody."""
+        if is_scripted(name := self._only or name):
+            return True
+        provider, _, model = name.partition(":")
+        try:
+            self._providers.model(self._providers.line(provider, model))
+        except PointsmanError:
+            return False
+        return True
 
     async def embed(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
@@ -146,7 +161,8 @@ class PydanticModels:
         except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
-            raise ModelFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from None
+            needs = f"model:{name}" if isinstance(why, ModelUnusable) and ":" in name else ""
+            raise ModelFailed(replace(failure_by(why), needs=needs)) from None
 
     def _scripted(self) -> Provider:
         from pointsman.models.scripted_transport import ScriptedTransport

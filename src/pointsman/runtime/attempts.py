@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pointsman.engine.commands import Execute
@@ -29,10 +29,19 @@ class EffectMismatch(CallerError):
 class Attempt:
     """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
 
-    __slots__ = ("_command", "_known", "_purse", "_surely", "_world", "execution")
+    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution")
 
-    def __init__(self, execution: ExecutionId, command: Execute, world: World, purse: Purse | None = None) -> None:
-        """`purse`: what may be spent, where there is a budget."""
+    def __init__(
+        self,
+        execution: ExecutionId,
+        command: Execute,
+        world: World,
+        purse: Purse | None = None,
+        *,
+        leaves: Callable[[Failure], bool] = lambda _: False,
+    ) -> None:
+        """`purse`: what may be spent, where there is a budget. `leaves`: see `Run.leaves`."""
+        self._leaves = leaves
         self._surely = True
         self._purse = purse
         self.execution = execution
@@ -77,6 +86,10 @@ class Attempt:
     def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
         """Why no further calls may be made; None: they may."""
         return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
+
+    def leaves(self, failure: Failure) -> bool:
+        """Whether the attempt is left to a worker that has what it lacks."""
+        return self._leaves(failure)
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
         """Show it to whoever watches."""

@@ -29,6 +29,10 @@ class Held:
         self._runtime = runtime
         self.places: set[Place] = set()
 
+    async def has(self, need: str) -> bool:
+        """Nothing more is taken up."""
+        return False
+
     def executor_for(self, command: Execute) -> Executor:
         return self
 

@@ -19,7 +19,7 @@ from pointsman.engine import commands
 from pointsman.engine.commands import Command, Execute, Order
 from pointsman.engine.decide import decide
 from pointsman.engine.events import Event
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.kinds import Work
 from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan
@@ -30,9 +30,12 @@ from pointsman.engine.reports import (
     MoveRequested,
     Report,
     ResumeRequested,
+    RetryRequested,
     Start,
     TimerFired,
     WorkDone,
+    WorkerMissing,
+    WorkerOffered,
     WorkFailed,
 )
 from pointsman.engine.state import ENDED, ExecutionState
@@ -51,6 +54,10 @@ from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
 from pointsman.values import ExecutionId
 
+GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateAnswered, WorkerOffered})
+"""Reports after which attempts may go on that had begun before."""
+ABSENT: Final = "absent"
+"""The option of an execution that names what the process that started it did not have, as `Failure.needs` does."""
 IN_A_ROW_MAX: Final = 64
 """Attempts before the event loop gets its turn: work that answers at once would let nobody else in."""
 
@@ -58,13 +65,21 @@ IN_A_ROW_MAX: Final = 64
 class Driver:
     """Owns the state of one execution while it lives here."""
 
-    def __init__(self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: World) -> None:
+    def __init__(
+        self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: World, *, begun_here: bool = False
+    ) -> None:
+        """`begun_here`: this process started it, and checked what it names: what is missing here is a failure."""
+        self.begun_here = begun_here
         self.execution = execution
         self.plan = plan
         self.state = state
         self.world = world
         self.journal = world.journal
-        self.timers = Timers(world.clock, lambda timer: self.spawn(self._rang(timer)))
+        self.timers = Timers(world.clock, self._ring)
+        self.ringing: set[str] = set()
+        """Timers whose time has come; what follows from that is not decided yet."""
+        self.offering = 0
+        """Steps that wait for a worker, and of which it is not known yet whether this process takes them up."""
         self.deadlines = world.deadlines
         self.lanes: dict[Step, asyncio.Task[Any] | Execute] = {}
         """Who performs a step; before that lane has its first turn, what it is to perform."""
@@ -77,7 +92,7 @@ class Driver:
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
-        self.parking = Parking(state)
+        self.parking = Parking(state, world.worker)
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
         """Somebody asked about the state while a row was under way: to be told again once it is durable."""
@@ -132,13 +147,18 @@ class Driver:
                 self.world.over(state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
-        elif before == "interrupted" or type(report) is ResumeRequested or type(report) is GateAnswered:
+        elif before == "interrupted" or type(report) in GOES_ON_IN_THE_MIDDLE:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
+            if self.state.lacking and type(report) is not WorkerOffered:
+                self.offer()
+        self._after_commit(changed=summary is not None or type(report) is Delivered)
+        return events, decision.commands
+
+    def _after_commit(self, *, changed: bool) -> None:
         if self.purse.hears is not None:
             self.purse.tell()
-        if summary is not None or type(report) is Delivered or (self._asked_early and not self.committing):
+        if changed or (self._asked_early and not self.committing):
             self.stir()
-        return events, decision.commands
 
     def _committed(self, row: Row) -> None:
         if self.world.feed.watched:
@@ -192,6 +212,30 @@ class Driver:
         self.again = {*self.state.steps}
         asked = outstanding(self.plan, self.state)
         self._perform([one for one in asked if type(one) is not Execute or one.step not in under_way])
+        self.offer()
+
+    # Steps that wait for a worker ----------------------------------------------------------------------------------
+
+    def leaves(self, failure: Failure) -> bool:
+        """Whether an attempt that lacks something here is left to a worker that has it. What the process that started
+        the execution did not have either is a failure."""
+        absent = self.state.options.get(ABSENT)
+        return bool(failure.needs) and not (self.begun_here or (isinstance(absent, list) and failure.needs in absent))
+
+    def offer(self) -> None:
+        """Take up the steps that wait for a worker, as far as this process has what they wait for."""
+        for step in self.state.lacking:
+            at = self.state.steps[step]
+            self.offering += 1
+            self.spawn(self._offer(WorkerOffered(step=step, attempt=at.attempt), at.needs))
+
+    async def _offer(self, report: WorkerOffered, needs: str) -> None:
+        try:
+            if await self.world.executors.has(needs):
+                await self.deliver(report)
+        finally:
+            self.offering -= 1
+            self.stir()
 
     # Commands ------------------------------------------------------------------------------------------------------
 
@@ -263,6 +307,8 @@ class Driver:
         try:
             while True:
                 report, stopped = None if stopped else await self._attempt(command, task), False
+                if type(report) is WorkFailed and self.leaves(report.failure):
+                    report = WorkerMissing(step=report.step, attempt=report.attempt, failure=report.failure)
                 if report is not None:
                     decided, asked = await self._settle(report)
                     if self.places and (place := self.places.pop(report.step, None)) and type(report) is WorkDone:
@@ -290,7 +336,7 @@ class Driver:
         self.lanes[step] = task
         if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
-        attempt = Attempt(self.execution, command, self.world, self.purse)
+        attempt = Attempt(self.execution, command, self.world, self.purse, leaves=self.leaves)
         try:
             place = cache.place_of(self.state, command, does)
             if place is not None:
@@ -310,7 +356,7 @@ class Driver:
             self._lost(why)
             raise
         except PointsmanError as why:
-            failure = Failure(code=why.code, message=str(why), hint=why.hint)
+            failure = failure_by(why)
             return WorkFailed(step=step, attempt=command.attempt, failure=failure)
         finally:
             if task in self.stopped:
@@ -343,9 +389,21 @@ class Driver:
             self.stopped.add(lane)
             lane.cancel()
 
+    def _ring(self, timer: str) -> None:
+        self.ringing.add(timer)
+        self.spawn(self._rang(timer))
+
     async def _rang(self, timer: str) -> None:
-        await self.deliver(TimerFired(timer=timer))
-        self.stir()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
+        try:
+            await self.deliver(TimerFired(timer=timer))
+        finally:
+            self.ringing.discard(timer)
+            self.stir()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
+
+    @property
+    def is_due(self) -> bool:
+        """Something follows at once from a time that has come."""
+        return bool(self.ringing) or self.timers.are_due(self.world.clock.now())
 
     # Waiting for it ------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from pointsman.engine.commands import StartChild
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     CancelRequested,
@@ -86,7 +86,7 @@ class Home(Protocol):
         """Nobody else here makes a driver of this execution meanwhile."""
         ...
 
-    async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver: ...
+    async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver: ...
 
     async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
 
@@ -110,7 +110,7 @@ class Families:
         except Outage:
             raise  # Whoever takes the parent up asks for its child again.
         except PointsmanError as why:
-            failure = Failure(code=why.code, message=str(why), hint=why.hint)
+            failure = failure_by(why)
             ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
             await self._report(parent, ended)
             return
@@ -174,7 +174,7 @@ class Families:
             options={**begin.options, "depth": deeper},
             seed=above.state.seed,
         )
-        return await self._runtime.start(name, plan, report)
+        return await self._runtime.start(name, plan, report, begun_here=above.begun_here)
 
     async def hold(self, name: ExecutionId) -> None:
         """A limit stopped its parent: it stands still with it. What runs there may finish."""

@@ -162,7 +162,11 @@ class Keeper:
         if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
             return
         self._runtime.let_go(driver)
-        means = driver.parking.summary(driver.execution, driver.state)
+        if driver.state.lacking and driver.state.status == "running":  # Another worker may have what this one lacks.
+            again = self._runtime.clock.now() + AGAIN_S
+            means = driver.parking.offered(again, driver.execution, driver.state)
+        else:
+            means = driver.parking.summary(driver.execution, driver.state)
         if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
             await self._runtime.store.executions.put(means)
 

@@ -20,10 +20,10 @@ from pointsman.engine.decide import decide
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import ExecutionQuery
+from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
 from pointsman.runtime.commits import DriverLost
@@ -33,6 +33,7 @@ from pointsman.runtime.families import Families, child_id
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.neighbours import Neighbours
 from pointsman.runtime.storable import storable
+from pointsman.runtime.workers import close_worker, is_gone, open_worker
 from pointsman.runtime.world import ExecutorsFor, Plans
 from pointsman.values import ExecutionId, Json
 
@@ -41,6 +42,8 @@ COPIED_AT_ONCE: Final = 256
 """Rows of another execution that are under way to the store at a time."""
 
 PAGE: Final = 200
+OPEN: Final = frozenset({"running", "waiting"})
+"""The statuses in which a step may wait for a worker."""
 MOVED_MAX: Final = 5
 
 
@@ -105,7 +108,8 @@ class LocalRuntime:
         self._reached: set[ExecutionId] = set()
         """Those that have a driver here, but what was under way in them has not been asked for again: other processes
         may drive them."""
-        self._neighbours = Neighbours(store, self.drivers, clock)
+        self._neighbours = Neighbours(store, self.drivers, clock, take_work=self.take_work)
+        self.worker = open_worker()
         self.keeping = False
         """This process keeps the store: it goes on with whatever it has touched."""
         self._making: dict[ExecutionId, Making] = {}
@@ -118,11 +122,14 @@ class LocalRuntime:
     def memory(self) -> Memory:
         return self.store.memory
 
-    async def start(self, execution: ExecutionId, plan: Plan, report: Start) -> Driver:
-        """Begin. Returns when the start is durable. Raises `JournalMoved` where there is one of that name."""
+    async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver:
+        """Begin. Returns when the start is durable. Raises `JournalMoved` where there is one of that name.
+
+        `begun_here`: this process started the outermost execution of its family.
+        """
         if execution in self.drivers:
             raise JournalMoved(f"execution {execution!r} has begun here")
-        driver = self._drive(Driver(execution, plan, ExecutionState(execution), self))
+        driver = self._drive(Driver(execution, plan, ExecutionState(execution), self, begun_here=begun_here))
         return await self._begun(driver, report)
 
     async def adopt(self, execution: ExecutionId, plan: Plan, rows: Sequence[Row], report: ForkRequested) -> Driver:
@@ -131,7 +138,9 @@ class LocalRuntime:
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
         driver.parking.unlisted()
-        return await self._begun(driver, report)
+        begun = await self._begun(driver, report)
+        begun.offer()
+        return begun
 
     async def _begun(self, driver: Driver, report: Report) -> Driver:
         """Its first row is durable."""
@@ -159,6 +168,8 @@ class LocalRuntime:
             self._reached.add(execution)
         if recover and execution in self._reached:
             self._reached.discard(execution)
+            if found.state.working and found.state.status == "running":  # it goes on here, before its next row says so
+                await self.store.executions.put(found.parking.summary(execution, found.state))
             found.recover()
         return found
 
@@ -203,6 +214,32 @@ class LocalRuntime:
             raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
         return state
 
+    async def take_work(self, execution: ExecutionId) -> bool:
+        """Go on with an execution that was lost to another process, where that one could not: a step of it, or of its
+        sub-workflows, waits for a worker that has what this process has, and nothing works on it. Whether it was so."""
+        known = await self.store.executions.find(execution)
+        lost = self.drivers.get(execution)
+        if known is None or known.status in ENDED:
+            if lost is not None and lost.failure is not None and not lost.is_waited_for:
+                del self.drivers[execution]
+            return False
+        if not await self._has_work(known):
+            return False
+        await self.open(execution)
+        return True
+
+    async def _has_work(self, known: Summary) -> bool:
+        if known.status not in OPEN or (known.worker and not is_gone(known.worker)):
+            return False
+        for need in known.needs:
+            if await self.executors.has(need):
+                return True
+        below = ExecutionQuery(parent=known.execution, statuses=OPEN, limit=PAGE)
+        found = await self.store.executions.list(below)
+        if any(child.worker and not is_gone(child.worker) for child in found):
+            return False
+        return any([await self._has_work(child) for child in found])
+
     def let_go(self, driver: Driver) -> None:
         """Forget the driver of an execution that ended or only waits: its journal is enough."""
         if self.drivers.get(driver.execution) is driver:
@@ -213,6 +250,7 @@ class LocalRuntime:
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
+        close_worker(self.worker)
         await self._neighbours.close()
         drivers = list(self.drivers.values())
         self.drivers.clear()

@@ -4,6 +4,9 @@
                               └─ yes ─▶ a row we did not write ─▶ our driver is lost: work cancelled, timers dropped,
                                                                   who waits is told
 
+An execution that was lost to another process is looked at further: once a step of it waits for a worker that has what
+the other process lacks, and this one has it, it goes on here.
+
 Without this a cancelled execution would go on here until its next row is refused: as long as a tool or a model takes.
 One look for all executions of the process; none while there are none, none at a store that nobody else can write to.
 """
@@ -11,11 +14,12 @@ One look for all executions of the process; none while there are none, none at a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
 from pointsman.errors import PointsmanError
+from pointsman.journal.faults import JournalMoved
 from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
@@ -30,8 +34,18 @@ SHARE_MAX: Final = 20
 class Neighbours:
     """Looks for rows of others, as long as anything is driven here."""
 
-    def __init__(self, store: Store, drivers: Mapping[ExecutionId, Driver], clock: Clock) -> None:
-        """Others live in real time: who goes by another clock is alone with the store."""
+    def __init__(
+        self,
+        store: Store,
+        drivers: Mapping[ExecutionId, Driver],
+        clock: Clock,
+        *,
+        take_work: Callable[[ExecutionId], Awaitable[object]],
+    ) -> None:
+        """`take_work` is called for each execution that was lost to another process, twice a second.
+
+        Others live in real time: who goes by another clock is alone with the store."""
+        self._take_work = take_work
         self._store = store
         self._drivers = drivers
         self._looks = store.shared and isinstance(clock, SystemClock)
@@ -67,3 +81,6 @@ class Neighbours:
             driver = self._drivers.get(name)
             if driver is not None:
                 driver.saw_row(last)
+        lost = [name for name, driver in self._drivers.items() if isinstance(driver.failure, JournalMoved)]
+        for name in lost:
+            await self._take_work(name)

@@ -3,6 +3,8 @@
 status   what people are shown
 wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
 awaits   the names of the events it waits for
+needs    what workers must have for the steps that wait for one
+worker   the process that works on it now
 spent    what budgets count of it
 gates    what it has in the inboxes of people
 """
@@ -14,11 +16,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from pointsman.engine.events import Event
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventAwaited, TimerSet
 from pointsman.journal.records import Summary
-from pointsman.runtime.status import summary_of
+from pointsman.runtime.status import needs_of, summary_of
 from pointsman.values import ExecutionId, Instant
 
 TELLING_S: Final = 30.0
@@ -28,10 +30,27 @@ TELLING_S: Final = 30.0
 class Parking:
     """Follows one state. Costs nothing per row while there are no timers and no events."""
 
-    __slots__ = ("_awaits", "_is_listed", "_paid", "_rings", "_status", "_wakes", "urgent")
+    __slots__ = (
+        "_awaits",
+        "_is_listed",
+        "_me",
+        "_needs",
+        "_paid",
+        "_rings",
+        "_status",
+        "_wakes",
+        "_worker",
+        "offered_at",
+        "urgent",
+    )
 
-    def __init__(self, state: ExecutionState) -> None:
-        """The store is taken to say what this state means."""
+    def __init__(self, state: ExecutionState, me: str = "") -> None:
+        """The store is taken to say what this state means. `me`: the name of the worker that drives it."""
+        self._me = me
+        self._worker: str | None = None  # another worker may have written the last row
+        self._needs = needs_of(state)
+        self.offered_at: Instant | None = None
+        """When workers are to look again whether they have what its steps wait for; None: at once."""
         self.urgent = False
         """Somebody must go on with it at once: whoever writes its rows will not."""
         self._is_listed = True
@@ -40,7 +59,7 @@ class Parking:
         self._status: str = status_of(state) if state.seq else ""
         self._wakes = self._next_wake(state)
         self._awaits = tuple(sorted(state.awaited))
-        self._paid = state.usage
+        self._paid: UsageTotal = state.usage
 
     def unlisted(self) -> None:
         """No list knows of it yet: the next row says all of it."""
@@ -57,18 +76,42 @@ class Parking:
             self._rings.clear()
         if state.awaited or awaits:
             awaits = self._awaited(state, events)
-        paid = state.usage is not self._paid
-        if status == self._status and wakes == self._wakes and awaits is self._awaits and not (state.asked or paid):
+        needs = self._needs
+        if state.lacking or needs:
+            wakes, needs = self._next_wake(state), needs_of(state)
+        worker = self._me if state.working and status == "running" else ""
+        if (
+            status == self._status
+            and wakes == self._wakes
+            and awaits is self._awaits
+            and (needs, worker) == (self._needs, self._worker)
+            and state.usage is self._paid
+            and not state.asked
+        ):
             return None
         self._status, self._wakes, self._awaits, self._paid = status, wakes, awaits, state.usage
+        self._needs, self._worker = needs, worker
         with_gates = bool(state.asked) or not self._is_listed
         self._is_listed = True
         return self.summary(execution, state, with_gates=with_gates)
 
     def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
         """What the store should say of it."""
-        wakes, awaits = self._wakes, self._awaits
-        return summary_of(execution, state, self._status, wakes=wakes, awaits=awaits, with_gates=with_gates)
+        return summary_of(
+            execution,
+            state,
+            self._status,
+            wakes=self._wakes,
+            awaits=self._awaits,
+            worker=self._me if state.working and self._status == "running" else "",
+            with_gates=with_gates,
+        )
+
+    def offered(self, again: float, execution: ExecutionId, state: ExecutionState) -> Summary:
+        """What the store should say once a worker has looked at it in vain: look again at `again` (unix seconds)."""
+        self.offered_at = Instant(again)
+        self._wakes = self._next_wake(state)
+        return self.summary(execution, state)
 
     def _note(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -84,14 +127,16 @@ class Parking:
             return self._handoff_wake(state)
         if state.working or state.ended:
             return None
-        rings = self._rings
+        rings, offer = self._rings, None
+        if state.lacking and state.status == "running":
+            offer = state.at if self.offered_at is None else self.offered_at
         while rings:
             at, name = rings[0]
             timer = state.timers.get(name)
             if timer is not None and timer.at == at:
-                return Instant(at)
+                return Instant(at if offer is None else min(at, offer))
             heapq.heappop(rings)
-        return None
+        return None if offer is None else Instant(offer)
 
     @staticmethod
     def _handoff_wake(state: ExecutionState) -> Instant | None:

@@ -30,6 +30,13 @@ def revision_of(version: str) -> int:
     return int(version) if version.isdecimal() else 0
 
 
+def needs_of(state: ExecutionState) -> tuple[str, ...]:
+    """What workers must have for the steps that wait for one, sorted."""
+    if not state.lacking or state.ended:
+        return ()
+    return tuple(sorted({state.steps[step].needs for step in state.lacking}))
+
+
 def summary_of(
     execution: ExecutionId,
     state: ExecutionState,
@@ -37,6 +44,7 @@ def summary_of(
     *,
     wakes: Instant | None = None,
     awaits: tuple[str, ...] = (),
+    worker: str = "",
     with_gates: bool = True,
 ) -> Summary:
     """What lists show of it, and inboxes. `with_gates`: not where they are as they were."""
@@ -53,6 +61,8 @@ def summary_of(
         owner=by if isinstance(by, str) else "",
         wakes=wakes,
         awaits=awaits,
+        needs=needs_of(state),
+        worker=worker,
         gates=gates_in(execution, state) if with_gates else None,
         spent=spent_of(state.usage),
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import failure_by
 from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
 from pointsman.journal.codec import encode_json
 from pointsman.journal.faults import UnstorableValue
@@ -55,7 +55,7 @@ def _kept(report: WorkDone) -> Report:
         if said:
             encode_json(said)
     except UnstorableValue as why:
-        failure = Failure(code=why.code, message=str(why), hint=why.hint)
+        failure = failure_by(why)
         return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)
     return report
 

@@ -29,6 +29,10 @@ class Timers:
     def __bool__(self) -> bool:
         return bool(self._at)
 
+    def are_due(self, now: float) -> bool:
+        """Whether one of them is about to ring at `now` (unix seconds)."""
+        return bool(self._heap) and self._heap[0][0] <= now and any(at <= now for at in self._at.values())
+
     def set(self, name: str, at: float) -> None:
         """Ring `name` at or after `at` (unix seconds)."""
         self._at[name] = at

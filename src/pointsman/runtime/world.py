@@ -22,6 +22,10 @@ class ExecutorsFor(Protocol):
         """Raises a `PointsmanError` where nobody does."""
         ...
 
+    async def has(self, need: str) -> bool:
+        """Whether this process has what an attempt waits for, named as in `Failure.needs`."""
+        ...
+
 
 class Plans(Protocol):
     """Finds plans: of running executions, and of sub-workflows."""
@@ -50,6 +54,11 @@ class World(Protocol):
     def clock(self) -> Clock: ...
     @property
     def feed(self) -> Feed: ...
+    @property
+    def worker(self) -> str:
+        """The name under which this runtime drives executions."""
+        ...
+
     @property
     def deadlines(self) -> Deadlines: ...
 

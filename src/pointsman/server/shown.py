@@ -11,7 +11,10 @@ from pointsman.server.shapes import Answer, FieldProblem, JsonValue, sample
 from pointsman.server.stopped import StoppingLimit, Trouble
 from pointsman.values import JsonObject
 
-Status = Literal["pending", "running", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"]
+Status = Literal[
+    "pending", "running", "stopped", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"
+]
+"""`stopped` is `running` where the process that worked on it has ended."""
 Severity = Literal["error", "warning", "note"]
 
 USAGE: JsonObject = {
@@ -53,6 +56,7 @@ ENTRY: JsonObject = {
     "workflowId": "letter",
     "revision": 2,
     "status": "waiting",
+    "waitingFor": [],
     "startedAt": 1_763_700_000.0,
     "updatedAt": 1_763_700_004.0,
     "parent": None,
@@ -107,6 +111,16 @@ class Awaited(Answer):
     event: JsonValue
 
 
+class Needed(Answer):
+    """A step that waits for a worker: the process that drove the execution lacks something for it."""
+
+    node_id: str
+    step: str
+    needs: str = Field(description="What the worker must have, as `kind:name`, such as `tool:search`.")
+    reason: str = Field(description="The same in words.")
+    execution_id: str | None = Field(default=None, description="The sub-workflow whose step it is, where it is one.")
+
+
 class Artifact(Answer):
     """A file that an execution keeps."""
 
@@ -130,6 +144,7 @@ class ExecutionAnswer(Answer):
         steps=2,
         waiting=[GATE],
         awaiting=[],
+        waitingFor=[],
         errors=[],
         usage=USAGE,
         sessionId=None,
@@ -148,6 +163,7 @@ class ExecutionAnswer(Answer):
     steps: int
     waiting: list[Gate]
     awaiting: list[Awaited]
+    waiting_for: list[Needed] = Field(default_factory=list[Needed], description="The steps that wait for a worker.")
     errors: list[Trouble]
     usage: Usage
     session_id: str | None
@@ -174,6 +190,7 @@ class ExecutionEntry(Answer):
     workflow_id: str
     revision: int | None
     status: Status
+    waiting_for: list[str] = Field(description="What workers must have to perform the steps that wait for one.")
     started_at: float
     updated_at: float
     parent: str | None

@@ -24,4 +24,5 @@ class OffTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Raises `ToolFailed`."""
-        raise ToolFailed(Failure(code="tool-off", message=f"the tool {self.name!r} is off here", hint=self.spec.off))
+        message = f"the tool {self.name!r} is off here"
+        raise ToolFailed(Failure(code="tool-off", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))

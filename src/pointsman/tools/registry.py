@@ -127,7 +127,8 @@ class ToolRegistry:
         if tool is None:
             # Which there are is not told: some are workflows, which not everybody who reads this may know of.
             hint = "The list of tools has those that you may see."
-            raise _failed("unknown-tool", f"there is no tool named {call.name!r}", hint=hint)
+            message = f"there is no tool named {call.name!r}"
+            raise _failed("unknown-tool", message, hint=hint, needs=f"tool:{call.name}")
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution)
         timeout_s = tool.limits.timeout_s
@@ -143,7 +144,9 @@ class ToolRegistry:
         except Outage:
             raise
         except PointsmanError as why:
-            raise why if isinstance(why, ToolFailed) else _failed(why.code, str(why), hint=why.hint) from why
+            raise (
+                why if isinstance(why, ToolFailed) else _failed(why.code, str(why), hint=why.hint, needs=why.needs)
+            ) from why
         except Exception as why:
             raise _raised(call.name, why) from why
         return _bounded(tool, result)
@@ -182,6 +185,7 @@ def _load(plugin: EntryPoint) -> Tool:
         raise ToolNotLoaded(
             f"the tool {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
             hint="Repair or uninstall the package that announces it.",
+            needs=f"tool:{plugin.name}",
         ) from why
 
 
@@ -206,5 +210,5 @@ def _raised(name: str, why: Exception) -> ToolFailed:
     return _failed("tool-failed", message, retryable=True)
 
 
-def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "") -> ToolFailed:
-    return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint))
+def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "", needs: str = "") -> ToolFailed:
+    return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint, needs=needs))

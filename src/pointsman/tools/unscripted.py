@@ -29,7 +29,7 @@ class UnscriptedTools:
         found = self._tools.find(name)
         if found is not None and not found.off:
             return found
-        return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING)
+        return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING, stands_in=True)
 
     async def prepare(self, names: Iterable[str]) -> None:
         """As the tools of the installation do."""
@@ -45,4 +45,4 @@ class UnscriptedTools:
             about, hint = f"the tool {call.name!r} is off here", found.off.rstrip(".")
         message = f"{about}, and no script of it"
         hint = f"{hint}, or give it results under `tools:` in the script."
-        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint))
+        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=f"tool:{call.name}"))

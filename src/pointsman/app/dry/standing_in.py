@@ -141,6 +141,9 @@ class QuietExecutors:
         self._executors = executors
         self._runtime = runtime
 
+    async def has(self, need: str) -> bool:
+        return await self._executors.has(need)
+
     def executor_for(self, command: Execute) -> Executor:
         if command.phase == "recover" or command.work in OURS:
             return _Noting(self._executors.executor_for(command), self._notes, self._runtime)

@@ -241,6 +241,9 @@ class TracedExecutors:
         self._executors = executors
         self._tracing = tracing
 
+    async def has(self, need: str) -> bool:
+        return await self._executors.has(need)
+
     def executor_for(self, command: Execute) -> Executor:
         return _Traced(self._executors.executor_for(command), self._tracing)
 

@@ -16,27 +16,29 @@ from pointsman.journal.spending import values_of as spent_values
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 COLUMNS: Final = (
-    f"execution, workflow, revision, status, started, updated, parent, session, owner, wakes, {SPENT}, awaits"
+    "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, needs, worker,"
+    f" {SPENT}, awaits"
 )
 PUT_COLUMNS: Final = f"{COLUMNS}, gates"
 GIVEN: Final = (
     "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
-    " g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.awaits::jsonb, g.gates::jsonb"
+    " g.needs::jsonb, g.worker, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.awaits::jsonb, g.gates::jsonb"
 )
 TYPES: Final = (
     "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
-    " %b::float8[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[]"
+    " %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[]"
 )
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
     " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
-    " wakes = excluded.wakes, tokens = excluded.tokens, model_calls = excluded.model_calls,"
+    " wakes = excluded.wakes, needs = excluded.needs, worker = excluded.worker,"
+    " tokens = excluded.tokens, model_calls = excluded.model_calls,"
     " tool_calls = excluded.tool_calls, cost_usd = excluded.cost_usd, awaits = excluded.awaits,"
     " gates = COALESCE(excluded.gates, summaries.gates)"
 )
 PUT: Final = (
     f"INSERT INTO summaries ({PUT_COLUMNS})"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
@@ -46,8 +48,9 @@ LAST_OF_SESSION: Final = (
     " AND (later.started, later.execution) > (summaries.started, summaries.execution))"
 )
 
-Values = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, str, str | None]
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, list[str]]
+About = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None]
+Values = tuple[*About, str, str, *SpentRow, str, str | None]
+SummaryRow = tuple[*About, list[str], str, *SpentRow, list[str]]
 
 
 def values_of(summary: Summary) -> Values:
@@ -62,6 +65,8 @@ def values_of(summary: Summary) -> Values:
         summary.session,
         summary.owner,
         summary.wakes,
+        msgspec.json.encode(summary.needs).decode(),
+        summary.worker,
         *spent_values(summary.spent),
         msgspec.json.encode(summary.awaits).decode(),
         gates_of(summary),
@@ -148,8 +153,8 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
 
 def summary_of(row: tuple[object, ...]) -> Summary:
     said = cast("SummaryRow", row)
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, *_ = said
-    tokens, model_calls, tool_calls, cost_usd, awaits = said[10:]
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, needs, worker, *_ = said
+    tokens, model_calls, tool_calls, cost_usd, awaits = said[12:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -161,6 +166,8 @@ def summary_of(row: tuple[object, ...]) -> Summary:
         session=session,
         owner=owner,
         wakes=None if wakes is None else Instant(wakes),
+        needs=tuple(needs),
+        worker=worker,
         awaits=tuple(awaits),
         spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

@@ -243,7 +243,13 @@ FIFTH: Final = (
     *sealing("usage"),
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH)
+SIXTH: Final = (
+    # What workers must have to perform its steps (one a line), and the process that wrote its last row.
+    "ALTER TABLE summaries ADD COLUMN needs TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE summaries ADD COLUMN worker TEXT NOT NULL DEFAULT ''",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:

@@ -16,19 +16,23 @@ from pointsman.journal.sqlite.transaction import Transaction
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-COLUMNS: Final = f"execution, workflow, revision, status, started, updated, parent, session, owner, wakes, {SPENT}"
-KNOWN: Final = "execution, workflow, revision, status, started, parent, session, owner, wakes"
-PUT: Final = (
-    f"INSERT OR REPLACE INTO summaries ({KNOWN}, updated, {SPENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+KNOWN: Final = "execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker"
+COLUMNS: Final = f"{KNOWN}, updated, {SPENT}"
+PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES ({', '.join('?' * 16)})"
 PAY: Final = (
     f"UPDATE summaries SET (updated, {SPENT}) = (?, ?, ?, ?, ?) WHERE execution = ? AND workflow = ? AND revision = ?"
     " AND status = ? AND started = ? AND parent IS ? AND session IS ? AND owner = ? AND wakes IS ?"
+    " AND needs = ? AND worker = ?"
 )
 """Where it only paid: replacing the row would write a page of every index into the log."""
 AWAITS: Final = "(SELECT json_group_array(name) FROM awaited AS a WHERE a.execution = summaries.execution)"
 
-SummaryRow = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None, *SpentRow, str]
+SEPARATOR: Final = "\n"
+"""Between several needs."""
+
+SummaryRow = tuple[
+    str, str, int, str, float, str | None, str | None, str, float | None, str, str, float, *SpentRow, str
+]
 
 
 def put_summary(transaction: Transaction, summary: Summary) -> None:
@@ -42,6 +46,8 @@ def put_summary(transaction: Transaction, summary: Summary) -> None:
         summary.session,
         summary.owner,
         summary.wakes,
+        SEPARATOR.join(summary.needs),
+        summary.worker,
     )
     spent = values_of(summary.spent)
     is_more = summary.gates is not None
@@ -136,8 +142,8 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
 
 
 def summary_of(row: SummaryRow) -> Summary:
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, *_ = row
-    tokens, model_calls, tool_calls, cost_usd, awaits = row[10:]
+    execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker, updated, *_ = row
+    tokens, model_calls, tool_calls, cost_usd, awaits = row[12:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -149,6 +155,8 @@ def summary_of(row: SummaryRow) -> Summary:
         session=session,
         owner=owner,
         wakes=None if wakes is None else Instant(wakes),
+        needs=tuple(needs.split(SEPARATOR)) if needs else (),
+        worker=worker,
         awaits=tuple(sorted(msgspec.json.decode(awaits, type=list[str]))),
         spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
@@ -164,7 +164,7 @@ class McpServer:
             try:
                 said = self._resolved(value)
             except OperatorError as why:
-                raise ToolFailed(Failure(code=why.code, message=str(why), hint=why.hint)) from why
+                raise ToolFailed(failure_by(why)) from why
             if said is None:
                 message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
                 raise ToolFailed(Failure(code="secret-missing", message=message, hint="Set it, or take it out."))

@@ -118,7 +118,8 @@ class Filling:
         value = self._secrets.secret(name)
         if value is None:
             hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
-            raise ToolFailed(Failure(code="secret-missing", message=f"there is no secret {name!r}", hint=hint))
+            message = f"there is no secret {name!r}"
+            raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
         self.used.append(value)
         return value
 

@@ -1,0 +1,65 @@
+"""Worker names: which runtime of which process drives an execution, and whether that one is gone.
+
+A name is `host/process/start/number`. Process ids come again, so a name also holds when its process started (in clock
+ticks since the machine started, where the system tells it). `number` tells runtimes of one process apart.
+
+Only processes of this machine can be asked about. Of another machine's nothing is known: they count as alive.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+_LIVE: Final[set[str]] = set()
+"""The names of the runtimes of this process that are open."""
+_NUMBERS: Final = count(1)
+_STATE, _STARTED = 0, 19
+"""Positions in `/proc/PID/stat` behind the name of the program."""
+
+
+def open_worker() -> str:
+    """The name of a new runtime in this process."""
+    pid = os.getpid()
+    name = f"{socket.gethostname()}/{pid}/{_started(pid) or ''}/{next(_NUMBERS)}"
+    _LIVE.add(name)
+    return name
+
+
+def close_worker(name: str) -> None:
+    """The runtime of that name drives nothing any more."""
+    _LIVE.discard(name)
+
+
+def is_gone(name: str) -> bool:
+    """Whether the runtime of that name is known to have ended."""
+    host, _, rest = name.partition("/")
+    pid, _, rest = rest.partition("/")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    if _started(int(pid)) != rest.partition("/")[0]:
+        return True
+    return int(pid) == os.getpid() and name not in _LIVE
+
+
+def _started(pid: int) -> str | None:
+    """When a process of this machine started, empty where the system does not tell; None: there is none."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "" if _is_there(pid) else None
+    fields = told.rpartition(")")[2].split()
+    return None if fields[_STATE] in ("Z", "X") else fields[_STARTED]
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
