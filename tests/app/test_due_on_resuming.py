@@ -1,0 +1,206 @@
+"""What is due while no process runs is carried out by whoever takes the execution up, before its state is judged."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.driving import Answer, drive
+from pointsman.app.executions import Execution
+from pointsman.engine.asking import GateClosedAlready
+from pointsman.errors import PointsmanError
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+from tests.app.stand import HandClock
+
+HOUR_S = 3600.0
+
+
+@tool
+async def send(to: str = "") -> str:
+    """Send it."""
+    return f"sent {to}"
+
+
+def gate(id: str = "gate", **more: Json) -> JsonObject:
+    return {"id": id, "type": "human", "config": {"message": "Go on?", "timeout": "1h", "onTimeout": "approve", **more}}
+
+
+def sending(id: str = "work", **more: Json) -> JsonObject:
+    return {"id": id, "type": "tool", "config": {"tool": "send", "parameters": {"to": "ann"}}, **more}
+
+
+def chain(id: str, *nodes: JsonObject, **more: Json) -> Workflow:
+    edges: list[Json] = [{"source": one["id"], "target": other["id"]} for one, other in pairwise(nodes)]
+    return Workflow.of({"id": id, "nodes": [*nodes], "edges": edges, **more})
+
+
+class Place:
+    """One store and one clock; each `opened` is another process."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path / 'store.db'}"
+        self.clock = HandClock()
+
+    def opened(self) -> Pointsman:
+        return Pointsman(self.url, tools=[send], model="scripted", clock=self.clock, settings=Settings())
+
+    async def left(self, workflow: Workflow, *saved: Workflow, by_s: float = 2 * HOUR_S) -> str:
+        """Started, left by its process, and so much time passes."""
+        async with self.opened() as app:
+            for one in saved:
+                await app.save(one)
+            execution = await app.start(workflow)
+            await execution.settled()
+        self.clock.move(by_s)
+        return execution.id
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def resumed(app: Pointsman, name: str) -> Execution:
+    """As `pointsman resume` does."""
+    execution = await app.open(name)
+    await execution.resume()
+    await drive(execution)
+    return execution
+
+
+async def test_a_deadline_that_passed_is_carried_out_with_all_that_follows(place: Place) -> None:
+    name = await place.left(chain("one", gate(), sending()))
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert (execution.status, (await execution.view())["path"]) == ("completed", ["gate", "work"])
+
+
+async def test_a_gate_whose_own_deadline_is_still_to_come_stays_open(place: Place) -> None:
+    name = await place.left(chain("two", gate(), sending("first"), gate("later"), sending("last")))
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert (execution.status, [one.node for one in execution.gates]) == ("waiting", ["later"])
+
+
+async def test_several_deadlines_that_passed_are_all_carried_out(place: Place) -> None:
+    start: JsonObject = {"id": "start", "type": "start"}
+    nodes = [start, gate("a"), gate("b"), sending("after_a"), sending("after_b")]
+    edges = [("start", "a"), ("start", "b"), ("a", "after_a"), ("b", "after_b")]
+    wide = Workflow.of({"id": "wide", "nodes": nodes, "edges": [{"source": s, "target": t} for s, t in edges]})
+    name = await place.left(wide)
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert execution.status == "completed"
+        assert {"after_a", "after_b"} <= {*execution.state.scopes[()].nodes}
+
+
+async def test_a_deadline_in_a_sub_workflow_is_carried_out(place: Place) -> None:
+    inner = chain("inner", gate(), sending(), output={"got": "nodes.work"})
+    above = chain("above", {"id": "call", "type": "workflow", "config": {"workflow": "inner"}}, sending("after"))
+    name = await place.left(above, inner)
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert (execution.status, (await execution.view())["path"]) == ("completed", ["call", "after"])
+
+
+async def test_a_wait_that_is_over_goes_on(place: Place) -> None:
+    pausing: JsonObject = {"id": "rest", "type": "wait", "config": {"duration": "1h"}}
+    async with place.opened() as app:
+        execution = await app.start(chain("rested", pausing, sending()))
+        name = execution.id
+    place.clock.move(2 * HOUR_S)
+    async with place.opened() as app:
+        assert (await resumed(app, name)).status == "completed"
+
+
+async def test_an_event_that_did_not_come_in_time_is_given_up(place: Place) -> None:
+    listening: JsonObject = {"id": "listen", "type": "wait", "config": {"event": "paid", "timeout": "1h"}}
+    name = await place.left(chain("listens", listening, sending()))
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert execution.status != "running"
+        assert execution.is_still
+        assert execution.state.working == 0
+
+
+async def test_an_escalation_that_is_due_is_carried_out(place: Place) -> None:
+    escalating = gate(
+        approvers={"users": ["ann"]}, escalation=[{"approvers": {"users": ["bob"]}, "timeout": "1h"}], onTimeout="fail"
+    )
+    name = await place.left(chain("escalates", escalating, sending()), by_s=1.5 * HOUR_S)
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        assert execution.status == "waiting"
+        (open_,) = execution.gates
+        assert open_.at.gate is not None
+        assert open_.at.gate.level == 1
+
+
+async def test_a_late_answer_is_refused_and_the_execution_goes_on(place: Place) -> None:
+    name = await place.left(chain("late", gate(), sending()))
+    async with place.opened() as app:
+        execution = await app.open(name)
+        with pytest.raises((GateClosedAlready, PointsmanError)):
+            await execution.answer("gate", "reject")
+        await drive(execution)
+        assert execution.status == "completed"
+
+
+async def test_an_answer_to_one_gate_carries_out_what_is_due_at_another(place: Place) -> None:
+    start: JsonObject = {"id": "start", "type": "start"}
+    free = gate("free")
+    free["config"] = {"message": "And this?"}
+    nodes = [start, gate("due"), free, sending("after_due"), sending("after_free")]
+    edges = [("start", "due"), ("start", "free"), ("due", "after_due"), ("free", "after_free")]
+    wide = Workflow.of({"id": "both", "nodes": nodes, "edges": [{"source": s, "target": t} for s, t in edges]})
+    name = await place.left(wide)
+    async with place.opened() as app:
+        execution = await app.open(name)
+        await execution.answer("free", "approve")
+        await drive(execution)
+        assert execution.status == "completed"
+
+
+async def test_a_signal_carries_out_what_is_due(place: Place) -> None:
+    name = await place.left(chain("signalled", gate(), sending()))
+    async with place.opened() as app:
+        execution = await app.open(name)
+        await execution.signal("anything", {})
+        await drive(execution)
+        assert execution.status == "completed"
+
+
+async def test_a_fork_carries_out_what_is_due(place: Place) -> None:
+    name = await place.left(chain("forked", gate(), sending()))
+    async with place.opened() as app:
+        fork = await app.fork(name)
+        await drive(fork)
+        assert fork.status == "completed"
+
+
+async def test_answers_given_with_resume_come_after_what_is_due(place: Place) -> None:
+    name = await place.left(chain("answers", gate(), gate("second"), sending()))
+    async with place.opened() as app:
+        execution = await app.open(name)
+        await execution.resume()
+        assert await drive(execution, [Answer("second", "approve")]) == ()
+        assert execution.status == "completed"
+
+
+async def test_a_paused_execution_carries_out_what_is_due_once_it_is_resumed(place: Place) -> None:
+    async with place.opened() as app:
+        execution = await app.start(chain("paused", gate(), sending()))
+        await execution.settled()
+        await execution.pause()
+        name = execution.id
+    place.clock.move(2 * HOUR_S)
+    async with place.opened() as app:
+        execution = await app.open(name)
+        assert await execution.settled() == "paused"
+        await execution.resume()
+        await drive(execution)
+        assert execution.status == "completed"

@@ -1,0 +1,328 @@
+"""Steps that a process cannot perform: they wait for a worker that can, and nothing fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.executions import Execution
+from pointsman.app.lists import list_executions
+from pointsman.models.script import Script
+from pointsman.models.script_reader import read_script
+from pointsman.runtime.keeper import AGAIN_S
+from pointsman.settings import Settings
+from pointsman.tools.tool import Tool
+from pointsman.values import Json, JsonObject
+from tests.app.stand import HandClock
+from tests.patience import PATIENCE_S
+
+GATE: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Go on?"}}
+WORK: JsonObject = {"id": "work", "type": "tool", "config": {"tool": "polish", "parameters": {"text": "abc"}}}
+ASKED_FIRST = Workflow.of(
+    {
+        "id": "letter",
+        "nodes": [GATE, WORK],
+        "edges": [{"source": "gate", "target": "work"}],
+        "output": {"got": "nodes.work"},
+    }
+)
+WAITS_FOR_POLISH: Json = [
+    {"nodeId": "work", "step": "work", "needs": "tool:polish", "reason": "a worker with the tool 'polish'"}
+]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
+
+
+@tool
+async def polish(text: str) -> str:
+    """Polish a text."""
+    return text.upper()
+
+
+@asynccontextmanager
+async def opened(
+    url: str,
+    *tools: Tool,
+    script: Script | None = None,
+    clock: HandClock | None = None,
+    settings: Settings | None = None,
+) -> AsyncGenerator[Pointsman, None]:
+    """One process, as far as the store can tell."""
+    async with Pointsman(
+        url, tools=tools, model="scripted", script=script, clock=clock, settings=settings or Settings()
+    ) as app:
+        yield app
+
+
+async def began(url: str, workflow: Workflow = ASKED_FIRST, *tools: Tool, script: Script | None = None) -> str:
+    """Started by a process that has the tools, and left at its gate."""
+    async with opened(url, *(tools or (polish,)), script=script) as app:
+        execution = await app.start(workflow)
+        await execution.settled()
+        return execution.id
+
+
+async def answered(app: Pointsman, name: str, gate: str = "gate") -> Execution:
+    execution = await app.open(name)
+    await execution.settled()
+    await execution.answer(gate, "approve")
+    await execution.settled()
+    return execution
+
+
+async def until(status: str, execution: Execution) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while execution.status != status:  # noqa: ASYNC110 - another process changes it
+            await asyncio.sleep(0.02)
+
+
+async def test_an_answer_in_a_process_without_the_tool_is_recorded_and_the_step_waits(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        execution = await answered(other, name)
+        view = await execution.view()
+        assert (view["status"], view["errors"], view["waitingFor"]) == ("waiting", [], WAITS_FOR_POLISH)
+        assert [one["action"] for one in view["answers"]] == ["approve"]  # pyright: ignore - JSON
+        (listed,) = await list_executions(other)
+        assert (listed["status"], listed["waitingFor"]) == ("waiting", ["a worker with the tool 'polish'"])
+        assert await other.store.verify() == []
+
+
+async def test_opening_it_again_without_the_tool_writes_nothing(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        rows = len(await (await answered(other, name)).rows())
+    async with opened(url) as other:
+        execution = await other.open(name)
+        await execution.resume()
+        assert await execution.settled() == "waiting"
+        assert len(await execution.rows()) == rows
+
+
+async def test_a_process_that_has_the_tool_resumes_it(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        await answered(other, name)
+    async with opened(url, polish) as worker:
+        execution = await worker.open(name)
+        assert await execution.settled() == "completed"
+        assert execution.state.output == {"got": "ABC"}
+        assert (await execution.view())["waitingFor"] == []
+
+
+async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
+    async with opened(url, polish) as starter, opened(url) as other:
+        execution = await starter.start(ASKED_FIRST)
+        assert await execution.settled() == "waiting"
+        await answered(other, execution.id)
+        await until("completed", execution)
+        assert await execution.settled() == "completed"
+        assert execution.state.output == {"got": "ABC"}
+
+
+async def test_a_program_that_awaits_it_goes_on_where_another_process_answers(url: str) -> None:
+    lingers, going_on = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def linger() -> str:
+        """Takes its time."""
+        lingers.set()
+        await going_on.wait()
+        return "done"
+
+    both = Workflow.of(
+        {
+            "id": "both",
+            "nodes": [
+                {"id": "start", "type": "start"},
+                GATE,
+                WORK,
+                {"id": "beside", "type": "tool", "config": {"tool": "linger"}},
+            ],
+            "edges": [
+                {"source": "start", "target": "gate"},
+                {"source": "gate", "target": "work"},
+                {"source": "start", "target": "beside"},
+            ],
+        }
+    )
+    async with opened(url, polish, linger) as starter, opened(url) as other:
+        execution = await starter.start(both)
+        waiting = asyncio.ensure_future(execution.settled())
+        await asyncio.wait_for(lingers.wait(), PATIENCE_S)
+        await answered(other, execution.id)
+        going_on.set()
+        assert await asyncio.wait_for(waiting, PATIENCE_S) == "completed"
+
+
+async def test_other_branches_go_on_without_the_tool(url: str) -> None:
+    wide = Workflow.of(
+        {
+            "id": "wide",
+            "nodes": [
+                GATE,
+                {"id": "split", "type": "transform", "config": {"set": {"split": "1"}}},
+                WORK,
+                {"id": "note", "type": "transform", "config": {"set": {"noted": "'yes'"}}},
+                {"id": "after", "type": "transform", "config": {"set": {"after": "'too'"}}},
+            ],
+            "edges": [
+                {"source": "gate", "target": "split"},
+                {"source": "split", "target": "work"},
+                {"source": "split", "target": "note"},
+                {"source": "note", "target": "after"},
+            ],
+        }
+    )
+    name = await began(url, wide)
+    async with opened(url) as other:
+        execution = await answered(other, name)
+        view = await execution.view()
+        assert (view["status"], view["state"]) == ("waiting", {"split": 1, "noted": "yes", "after": "too"})
+    async with opened(url, polish) as worker:
+        assert await (await worker.open(name)).settled() == "completed"
+
+
+async def test_a_sub_workflow_waits_for_a_worker_and_its_parent_with_it(url: str) -> None:
+    above = Workflow.of(
+        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
+    )
+    async with opened(url, polish) as app:
+        await app.save(ASKED_FIRST)
+        execution = await app.start(above)
+        await execution.settled()
+    async with opened(url) as other:
+        again = await answered(other, execution.id)
+        view = await again.view()
+        assert view["status"] == "waiting"
+        assert [(one["nodeId"], one["needs"]) for one in view["waitingFor"]] == [("work", "tool:polish")]  # pyright: ignore - JSON
+    async with opened(url, polish) as worker:
+        assert await (await worker.open(execution.id)).settled() == "completed"
+
+
+async def test_the_starter_goes_on_with_a_sub_workflow_that_another_process_left(url: str) -> None:
+    above = Workflow.of(
+        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
+    )
+    async with opened(url, polish) as starter, opened(url) as other:
+        await starter.save(ASKED_FIRST)
+        execution = await starter.start(above)
+        await execution.settled()
+        await answered(other, execution.id)
+        await until("completed", execution)
+
+
+CALLS = read_script(
+    "rules:\n"
+    "  - {node: write, call: 1, toolCalls: [{name: polish, arguments: {text: abc}}]}\n"
+    "  - {node: write, text: Done.}\n"
+)
+AGENT = Workflow.of(
+    {
+        "id": "agent",
+        "nodes": [GATE, {"id": "write", "type": "agent", "config": {"prompt": "Write.", "tools": ["polish"]}}],
+        "edges": [{"source": "gate", "target": "write"}],
+    }
+)
+
+
+async def test_an_agent_whose_tool_is_missing_is_left_and_pays_its_model_once(url: str) -> None:
+    name = await began(url, AGENT, script=CALLS)
+    async with opened(url) as other:
+        execution = await answered(other, name)
+        assert (await execution.view())["waitingFor"] == [
+            {"nodeId": "write", "step": "write", "needs": "tool:polish", "reason": "a worker with the tool 'polish'"}
+        ]
+    async with opened(url, polish) as worker:
+        execution = await worker.open(name)
+        assert await execution.settled() == "completed"
+        assert execution.state.usage.model_calls == 2
+
+
+async def test_what_the_starter_did_not_have_either_is_a_failure_everywhere(url: str) -> None:
+    async with opened(url, script=CALLS) as app:
+        execution = await app.start(AGENT)
+        await execution.settled()
+    async with opened(url) as other:
+        execution = await answered(other, execution.id)
+        assert execution.status != "waiting"
+        assert (await execution.view())["waitingFor"] == []
+
+
+async def test_an_execution_that_waits_for_a_worker_can_be_cancelled(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        execution = await answered(other, name)
+        await execution.cancel()
+        assert execution.status == "cancelled"
+        assert (await list_executions(other))[0]["waitingFor"] == []
+        assert await other.store.verify() == []
+
+
+async def test_a_pause_between_leaving_and_taking_up_is_kept(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        execution = await answered(other, name)
+        await execution.pause()
+    async with opened(url, polish) as worker:
+        execution = await worker.open(name)
+        assert await execution.settled() == "paused"
+        await execution.resume()
+        assert await execution.settled() == "completed"
+
+
+async def test_a_keeper_with_the_tool_takes_it_up(url: str) -> None:
+    name = await began(url)
+    async with opened(url) as other:
+        await answered(other, name)
+    async with opened(url, polish) as worker, worker.keeping():
+        async with asyncio.timeout(PATIENCE_S):
+            while (await worker.view(name))["status"] != "completed":  # noqa: ASYNC110 - the keeper does it
+                await asyncio.sleep(0.02)
+
+
+async def test_a_keeper_without_the_tool_looks_again_once_a_minute(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    name = await began(url)
+    clock = HandClock()
+    async with opened(url, clock=clock) as other:
+        execution = await answered(other, name)
+        rows = len(await execution.rows())
+        async with other.keeping() as keeper:
+            await keeper.look()
+            await keeper.look()
+            (listed,) = await other.executions()
+            assert listed.wakes == clock.now() + AGAIN_S
+            assert name not in other.runtime.drivers
+            assert len(await execution.rows()) == rows
+
+
+async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: JsonObject = {
+        "id": "work",
+        "type": "tool",
+        "config": {"tool": "polish", "parameters": {"text": "secret.WORD"}},
+    }
+    secretive = Workflow.of({"id": "secretive", "nodes": [GATE, held], "edges": [{"source": "gate", "target": "work"}]})
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "abc")
+    name = await began(url, secretive)
+    monkeypatch.delenv("POINTSMAN_SECRET_WORD")
+    async with opened(url, polish) as other:
+        execution = await answered(other, name)
+        assert [one["needs"] for one in (await execution.view())["waitingFor"]] == ["secret:WORD"]  # pyright: ignore - JSON
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "abc")
+    async with opened(url, polish) as worker:
+        assert await (await worker.open(name)).settled() == "completed"
