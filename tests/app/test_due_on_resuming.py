@@ -33,6 +33,10 @@ def sending(id: str = "work", **more: Json) -> JsonObject:
     return {"id": id, "type": "tool", "config": {"tool": "send", "parameters": {"to": "ann"}}, **more}
 
 
+def linked(*pairs: tuple[str, str]) -> list[Json]:
+    return [{"source": source, "target": target} for source, target in pairs]
+
+
 def chain(id: str, *nodes: JsonObject, **more: Json) -> Workflow:
     edges: list[Json] = [{"source": one["id"], "target": other["id"]} for one, other in pairwise(nodes)]
     return Workflow.of({"id": id, "nodes": [*nodes], "edges": edges, **more})
@@ -88,9 +92,9 @@ async def test_a_gate_whose_own_deadline_is_still_to_come_stays_open(place: Plac
 
 async def test_several_deadlines_that_passed_are_all_carried_out(place: Place) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
-    nodes = [start, gate("a"), gate("b"), sending("after_a"), sending("after_b")]
+    nodes: list[Json] = [start, gate("a"), gate("b"), sending("after_a"), sending("after_b")]
     edges = [("start", "a"), ("start", "b"), ("a", "after_a"), ("b", "after_b")]
-    wide = Workflow.of({"id": "wide", "nodes": nodes, "edges": [{"source": s, "target": t} for s, t in edges]})
+    wide = Workflow.of({"id": "wide", "nodes": nodes, "edges": linked(*edges)})
     name = await place.left(wide)
     async with place.opened() as app:
         execution = await resumed(app, name)
@@ -154,9 +158,9 @@ async def test_an_answer_to_one_gate_carries_out_what_is_due_at_another(place: P
     start: JsonObject = {"id": "start", "type": "start"}
     free = gate("free")
     free["config"] = {"message": "And this?"}
-    nodes = [start, gate("due"), free, sending("after_due"), sending("after_free")]
+    nodes: list[Json] = [start, gate("due"), free, sending("after_due"), sending("after_free")]
     edges = [("start", "due"), ("start", "free"), ("due", "after_due"), ("free", "after_free")]
-    wide = Workflow.of({"id": "both", "nodes": nodes, "edges": [{"source": s, "target": t} for s, t in edges]})
+    wide = Workflow.of({"id": "both", "nodes": nodes, "edges": linked(*edges)})
     name = await place.left(wide)
     async with place.opened() as app:
         execution = await app.open(name)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -73,6 +74,10 @@ async def began(url: str, workflow: Workflow = ASKED_FIRST, *tools: Tool, script
         return execution.id
 
 
+def objects(value: Json) -> list[JsonObject]:
+    return cast("list[JsonObject]", value)
+
+
 async def answered(app: Pointsman, name: str, gate: str = "gate") -> Execution:
     execution = await app.open(name)
     await execution.settled()
@@ -93,7 +98,7 @@ async def test_an_answer_in_a_process_without_the_tool_is_recorded_and_the_step_
         execution = await answered(other, name)
         view = await execution.view()
         assert (view["status"], view["errors"], view["waitingFor"]) == ("waiting", [], WAITS_FOR_POLISH)
-        assert [one["action"] for one in view["answers"]] == ["approve"]  # pyright: ignore - JSON
+        assert [one["action"] for one in objects(view["answers"])] == ["approve"]
         (listed,) = await list_executions(other)
         assert (listed["status"], listed["waitingFor"]) == ("waiting", ["a worker with the tool 'polish'"])
         assert await other.store.verify() == []
@@ -206,7 +211,7 @@ async def test_a_sub_workflow_waits_for_a_worker_and_its_parent_with_it(url: str
         again = await answered(other, execution.id)
         view = await again.view()
         assert view["status"] == "waiting"
-        assert [(one["nodeId"], one["needs"]) for one in view["waitingFor"]] == [("work", "tool:polish")]  # pyright: ignore - JSON
+        assert [(one["nodeId"], one["needs"]) for one in objects(view["waitingFor"])] == [("work", "tool:polish")]
     async with opened(url, polish) as worker:
         assert await (await worker.open(execution.id)).settled() == "completed"
 
@@ -322,7 +327,7 @@ async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(
     monkeypatch.delenv("POINTSMAN_SECRET_WORD")
     async with opened(url, polish) as other:
         execution = await answered(other, name)
-        assert [one["needs"] for one in (await execution.view())["waitingFor"]] == ["secret:WORD"]  # pyright: ignore - JSON
+        assert [one["needs"] for one in objects((await execution.view())["waitingFor"])] == ["secret:WORD"]
     monkeypatch.setenv("POINTSMAN_SECRET_WORD", "abc")
     async with opened(url, polish) as worker:
         assert await (await worker.open(name)).settled() == "completed"

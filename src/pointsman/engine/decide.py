@@ -138,14 +138,8 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             asking.answered(desk, report)
         case DelegationRequested():
             asking.delegated(desk, report)
-        case ApprovalAsked():
-            at = _open(desk, report)
-            if at is not None:
-                approving.calls_proposed(desk, at, report)
-        case WorkerMissing():
-            at = _open(desk, report)
-            if at is not None:
-                workers.missing(desk, at, report.failure)
+        case ApprovalAsked() | WorkerMissing():
+            _left_to_others(desk, report)
         case WorkerOffered():
             workers.offered(desk, report)
         case TimerFired():
@@ -179,6 +173,17 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             moving.move(desk, report)
         case _:
             assert_never(report)
+
+
+def _left_to_others(desk: Desk, report: ApprovalAsked | WorkerMissing) -> None:
+    """An attempt cannot go on before people, the caller, sub-workflows or another worker have done their part."""
+    at = _open(desk, report)
+    if at is None:
+        return
+    if isinstance(report, ApprovalAsked):
+        approving.calls_proposed(desk, at, report)
+    else:
+        workers.missing(desk, at, report.failure)
 
 
 def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked | WorkerMissing) -> StepState | None:

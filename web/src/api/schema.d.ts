@@ -2542,7 +2542,7 @@ export interface components {
             sessionId?: string | null;
             /** @description Started at or after: unix seconds. */
             since?: number | null;
-            statuses?: ("pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[];
+            statuses?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[];
             /** @description Started before: unix seconds. */
             until?: number | null;
             /** @enum {string} */
@@ -2747,7 +2747,7 @@ export interface components {
              * @description Of its last turn.
              * @enum {string}
              */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             /** @description The one it was given, else what was said first; may be empty. */
             title: string;
             updatedAt: number;
@@ -2882,7 +2882,7 @@ export interface components {
             output: unknown;
             path: string[];
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             steps: number;
             waits: unknown[];
             warnings: unknown[];
@@ -3036,7 +3036,7 @@ export interface components {
             /** @description The `after` to go on with. */
             last: string | null;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
@@ -3089,10 +3089,12 @@ export interface components {
             startedAt: number;
             state: unknown;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             steps: number;
             usage: components["schemas"]["Usage"];
             waiting: components["schemas"]["Gate"][];
+            /** @description The steps that wait for a worker. */
+            waitingFor?: components["schemas"]["Needed"][];
             /** @description Fields that `minimal` keeps back. */
             withheld?: string[];
             workflowId: string;
@@ -3107,8 +3109,10 @@ export interface components {
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             updatedAt: number;
+            /** @description What workers must have to perform the steps that wait for one. */
+            waitingFor: string[];
             workflowId: string;
         } & {
             [key: string]: unknown;
@@ -3189,8 +3193,10 @@ export interface components {
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             updatedAt: number;
+            /** @description What workers must have to perform the steps that wait for one. */
+            waitingFor: string[];
             workflowId: string;
         } & {
             [key: string]: unknown;
@@ -3584,6 +3590,19 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A step that waits for a worker: the process that drove the execution lacks something for it. */
+        Needed: {
+            /** @description The sub-workflow whose step it is, where it is one. */
+            executionId?: string | null;
+            /** @description What the worker must have, as `kind:name`, such as `tool:search`. */
+            needs: string;
+            nodeId: string;
+            /** @description The same in words. */
+            reason: string;
+            step: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description An agent and its name. */
         NewAgentBody: {
             /** @description As in the `agents` of a workflow. */
@@ -3874,7 +3893,7 @@ export interface components {
             rows: number;
             same: boolean;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             /** @description Rows that cannot be decided again: not all that caused them is kept. */
             untold: number[];
         } & {
@@ -4011,7 +4030,7 @@ export interface components {
             /** @description Say the next thing in it; `DELETE /api/sessions/{id}` forgets it. */
             sessionId: string;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
@@ -4243,10 +4262,12 @@ export interface components {
             startedAt: number;
             state: unknown;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             steps: number;
             usage: components["schemas"]["Usage"];
             waiting: components["schemas"]["Gate"][];
+            /** @description The steps that wait for a worker. */
+            waitingFor?: components["schemas"]["Needed"][];
             /** @description Fields that `minimal` keeps back. */
             withheld?: string[];
             workflowId: string;
@@ -4283,7 +4304,7 @@ export interface components {
         Started: {
             executionId: string;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
@@ -4323,7 +4344,7 @@ export interface components {
             spans: components["schemas"]["TimeSpan"][];
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             workflowId: string;
         } & {
             [key: string]: unknown;
@@ -7196,7 +7217,7 @@ export interface operations {
                 /** @description Started at or after: unix seconds. */
                 since?: number | null;
                 /** @description Only those of these statuses. */
-                status?: ("pending" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[] | null;
+                status?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[] | null;
                 /** @description Also those in which somebody only tried a part of a workflow. */
                 trials?: boolean;
                 /** @description Started before: unix seconds. */

@@ -12,6 +12,7 @@ export type Text = string | { [language: string]: string };
 export type ExecutionStatus =
   | "pending"
   | "running"
+  | "stopped"
   | "waiting"
   | "paused"
   | "interrupted"
@@ -179,6 +180,7 @@ export interface Execution {
   steps: number;
   waiting: Gate[];
   awaiting: { nodeId: string; event: Json }[];
+  waitingFor: Schemas["Needed"][];
   /** How its gates were closed, oldest first; `cause`: an answer, or that their time was up. */
   answers: { nodeId: string; step: string; action: string; by: string; cause: string; at: number }[];
   errors: Failure[];

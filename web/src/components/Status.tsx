@@ -1,4 +1,15 @@
-import { Ban, Circle, CircleCheck, CircleDot, CirclePause, CircleX, Clock, Gauge, LoaderCircle } from "lucide-react";
+import {
+  Ban,
+  Circle,
+  CircleCheck,
+  CircleDot,
+  CirclePause,
+  CircleStop,
+  CircleX,
+  Clock,
+  Gauge,
+  LoaderCircle,
+} from "lucide-react";
 import { useTranslation } from "react-i18next";
 
 /** How a status looks wherever it stands: executions, steps, nodes. Never by colour alone. */
@@ -7,6 +18,7 @@ const LOOKS = {
   running: { icon: LoaderCircle, ink: "text-running", soft: "bg-running-soft" },
   waiting: { icon: Clock, ink: "text-waiting", soft: "bg-waiting-soft" },
   paused: { icon: CirclePause, ink: "text-waiting", soft: "bg-waiting-soft" },
+  stopped: { icon: CircleStop, ink: "text-waiting", soft: "bg-waiting-soft" },
   interrupted: { icon: Gauge, ink: "text-waiting", soft: "bg-waiting-soft" },
   completed: { icon: CircleCheck, ink: "text-done", soft: "bg-done-soft" },
   done: { icon: CircleCheck, ink: "text-done", soft: "bg-done-soft" },

@@ -45,6 +45,7 @@ class KinAnswer(Answer):
                 "workflowId": "letter",
                 "revision": 3,
                 "status": "completed",
+                "waitingFor": [],
                 "startedAt": 1_763_700_100.0,
                 "updatedAt": 1_763_700_104.0,
                 "parent": None,

@@ -17,7 +17,14 @@ import { Failed } from "@/components/Told";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { entitle, forgetTalk, type Talk, talks } from "./asked";
 
-const SHOWN: ReadonlySet<Talk["status"]> = new Set(["running", "waiting", "paused", "interrupted", "failed"]);
+const SHOWN: ReadonlySet<Talk["status"]> = new Set([
+  "running",
+  "stopped",
+  "waiting",
+  "paused",
+  "interrupted",
+  "failed",
+]);
 
 /** Conversations: to be found, gone on with, named and deleted. */
 export function TalkList({ session }: { session: string | null }) {

@@ -174,6 +174,7 @@ function Outcome({ now, definition, parts }: { now: Execution; definition: Defin
 const GOES_ON: Partial<Record<Execution["status"], Verb>> = {
   paused: "resume",
   interrupted: "resume",
+  stopped: "resume",
   failed: "retry",
 };
 

@@ -14,6 +14,7 @@ import { Overlay, OverlayContext } from "@/graph/overlay";
 import { pictureOf } from "@/graph/picture";
 import { textIn } from "@/i18n";
 import { Gates } from "../inbox/Gates";
+import { NeededWorkers } from "../inbox/NeededWorkers";
 import { Costs } from "./Costs";
 import { EventList } from "./EventList";
 import { Family } from "./Family";
@@ -171,6 +172,7 @@ function OneExecution({ id }: { id: string }) {
         <aside className="w-full overflow-auto border-line bg-surface lg:w-[26rem] lg:border-l max-lg:border-t">
           {now ? (
             <div hidden={upTo !== null}>
+              <NeededWorkers execution={now} className="border-b border-line p-4" />
               <Gates execution={now} className="border-b border-line p-4" onDone={log.refresh} />
             </div>
           ) : null}

@@ -20,9 +20,9 @@ export interface Became {
 /** In which statuses a verb means something: the server tells so of each; this only leaves out what none would take. */
 const FITTING: Record<ManyVerb, readonly ExecutionEntry["status"][]> = {
   pause: ["running", "waiting"],
-  resume: ["paused", "interrupted"],
+  resume: ["paused", "interrupted", "stopped"],
   retry: ["failed"],
-  cancel: ["pending", "running", "waiting", "paused", "interrupted"],
+  cancel: ["pending", "running", "stopped", "waiting", "paused", "interrupted"],
   delete: ["completed", "failed", "cancelled"],
 };
 const ICONS = { pause: Pause, resume: Play, retry: RotateCcw, cancel: Ban, delete: Trash2 } as const;

@@ -18,6 +18,7 @@ import { SteerDialog } from "./SteerDialog";
 const OFFERED: Record<Execution["status"], readonly Verb[]> = {
   pending: ["cancel"],
   running: ["pause", "cancel"],
+  stopped: ["resume", "cancel"],
   waiting: ["pause", "cancel"],
   paused: ["resume", "cancel"],
   interrupted: ["resume", "cancel"],

@@ -4,6 +4,7 @@ import type { ExecutionStatus } from "@/api/views";
 
 export const STATUSES: readonly ExecutionStatus[] = [
   "running",
+  "stopped",
   "waiting",
   "paused",
   "interrupted",

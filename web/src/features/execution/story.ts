@@ -207,6 +207,7 @@ const PARTS: Record<string, (story: Story, event: JournalEvent) => void> = {
     go(story, at, event.at, "waiting");
   },
   event_awaited: waits,
+  worker_awaited: waits,
   timer_set(story, event) {
     if (event.purpose === "wait" || event.purpose === "delay" || event.purpose === "retry") waits(story, event);
   },
