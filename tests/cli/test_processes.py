@@ -66,7 +66,7 @@ def test_a_killed_run_continues_and_repeats_no_finished_step(
     execution = until_second_runs(prompt, in_the_middle)
     in_the_middle.kill()
     in_the_middle.wait()
-    assert prompt("show", execution, *STORE, "--json").json["status"] == "running"
+    assert prompt("show", execution, *STORE, "--json").json["status"] == "stopped"
 
     printed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), *STORE, "--json")
     assert (printed.code, printed.json["status"]) == (0, "completed")
