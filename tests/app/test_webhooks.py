@@ -13,7 +13,6 @@ from pointsman.app import Pointsman
 from pointsman.app.triggers.saved import WebhookTaken
 from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.app.triggers.webhooks import (
-    BODY_BYTES_MAX,
     BodyInvalid,
     BodyTooLarge,
     SecretMissing,
@@ -183,7 +182,7 @@ async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[hook()]))
         with pytest.raises(BodyTooLarge):
-            await app.webhook("issues", b"x" * (BODY_BYTES_MAX + 1), {})
+            await app.webhook("issues", b"x" * (app.settings.server.webhook_bytes_max + 1), {})
         for body in (b"{", b"\xff", b"[" * 5000, b"NaN"):
             with pytest.raises(CallerError):
                 await app.webhook("issues", body, github(body=body))

@@ -11,6 +11,7 @@ from tests.reliability import (
     disk_faults,
     doors,
     flipped_bits,
+    floods,
     fuzzing,
     gates,
     killing,
@@ -197,6 +198,17 @@ ROWS: Final = (
         "requests",
         requests.examine,
         test_size=160,
+    ),
+    Row(
+        "floods",
+        "pre-auth floods: large bodies, endless headers, chunks and trailers, half-sent requests, silent and unread "
+        "connections, pipelines, upgrades, against a server with 256 file descriptors",
+        "the server grows by less than 96 MB and logs less than 200 kB per attack; every request of an honest client "
+        "is answered, within 2 s",
+        {"pr": 100, "long": 100},
+        "percent",
+        floods.examine,
+        test_size=40,
     ),
     Row(
         "doors",

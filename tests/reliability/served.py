@@ -44,8 +44,6 @@ def plant(defect: str) -> None:
             channels.Channels.frames = from_the_start
         case "deaf":
             channels.Channels.let_go = lambda self: None
-        case "patient":
-            connections.STUCK_S = 1000.0
         case "unshared":
             Sharing.lets_in = lambda self, caller: True
         case "ungrouped":
@@ -60,6 +58,16 @@ def plant(defect: str) -> None:
             Keys.are_made = never
         case "indiscreet":
             seeing.visible = always
+        case _:
+            plant_in_connections(defect)
+
+
+def plant_in_connections(defect: str) -> None:
+    match defect:
+        case "patient":
+            connections.STUCK_S = 1000.0
+        case "unlimited":
+            connections.HEAD_BYTES_MAX = connections.HEADERS_MAX = 10**9
         case _:
             assert defect == "none"
 

@@ -52,6 +52,7 @@ from tests.reliability import (
     disk_faults,
     doors,
     flipped_bits,
+    floods,
     fuzzing,
     gates,
     large_state,
@@ -365,3 +366,8 @@ def test_doors_show_one_that_is_open_or_shut_against_the_table(defect: str, kind
     looked_at = (WORKFLOW, CANCEL, LIST, "DELETE /api/workflows/{id}")
     wrong = asyncio.run(tried())
     assert any(line.startswith(told) for line in wrong), wrong
+
+
+def test_floods_show_a_server_that_reads_endless_headers() -> None:
+    [found] = asyncio.run(floods.endured(100, "many_headers", defect="unlimited"))
+    assert any("the server grew by" in why for why in found.wrong), found

@@ -17,8 +17,8 @@ from pointsman.app import Pointsman
 from pointsman.app.access.callers import Role
 from pointsman.models.script import Script
 from pointsman.server.application import make_application, make_desk
+from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.desk import Desk
-from pointsman.server.gate import BODY_BYTES_MAX
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
 from tests.patience import PATIENCE_S

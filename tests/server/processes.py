@@ -69,8 +69,10 @@ class ServerProcess:
         script: str = "",
         module: tuple[str, ...] = ("pointsman",),
         settings: str = "",
+        files: int = 0,
     ) -> None:
-        """`module`: what is run, with its first arguments, instead of `pointsman`. `settings`: the user's, as TOML."""
+        """`module`: what is run, with its first arguments, instead of `pointsman`. `settings`: the user's, as TOML.
+        `files`: how many file descriptors the process may have; 0: as many as this one."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
@@ -79,6 +81,8 @@ class ServerProcess:
             path = folder / "script.yaml"
             path.write_text(script, encoding="utf-8")
             self._command += ["--script", str(path)]
+        if files:
+            self._command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *self._command]
         self._environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "POINTSMAN_DELAYS": "false"}
         if settings:
             place = folder / "settings" / "pointsman"
@@ -100,6 +104,10 @@ class ServerProcess:
             while b"serving http://" not in self._log.read_bytes():
                 assert self.process.returncode is None, self._log.read_text()
                 await asyncio.sleep(0.02)
+
+    def log_bytes(self) -> int:
+        """How much it has logged."""
+        return self._log.stat().st_size
 
     async def stop(self, sign: int = signal.SIGTERM) -> int:
         """End it so; its exit code."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from typing import Final
 
@@ -26,17 +27,101 @@ BOMBS: Final = {
 }
 
 
-@pytest.mark.parametrize("host", ["localhost@evil.example", "[::1", "", "evil.example:80@localhost.evil", "LOCALHOST."])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost@evil.example",
+        "evil.example:80@localhost",
+        "[::1",
+        "::1",
+        "[::1%25lo]",
+        "",
+        "localhost/path",
+        "localhost?",
+        "localhost#",
+        "localhost:",
+        "localhost:x",
+        "localhost:123456",
+        "localhost, evil.example",
+        "local host",
+        "l\u00f6calhost",
+        "http://localhost",
+    ],
+)
+async def test_invalid_host_header_is_a_bad_request(served: Served, host: str) -> None:
+    reply = await served.client.get("/api/workflows", headers={"host": host.encode()})
+    assert (reply.status_code, reply.json()["code"]) == (400, "host-invalid")
+
+
+@pytest.mark.parametrize(
+    "sent", ["", "Host: localhost\r\nHost: evil.example\r\n", "Host: localhost\r\nhost: localhost\r\n"]
+)
+async def test_missing_or_repeated_host_header_is_a_bad_request(served: Served, sent: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.client.base_url.port)
+    writer.write(f"GET /api/workflows HTTP/1.1\r\n{sent}Connection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"host-invalid" in answer
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "LOCALHOST.",
+        "127.0.0.1.evil.example",
+        "127.1",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "xn--lcalhost-n4a",
+        "[::2]:80",
+    ],
+)
 async def test_who_is_called_by_another_name_does_not_answer(served: Served, host: str) -> None:
     reply = await served.client.get("/api/workflows", headers={"host": host})
     assert (reply.status_code, reply.json()["code"]) == (403, "origin-refused")
 
 
+@pytest.mark.parametrize("host", ["localhost", "LocalHost:80", "127.0.0.1:65535", "[::1]", "[::1]:8000"])
+async def test_names_of_this_machine_are_answered(served: Served, host: str) -> None:
+    assert (await served.client.get("/api/workflows", headers={"host": host})).status_code == 200
+
+
 async def test_what_a_caller_says_it_was_called_by_is_told_to_nobody(served: Served) -> None:
+    root = await served.key("root", "admin")
     headers = {"x-forwarded-host": "evil.example", "x-forwarded-proto": "https", "forwarded": "host=evil.example"}
-    reply = await served.client.post("/api/workflows", content=CHAIN, headers=headers)
+    reply = await served.client.post("/api/workflows", content=CHAIN, headers=headers | root)
     assert (reply.status_code, reply.headers["location"]) == (201, "/api/workflows/chain")
     assert "evil" not in reply.text + str(reply.headers)
+
+
+FORWARDED: Final = (
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Anything",
+    "X-Real-IP",
+    "Via",
+    "CF-Connecting-IP",
+    "CF-Ray",
+    "True-Client-IP",
+    "X-Original-Host",
+)
+
+
+@pytest.mark.parametrize("header", FORWARDED)
+async def test_proxy_does_not_make_strangers_local_admins(served: Served, header: str) -> None:
+    headers = {header: "198.51.100.7"}
+    for method, path in (("GET", "/api/settings"), ("POST", "/api/workflows"), ("POST", "/mcp")):
+        reply = await served.client.request(method, path, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (403, "proxy-unknown"), (method, path)
+        assert "`names` and `proxies`" in reply.json()["hint"]
+    root = await served.key("root", "admin")
+    assert (await served.client.get("/api/settings", headers=headers)).status_code == 401
+    assert (await served.client.get("/api/settings", headers=headers | root)).status_code == 200
 
 
 @pytest.mark.parametrize("origin", [EVIL, "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example"])

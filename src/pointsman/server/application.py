@@ -27,9 +27,10 @@ from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.readiness import Life
 from pointsman.server import pages, problems
 from pointsman.server.addresses import answered_by_address
+from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.desk import Attended, Desk, note_refusal
 from pointsman.server.document import document_of, operation_id
-from pointsman.server.gate import BODY_BYTES_MAX, OWN_NAMES, Gate, turned_away
+from pointsman.server.gate import OWN_NAMES, Gate, turned_away
 from pointsman.server.mcp_door import McpDoor
 from pointsman.server.misread import misread
 from pointsman.server.recorded import Recorded
@@ -142,6 +143,12 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         ),
         streams=Seats(access.streams),
         strangers=Strangers(app.clock, wrong_per_minute=access.wrong_keys_per_minute),
+        webhook_pace=Pace(
+            app.clock,
+            per_s=access.webhook_calls_per_minute / 60,
+            burst=access.webhook_calls_per_minute,
+            says=f"calls webhooks more than {access.webhook_calls_per_minute} times per minute",
+        ),
         channels=channels,
         measuring=measuring,
         redact=redactor_for(app.settings),
@@ -157,7 +164,8 @@ def make_application(
     is told of every request that is over."""
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    gate = Gate(Recorded(McpDoor(Attended(api(), desk), desk), desk.audit), names=own, body_bytes_max=body_bytes_max)
+    attended = Attended(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
+    gate = Gate(Recorded(attended, desk.audit), names=own)
     return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
 
 
@@ -168,7 +176,7 @@ def api() -> FastAPI:
         title="Pointsman",
         version=__version__,
         description=DESCRIPTION,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

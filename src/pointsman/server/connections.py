@@ -1,16 +1,36 @@
-"""Connections: what each may hold, and when one is given up.
+"""Connections: how many there may be, what each may send before it is answered, and when one is closed.
 
-our buffer ─▶ the system's ─▶ the network ─▶ a client that reads
-    full: whoever writes waits; for too long: the connection is cut, whatever its client says of its health
+    accepted ─▶ head ─────────────▶ body ───────────▶ answer ─▶ idle ─▶ next head
+                │ bytes, headers    │ rate, framing   │ client reads
+                │ within HEAD_S     │                 │ within STUCK_S
+                └──────── waits for the client ───────┘
+                          may be closed for a new connection, the longest inactive one first
+
+The limits here hold for everybody, since nobody is known yet: reading a request must cost the server less than sending
+it costs the client. How large a body may be depends on the operation (`bodies`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
-from typing import Final
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+import uvicorn
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from pointsman.app.observing.logs import LogThrottle
+from pointsman.server.problems import problem
 
 DEAD_CLIENT_MS: Final = 30_000
 """A client of which the system hears nothing for so long is gone."""
@@ -24,31 +44,524 @@ SEND_BYTES = 262_144
 WRITE_BYTES: Final = 32_768
 """What we hold beside it before whoever writes waits."""
 
+HEAD_BYTES_MAX = 32_768
+"""Request line and headers of one request."""
+HEADERS_MAX = 100
+SLICE_BYTES: Final = 16_384
+"""What is parsed at once."""
+ADDRESS_BYTES_MAX: Final = 24_576
+PIPELINED_MAX: Final = 32
+"""Requests that wait on one connection behind the one that is being answered."""
+FRAMING_BYTES_MAX: Final = 524_288
+"""Bytes of a body that are not its content: sizes and extensions of chunks, trailers."""
+FRAMING_RATIO_MAX: Final = 8
+"""And so many times the content: chunks of one byte take five more."""
+HEAD_S = 10.0
+"""A head is complete within so long."""
+BODY_S = 15.0
+"""A body that stays slower than `BODY_BYTES_PER_S` for so long is given up."""
+BODY_BYTES_PER_S: Final = 1_000
+TICK_S = 2.5
+"""How often connections that wait for their client are checked."""
+LINGER_S = 2.0
+"""After an answer to a request that is not completely read, the rest is discarded for so long, so that the client
+reads the answer instead of an error of its connection."""
+LINGER_BYTES_MAX: Final = 1_048_576
+LOG: Final = LogThrottle(each=5, period_s=60.0)
+"""Anybody can cause these lines."""
+ADMITTED: Final = "admitted"
+"""In the state of a request whose caller has shown a key or a login that lets them in."""
+RESERVED_FILES: Final = 64
+"""File descriptors that connections leave to the store, tools and models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Why a request is refused before an operation is found for it."""
+
+    status: HTTPStatus
+    code: str
+    detail: str
+    hint: str
+
+
+MALFORMED: Final = Complaint(
+    HTTPStatus.BAD_REQUEST, "request-malformed", "this is not a request of HTTP/1.1", "Use an HTTP client."
+)
+HEAD_TOO_LARGE: Final = Complaint(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "head-too-large",
+    f"the headers have more than {HEAD_BYTES_MAX} bytes, or are more than {HEADERS_MAX}",
+    "Send less: large values belong into the body.",
+)
+ADDRESS_TOO_LONG: Final = Complaint(
+    HTTPStatus.REQUEST_URI_TOO_LONG,
+    "address-too-long",
+    f"the address has more than {ADDRESS_BYTES_MAX} bytes",
+    "Send long values in the body.",
+)
+FRAMED_BADLY: Final = Complaint(
+    HTTPStatus.BAD_REQUEST,
+    "request-malformed",
+    "the chunks of the body have more framing than content",
+    "Send larger chunks, without extensions and trailers.",
+)
+UPGRADE_WITH_BODY: Final = Complaint(
+    HTTPStatus.BAD_REQUEST,
+    "request-malformed",
+    "a request with a body cannot ask for another protocol",
+    "Leave out the headers `Connection: upgrade` and `Upgrade`: this server speaks HTTP/1.1.",
+)
+PIPELINED: Final = Complaint(
+    HTTPStatus.BAD_REQUEST,
+    "request-malformed",
+    f"more than {PIPELINED_MAX} requests wait on this connection",
+    "Read answers before sending more requests.",
+)
+TOO_SLOW: Final = Complaint(
+    HTTPStatus.REQUEST_TIMEOUT,
+    "request-too-slow",
+    f"the request did not arrive: headers within {HEAD_S:g} s, bodies at {BODY_BYTES_PER_S} bytes per second",
+    "Send the request again, on a connection that is fast enough.",
+)
+TOO_MANY: Final = Complaint(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "too-many-connections",
+    "the server has as many connections as it may have",
+    "Try again later. `connections` under [server] in the settings raises the limit.",
+)
+
+
+class Refusal(Exception):
+    """Ends the parsing of a request."""
+
+    def __init__(self, why: Complaint) -> None:
+        super().__init__(why.code)
+        self.why = why
+
+
+class Closable(Protocol):
+    """What the table knows of a connection."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def is_admitted(self) -> bool: ...
+
+    def give_up(self) -> None: ...
+
+
+class ConnectionTable:
+    """The connections of one server. Where there are too many, the one that waits for its client the longest is closed;
+    connections that no key was shown on are closed first."""
+
+    def __init__(
+        self,
+        most: int,
+        *,
+        most_per_address: int | None = None,
+        proxies: tuple[IPv4Network | IPv6Network, ...] = (),
+    ) -> None:
+        """`most_per_address` does not hold for this machine and for the proxies; None: no limit."""
+        self._most = most
+        self._most_per_address = most_per_address
+        self._proxies = proxies
+        self._open: set[Closable] = set()
+        self._by_address: Counter[str] = Counter()
+        self._strangers: dict[Closable, None] = {}
+        self._callers: dict[Closable, None] = {}
+
+    def add(self, one: Closable) -> bool:
+        """False: there is no room for it."""
+        self._open.add(one)
+        self._by_address[one.address] += 1
+        each = self._most_per_address
+        if each is not None and self._by_address[one.address] > each and not self._is_exempt(one.address):
+            return False
+        if len(self._open) > self._most and not self.make_room():
+            return False
+        self.waits(one)
+        return True
+
+    def remove(self, one: Closable) -> None:
+        if one not in self._open:
+            return
+        self._open.discard(one)
+        self.works(one)
+        self._by_address[one.address] -= 1
+        if not self._by_address[one.address]:
+            del self._by_address[one.address]
+
+    def waits(self, one: Closable) -> None:
+        """It waits for its client, from now on."""
+        self.works(one)
+        (self._callers if one.is_admitted else self._strangers)[one] = None
+
+    def works(self, one: Closable) -> None:
+        """It has a whole request, which is being answered."""
+        self._strangers.pop(one, None)
+        self._callers.pop(one, None)
+
+    def make_room(self) -> bool:
+        """Close the connection that has waited the longest. False: none waits."""
+        while self._strangers:
+            one = next(iter(self._strangers))
+            del self._strangers[one]
+            if one.is_admitted:  # Its caller was let in while its body was being read.
+                self._callers[one] = None
+                continue
+            one.give_up()
+            return True
+        if not self._callers:
+            return False
+        one = next(iter(self._callers))
+        del self._callers[one]
+        one.give_up()
+        return True
+
+    def _is_exempt(self, address: str) -> bool:
+        try:
+            found = ip_address(address)
+        except ValueError:
+            return True
+        return found.is_loopback or any(found in network for network in self._proxies)
+
+
+class _Transport(asyncio.Transport):
+    """A transport that discards what is left of a request before it closes the connection."""
+
+    def __init__(self, inner: asyncio.Transport, linger: Callable[[], bool]) -> None:
+        super().__init__()
+        self._inner = inner
+        self._linger = linger
+        self._closing = False
+
+    def close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        if not self._linger():
+            self._inner.close()
+
+    def close_now(self) -> None:
+        self._closing = True
+        self._inner.close()
+
+    def abort(self) -> None:
+        self._closing = True
+        self._inner.abort()
+
+    def is_closing(self) -> bool:
+        return self._closing or self._inner.is_closing()
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        self._inner.write(data)
+
+    def write_eof(self) -> None:
+        self._inner.write_eof()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._inner.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._inner.resume_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._inner.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        return self._inner.get_write_buffer_size()
+
 
 class Connection(HttpToolsProtocol):
     """One client."""
 
+    _ours: _Transport
+    _running: RequestResponseCycle | None = None
+    """The request that is being answered; `cycle` is the last one that came, which may wait behind it."""
     _giving_up: asyncio.TimerHandle | None = None
+    _ticking: asyncio.TimerHandle | None = None
+    _lingering: asyncio.TimerHandle | None = None
+    _is_deaf = False
+    """Nothing that it sends is read any more."""
+    _is_admitted = False
+    _head_since: float | None = None
+    """When the request began whose head is not complete."""
+    _head_wire_bytes = 0
+    _head_bytes = 0
+    _header_count = 0
+    _in_head = True
+    _received = 0
+    _received_before = 0
+    """At the last tick."""
+    _slow_s = 0.0
+    _body_bytes = 0
+    _body_wire_bytes = 0
+    _discarded = 0
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        table: ConnectionTable,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._table = table
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether a key or a login was shown on it that lets its caller in."""
+        last = self._last
+        if not self._is_admitted and last is not None:
+            self._is_admitted = ADMITTED in last.scope.get("state", {})
+        return self._is_admitted
+
+    @property
+    def _last(self) -> RequestResponseCycle | None:
+        """The last request that came; None: none has come yet."""
+        return self.cycle
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+        self._ours = _Transport(transport, self._linger)
+        super().connection_made(self._ours)
         transport.set_write_buffer_limits(high=WRITE_BYTES)
+        self._head_since = self.loop.time()
+        if self._table.add(self):
+            self._tick_later()
+        else:
+            self._refuse(TOO_MANY)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.remove(self)
+        self._ours.close_now()
+        self._disconnect()
+        self._calm()
+        for timer in (self._ticking, self._lingering):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def give_up(self) -> None:
+        """Close it for another connection."""
+        LOG.say(logging.WARNING, "http.connection.closed", {"code": TOO_MANY.code, "address": self.address})
+        self._is_deaf = True
+        self._ours.abort()
+
+    # What it sends
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            self._discard(len(data))
+            return
+        self._unset_keepalive_if_required()
+        try:
+            for begin in range(0, len(data), SLICE_BYTES):
+                self._take(memoryview(data)[begin : begin + SLICE_BYTES])
+        except httptools.HttpParserUpgrade:
+            self._is_deaf = True  # What follows would be of the other protocol.
+        except Refusal as why:
+            self._refuse(why.why)
+        except httptools.HttpParserError as why:
+            self._refuse(why.__context__.why if isinstance(why.__context__, Refusal) else MALFORMED)
+        else:
+            self._note_state()
+
+    def _take(self, data: memoryview) -> None:
+        """Parse some bytes, and count those that the parser keeps to itself. Raises `Refusal`, `HttpParserError`."""
+        if self.parser is None:
+            return  # The connection is lost.
+        self._received += len(data)
+        head = self._head_since
+        if head is None and not self._is_receiving():
+            self._head_since, self._head_wire_bytes = self.loop.time(), 0
+        self.parser.feed_data(data)
+        if self._head_since is not None and self._head_since == head:
+            self._head_wire_bytes += len(data)
+            if self._head_wire_bytes > HEAD_BYTES_MAX:
+                raise Refusal(HEAD_TOO_LARGE)
+        elif self._is_receiving():
+            self._body_wire_bytes += len(data)
+            framing = self._body_wire_bytes - self._body_bytes
+            if framing > FRAMING_BYTES_MAX + FRAMING_RATIO_MAX * self._body_bytes:
+                raise Refusal(FRAMED_BADLY)
+            if self.cycle.response_complete:
+                self._discard(len(data))
+
+    def _note_state(self) -> None:
+        if self._ours.is_closing():
+            return
+        is_asked = self._last is not None and not self._last.response_complete
+        if is_asked and self._head_since is None and not self._is_receiving():
+            self._table.works(self)
+            return
+        self._table.waits(self)
+        self._tick_later()
+
+    def _is_receiving(self) -> bool:
+        """Whether a request has a head, and not its whole body."""
+        return not self._in_head and self._last is not None and self._last.more_body
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._head_since is None:
+            self._head_since, self._head_wire_bytes = self.loop.time(), 0
+        self._in_head, self._head_bytes, self._header_count = True, 0, 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > ADDRESS_BYTES_MAX:
+            raise Refusal(ADDRESS_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_count += 1
+        self._head_bytes += len(name) + len(value)
+        if self._header_count > HEADERS_MAX or self._head_bytes > HEAD_BYTES_MAX:
+            raise Refusal(HEAD_TOO_LARGE)
+        if self._in_head:  # Trailers are no headers: they come behind what they would change.
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        has_body = {b"content-length", b"transfer-encoding"} & {name for name, _ in self.headers}
+        if has_body and self.parser is not None and self.parser.should_upgrade():
+            raise Refusal(UPGRADE_WITH_BODY)
+        if len(self.pipeline) >= PIPELINED_MAX:
+            raise Refusal(PIPELINED)
+        if not self.url.startswith((b"/", b"*")):
+            self._check_authority()
+        super().on_headers_complete()
+        self._in_head, self._head_since = False, None
+        self._body_bytes = self._body_wire_bytes = self._discarded = 0
+        self._slow_s, self._received_before = 0.0, self._received
+
+    def _check_authority(self) -> None:
+        """An address that names a server must name the one that `Host` names. Raises `Refusal`."""
+        host = [value for name, value in self.headers if name == b"host"]
+        if host != [urlsplit(self.url).netloc]:
+            raise Refusal(MALFORMED)
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        self.cycle.more_body = False  # Also where it was answered before.
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._ours.is_closing() and self.cycle.response_complete:
+            self._table.waits(self)
+
+    # When it is given up
+
+    def _tick_later(self) -> None:
+        if self._ticking is None:
+            self._ticking = self.loop.call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = None
+        if self._ours.is_closing():
+            return
+        if self._head_since is not None:
+            if self.loop.time() - self._head_since >= HEAD_S:
+                self._refuse(TOO_SLOW)
+                return
+        elif self._is_receiving():
+            is_slow = self._received - self._received_before < BODY_BYTES_PER_S * TICK_S
+            self._slow_s = self._slow_s + TICK_S if is_slow and not self.flow.read_paused else 0.0
+            self._received_before = self._received
+            if self._slow_s >= BODY_S:
+                self._refuse(TOO_SLOW)
+                return
+        else:
+            return
+        self._tick_later()
+
+    def _refuse(self, why: Complaint) -> None:
+        """Answer what cannot be a request of an operation, and close the connection."""
+        LOG.say(logging.WARNING, "http.refused", {"code": why.code, "address": self.address})
+        self._is_deaf = True
+        asked = None if self._last is None or self._last.response_complete else self._last
+        is_next = asked is None or (asked is self._running and not asked.response_started and not self._in_head)
+        if is_next and (self._received or why is TOO_MANY):
+            self._ours.write(_answer(why))
+        self._disconnect()
+        self._ours.close()
+
+    def _disconnect(self) -> None:
+        """Tell the request that is being answered; drop those behind it."""
+        self.pipeline.clear()
+        for cycle in (self._running, self.cycle):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+    def _linger(self) -> bool:
+        """Whether the client still sends, so that closing the connection would cost it the answer."""
+        if not (self._is_deaf or self._is_receiving()) or not self._received:
+            return False
+        self._is_deaf = True
+        self._table.waits(self)
+        self._ours.write_eof()
+        self.flow.resume_reading()
+        self._lingering = self.loop.call_later(LINGER_S, self._ours.close_now)
+        return True
+
+    def _discard(self, length: int) -> None:
+        self._discarded += length
+        if self._discarded > LINGER_BYTES_MAX:
+            self._ours.close_now()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._giving_up = self.loop.call_later(STUCK_S, self.transport.abort)
+        self._giving_up = self.loop.call_later(STUCK_S, self._ours.abort)
+        self._table.waits(self)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._calm()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._calm()
-        super().connection_lost(exc)
+        self._note_state()
 
     def _calm(self) -> None:
         if self._giving_up is not None:
             self._giving_up.cancel()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Not logged: clients ask for it, and are answered in the protocol that they use."""
+
+
+def _answer(why: Complaint) -> bytes:
+    reply = problem(why.status, why.code, why.detail, hint=why.hint, headers={"connection": "close"})
+    headers = b"".join(b"%s: %s\r\n" % (name, value) for name, value in reply.raw_headers)
+    return STATUS_LINE[why.status] + headers + b"\r\n" + bytes(reply.body)
+
+
+def connections_for(wanted: int) -> int:
+    """How many connections a server may have whose process may have so many files open as the system says."""
+    try:
+        import resource  # Not on Windows.
+    except ImportError:
+        return wanted
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return wanted
+    return max(1, min(wanted, files - max(RESERVED_FILES, files // 8)))
 
 
 def bound(listener: socket.socket) -> None:

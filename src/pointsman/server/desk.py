@@ -31,6 +31,8 @@ from pointsman.app.observing.redacting import Redactor
 from pointsman.app.readiness import Life
 from pointsman.errors import CallerError, OperatorError
 from pointsman.server.behind import Behind
+from pointsman.server.bodies import STATE, RequestBody, Unchecked
+from pointsman.server.connections import ADMITTED
 from pointsman.server.gate import READING, Refused
 
 BEARER: Final = HTTPBearer(
@@ -38,6 +40,26 @@ BEARER: Final = HTTPBearer(
     description="An API key, or a token of the identity provider.",
     scheme_name="key",
 )
+CALLER: Final = "known_caller"
+"""In the state of a request: who asks."""
+OF_PROXIES: Final = frozenset(
+    {
+        "cdn-loop",
+        "client-ip",
+        "fastly-client-ip",
+        "fly-client-ip",
+        "forwarded",
+        "true-client-ip",
+        "via",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-host",
+        "x-proxyuser-ip",
+        "x-real-ip",
+    }
+)
+OF_PROXIES_BEGIN: Final = ("cf-", "x-amzn-", "x-arr-", "x-azure-", "x-envoy-", "x-forwarded", "x-original-")
+"""Headers that proxies add, or how they begin."""
 REPLAY: Final = "/api/workflows/executions/{eid}/replay"
 CHANGING_NOTHING: Final = frozenset(
     {
@@ -66,6 +88,12 @@ class NotSignedIn(CallerError):
     code: ClassVar[str] = "not-signed-in"
 
 
+class ProxyUnknown(CallerError):
+    """The server lets in everybody on this machine, and the request comes from elsewhere, through a proxy."""
+
+    code: ClassVar[str] = "proxy-unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """One server."""
@@ -82,6 +110,8 @@ class Desk:
     pace: Pace
     streams: Seats
     strangers: Strangers
+    webhook_pace: Pace
+    """Of the calls of webhooks, by address."""
     channels: Channels
     measuring: Measuring
     redact: Redactor
@@ -95,6 +125,7 @@ class Desk:
     leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
     """What else holds clients, and lets them go."""
     behind: Behind = field(default_factory=Behind)
+    unchecked: Unchecked = field(default_factory=Unchecked)
     presence: Presence = field(init=False)
     """Who has a stream open."""
 
@@ -166,15 +197,20 @@ class Desk:
 
 
 class Attended:
-    """An ASGI application whose requests find their desk (`desk_of`)."""
+    """An ASGI application whose requests find their desk (`desk_of`), and their body within limits (`body_of`)."""
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+    def __init__(self, app: ASGIApp, desk: Desk, *, body_bytes_max: int) -> None:
         self._app = app
         self._desk = desk
+        self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["desk"] = self._desk
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = RequestBody(scope, receive, self._body_bytes_max)
+        scope.setdefault("state", {}).update({"desk": self._desk, STATE: body})
+        await self._app(scope, body, send)
 
 
 def desk_of(request: Request) -> Desk:
@@ -189,10 +225,15 @@ async def caller_of(
 ) -> Caller:
     """By the key where one is shown, else by the cookie. What asks for a change is told to the audit log first.
 
-    Raises `NotSignedIn`, `TooManyRequests`.
+    Found out once for each request. Raises `NotSignedIn`, `TooManyRequests`.
     """
+    known = cast("Caller | None", request.scope["state"].get(CALLER))
+    if known is not None:
+        return known
     caller = await _let_in(request, desk, shown, cookie)
+    request.scope["state"][CALLER] = caller
     if caller.entrance != "local":
+        request.scope["state"][ADMITTED] = True
         desk.pace.take(caller.name)
     what, target = deed_of(request)
     if request.method not in READING and what.partition(" ")[2] not in CHANGING_NOTHING:
@@ -230,11 +271,22 @@ async def _let_in(
             _must_be_own_page(request)
             return _noted(request, caller)
         if await desk.asks_nobody():
-            return _noted(request, LOCAL)
+            return _local(request)
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
     if await desk.asks_nobody():
-        return _noted(request, LOCAL)  # Clients of models show a key wherever they call.
+        return _local(request)  # Clients of models show a key wherever they call.
     return _noted(request, await desk.caller(shown.credentials, address_of(request)))
+
+
+def _local(request: Request) -> Caller:
+    """Whoever is on this machine. A proxy on this machine calls for others. Raises `ProxyUnknown`."""
+    forwarded = sorted(name for name in request.headers if name in OF_PROXIES or name.startswith(OF_PROXIES_BEGIN))
+    if forwarded:
+        raise ProxyUnknown(
+            f"a proxy forwards this request ({', '.join(forwarded)[:200]}), and the settings name none",
+            hint="Make a key (`pointsman keys add NAME --role admin`), and set `names` and `proxies` under [server].",
+        )
+    return _noted(request, LOCAL)
 
 
 def _noted(request: Request, caller: Caller) -> Caller:

@@ -1,4 +1,4 @@
-"""The gate before all operations: how large and deep a body may be, which pages may call, which headers answers carry.
+"""The gate before all operations: which names the server answers to, which pages may call, which headers answers carry.
 
 A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
 So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page
@@ -7,7 +7,8 @@ that it did not serve.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,12 +17,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pointsman.server.depth import DEPTH_MAX, is_too_deep
-from pointsman.server.problems import is_json, problem
+from pointsman.server.problems import problem
 from pointsman.server.replies import JsonReply
 
-BODY_BYTES_MAX: Final = 64_000_000
 OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+"""No userinfo, path, spaces, or letters of other scripts."""
+PORT: Final = re.compile(r":[0-9]+$")
+USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
+PART_BYTES: Final = 65_536
+"""Of an answer, that are written at once."""
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 SAFE: Final[Mapping[str, str]] = {
     "x-content-type-options": "nosniff",
@@ -69,13 +74,10 @@ def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
 class Gate:
     """An ASGI application around another one."""
 
-    def __init__(
-        self, app: ASGIApp, *, names: frozenset[str] | None = None, body_bytes_max: int = BODY_BYTES_MAX
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, names: frozenset[str] | None = None) -> None:
         """`names`: those it answers to; None: all."""
         self._app = app
         self._names = names
-        self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,94 +89,69 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in SAFE.items():
                     headers.setdefault(name, value)
-            await send(message)
+            for part in _parts_of(message):
+                await send(part)
 
-        method, headers = str(scope["method"]), Headers(scope=scope)
-        counted = self._counted(receive)
         try:
-            self._check(method, headers)
-            if method not in READING and is_json(headers.get("content-type", "")):
-                counted = await _read_whole(counted)
+            self._check(str(scope["method"]), Headers(scope=scope))
         except Refused as why:
             await refused(why)(scope, receive, guarded_send)
         else:
-            await self._app(scope, counted, guarded_send)
+            await self._app(scope, receive, guarded_send)
 
     def _check(self, method: str, headers: Headers) -> None:
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._body_bytes_max:
-            raise self._too_large()
-        if self._names is not None and _name_of(headers.get("host", "")) not in self._names:
+        host = _host_of(headers)
+        if self._names is not None and PORT.sub("", host).strip("[]") not in self._names:
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
-                f"this server does not answer to the name {headers.get('host', '')[:100]!r}",
+                f"this server does not answer to the name {host[:100]!r}",
                 "Call it as localhost. To serve others make a key, and say `names` under [server] in the settings.",
             )
         if method not in READING:
-            self._check_origin(headers)
+            self._check_origin(headers, host)
 
-    def _check_origin(self, headers: Headers) -> None:
+    def _check_origin(self, headers: Headers, host: str) -> None:
         """What changes anything comes from a program, or from a page of this server."""
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
-        if foreign or site not in ("none", "same-origin"):
+        origins, site = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
+        if any(_authority_of(one) != host for one in origins) or site not in ("none", "same-origin"):
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
-                f"a page of {(origin or 'elsewhere')[:100]!r} may not change anything here",
+                f"a page of {(origins[0] if origins else 'elsewhere')[:100]!r} may not change anything here",
                 "Call it from a program, or from its own page.",
             )
 
-    def _counted(self, receive: Receive) -> Receive:
-        read = 0
 
-        async def counting() -> Message:
-            nonlocal read
-            message = await receive()
-            if message["type"] == "http.request":
-                read += len(message.get("body", b""))
-                if read > self._body_bytes_max:
-                    raise self._too_large()
-            return message
-
-        return counting
-
-    def _too_large(self) -> Refused:
-        return Refused(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            "body-too-large",
-            f"the body has more than {self._body_bytes_max} bytes",
-            "Send where the data are, instead of the data.",
-        )
+def _host_of(headers: Headers) -> str:
+    """By what name, and port, the server was called; in lower case. Raises `Refused`."""
+    hosts = headers.getlist("host")
+    if len(hosts) == 1 and HOST.fullmatch(hosts[0]):
+        return hosts[0].lower()
+    raise Refused(
+        HTTPStatus.BAD_REQUEST,
+        "host-invalid",
+        f"the header `Host` is {', '.join(hosts)[:100]!r}" if hosts else "the header `Host` is missing",
+        "Send it once: the name or address of the server, and its port where that is not the usual one.",
+    )
 
 
-async def _read_whole(receive: Receive) -> Receive:
-    """The same, where what was sent is JSON of a depth that all can read. Raises `Refused`."""
-    chunks: list[bytes] = []
-    while (message := await receive())["type"] == "http.request":
-        chunks.append(message.get("body", b""))
-        if not message.get("more_body"):
-            break
-    body = b"".join(chunks)
-    if is_too_deep(body):
-        raise Refused(
-            HTTPStatus.BAD_REQUEST,
-            "body-invalid",
-            f"the body is nested more than {DEPTH_MAX} levels deep",
-            "Nest it less: a list of things that name each other can say the same.",
-        )
-    ready: list[Message] = [message] if message["type"] != "http.request" else [{**message, "body": body}]
-
-    async def again() -> Message:
-        return ready.pop() if ready else await receive()
-
-    return again
-
-
-def _name_of(host: str) -> str:
-    """Without the port."""
+def _authority_of(origin: str) -> str:
+    """As `Host` says it; empty: the origin is not that of a page of a server."""
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        found = urlsplit(origin)
     except ValueError:
         return ""
+    return found.netloc.lower().removesuffix(USUAL_PORTS.get(found.scheme, ""))
+
+
+def _parts_of(message: Message) -> Iterator[Message]:
+    """A large body in parts, so that no connection holds more of it than its client takes."""
+    body = message.get("body", b"")
+    if message["type"] != "http.response.body" or len(body) <= PART_BYTES:
+        yield message
+        return
+    last = (len(body) - 1) // PART_BYTES * PART_BYTES
+    for begin in range(0, last, PART_BYTES):
+        yield {**message, "body": body[begin : begin + PART_BYTES], "more_body": True}
+    yield {**message, "body": body[last:]}

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman.app.access.callers import Caller
 from pointsman.errors import PointsmanError
+from pointsman.server.bodies import body_of
 from pointsman.server.desk import BEARER, LOGIN, Desk, address_of, caller_of
 from pointsman.server.gate import Refused, refused
 from pointsman.server.problems import refusal
@@ -50,6 +51,9 @@ class McpDoor:
         request = Request(scope, receive)
         try:
             caller = await caller_of(request, self._desk, await BEARER(request), await LOGIN(request))
+            body = body_of(scope)
+            body.allow(BODY_BYTES_MAX)
+            await body.check_json()
         except Refused as why:
             await refused(why)(scope, receive, send)
         except PointsmanError as why:

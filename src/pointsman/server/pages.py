@@ -117,11 +117,17 @@ def built_files(folder: Path, built: int) -> frozenset[str]:
     return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
 
 
+@lru_cache(maxsize=512)
+def built_file(path: Path, built: int) -> bytes:
+    """The same bytes for all who read it, however slowly they do."""
+    return path.read_bytes()
+
+
 def _file(name: str, *, status: int = 200) -> Response:
     kind, _ = guess_type(name)
     kept = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
     return Response(
-        (BUILT / name).read_bytes(),
+        built_file(BUILT / name, (BUILT / "index.html").stat().st_mtime_ns),
         status_code=status,
         media_type={"text/javascript": "text/javascript; charset=utf-8"}.get(kind or "", kind),
         headers={**HEADERS, "cache-control": kept},

@@ -23,7 +23,14 @@ RATE_LIMITED: Final = "model-rate-limited"
 
 _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.UNAUTHORIZED: ("not-signed-in",),
-    HTTPStatus.FORBIDDEN: ("not-allowed", "not-an-approver", "not-delegable", "not-told", "origin-refused"),
+    HTTPStatus.FORBIDDEN: (
+        "not-allowed",
+        "not-an-approver",
+        "not-delegable",
+        "not-told",
+        "origin-refused",
+        "proxy-unknown",
+    ),
     HTTPStatus.NOT_FOUND: (
         "login-not-offered",
         "no-such-agent",

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pointsman.app.observing.logs import say
+from pointsman.app.observing.logs import LogThrottle, say
 from pointsman.app.observing.measures import Measures
 from pointsman.values import JsonObject
 
@@ -29,6 +29,8 @@ LOOKED_AFTER: Final = frozenset({"/health", "/ready", "/metrics"})
 SECRET_PATHS: Final = frozenset({"/api/webhooks/{path}", "/api/webhooks/{path:path}"})
 CLIENT_LEFT: Final = 499
 """It went before it was answered."""
+STRANGERS: Final = LogThrottle(each=200, period_s=60.0)
+"""Requests that showed no key: of each status so many lines in a minute."""
 
 
 class Answered(NamedTuple):
@@ -118,4 +120,7 @@ def logged(one: Answered) -> None:
         "ms": round(one.seconds * 1000, 1),
         "caller": one.caller or None,
     }
-    say(weight, "http.request", fields)
+    if one.caller:
+        say(weight, "http.request", fields)
+    else:
+        STRANGERS.say(weight, "http.request", fields, kind=str(one.status))

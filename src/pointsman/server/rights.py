@@ -25,11 +25,20 @@ def described(routers: Iterable[APIRouter]) -> Iterator[APIRoute]:
 
 def least_of(route: APIRoute) -> Role | None:
     """The least role that it takes; None: it asks nobody, or looks for itself."""
-    calls = [*_calls(route.dependant)]
-    roles: list[Role] = [call.role for call in calls if isinstance(call, Must)]
+    roles: list[Role] = [demand.role for demand in demands_of(route)]
     if roles:
         return sorted(roles, key=ROLES.index)[-1]
-    return "viewer" if caller_of in calls else ASK_THEMSELVES.get(route.path)
+    return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
+
+
+def demands_of(route: APIRoute) -> list[Must]:
+    """The roles that it demands of its caller."""
+    return [call for call in _calls(route.dependant) if isinstance(call, Must)]
+
+
+def asks_for_key(route: APIRoute) -> bool:
+    """Whether it is for known callers only."""
+    return caller_of in _calls(route.dependant)
 
 
 def _calls(dependant: Dependant) -> Iterator[object]:

@@ -9,23 +9,26 @@ SIGINT and SIGHUP (the terminal is gone) mean the same; one that was ignored whe
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman
 from pointsman.app.keeping import Tell, drain, first_of, keeping
+from pointsman.app.observing.logs import LogThrottle
 from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
 from pointsman.server.application import make_application, make_desk
-from pointsman.server.connections import IDLE_S, Connection, bound
+from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.requests import logged
 from pointsman.server.telling import tell, watched
 from pointsman.settings.server import ServerSettings
@@ -34,6 +37,10 @@ STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 REQUESTS_S: Final = 2
 """For so long requests that run may finish."""
 BACKLOG: Final = 2048
+ACCEPT_FAILED: Final = "socket.accept() out of system resource"
+"""What asyncio calls it."""
+ACCEPT_LOG: Final = LogThrottle(each=1, period_s=60.0)
+ExceptionHandler: TypeAlias = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]
 
 
 class Unguarded(OperatorError):
@@ -67,6 +74,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._let_go = let_go
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        before = loop.get_exception_handler()
+        loop.set_exception_handler(exception_handler(before))
+        try:
+            await super().serve(sockets)
+        finally:
+            loop.set_exception_handler(before)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._let_go()
         await super().shutdown(sockets)
@@ -84,7 +100,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     all the same, and takes the store over when that process is gone.
     """
     host, life, hurry = settings.host, Life(), asyncio.Event()
-    desk = make_desk(app, is_local=is_loopback(host) and not settings.names, life=life)
+    desk = make_desk(app, is_local=is_loopback(host) and not settings.names and not settings.proxies, life=life)
     if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
         raise Unguarded(
             f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
@@ -108,11 +124,32 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
         await desk.close()
 
 
+def exception_handler(other: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None) -> ExceptionHandler:
+    """Log once in a while that no connection can be accepted: asyncio tries again within a second, by itself."""
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if context.get("message") == ACCEPT_FAILED:
+            why = str(context.get("exception"))
+            ACCEPT_LOG.say(logging.ERROR, "http.accept.failed", {"code": "no-files-left", "message": why})
+        elif other is not None:
+            other(loop, context)
+        else:
+            loop.default_exception_handler(context)
+
+    return handle
+
+
 def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()) -> uvicorn.Config:  # noqa: B008 - frozen
     """How it is served."""
+    table = ConnectionTable(
+        connections_for(settings.connections),
+        most_per_address=settings.connections_per_address,
+        proxies=settings.proxies,
+    )
     return uvicorn.Config(
         application,
-        http=Connection,
+        http=cast("type[asyncio.Protocol]", partial(Connection, table=table)),
+        ws="none",
         lifespan="off",
         access_log=False,
         log_config=None,

@@ -59,6 +59,8 @@ class AccessSettings(BaseModel):
     """And at once."""
     wrong_keys_per_minute: int = Field(default=60, ge=1)
     """From each address; as many at once."""
+    webhook_calls_per_minute: int = Field(default=6_000, ge=1)
+    """From each address, signed or not; as many at once."""
     streams: int = Field(default=500, ge=1)
     """That each caller may have open."""
     starts_per_minute: int = Field(default=6_000, ge=1)

@@ -26,4 +26,10 @@ class ServerSettings(BaseModel):
     drain: Duration = Duration(Seconds(1.0))
     """How long steps that are being performed may go on when it is stopped. What is not done then is done again."""
     body_bytes_max: int = Field(default=64_000_000, ge=1_000)
-    """Of a request."""
+    """Of a request of a caller who may send files; other operations take less."""
+    webhook_bytes_max: int = Field(default=1_000_000, ge=1_000, le=16_000_000)
+    """Of a call of a webhook, which is read before its signature can be checked."""
+    connections: int = Field(default=10_000, ge=1)
+    """Connections at once; fewer where the process may not open so many files."""
+    connections_per_address: int = Field(default=1_000, ge=1)
+    """Connections at once from one address; this machine and `proxies` are exempt."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -102,6 +104,34 @@ def say(level: int, event: str, fields: JsonObject) -> None:
     """Log what happened."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, event, extra={"told": fields})
+
+
+@dataclass(slots=True)
+class LogThrottle:
+    """Bounds the lines that outsiders can cause: of each kind the first few in a period; the next line that is logged
+    has the number of those left out, as `omitted`."""
+
+    each: int
+    period_s: float
+    clock: Callable[[], float] = time.monotonic
+    kinds_max: int = 1_000
+    _kinds: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    """Kind -> when its period began, and how many lines came since."""
+
+    def say(self, level: int, event: str, fields: JsonObject, *, kind: str = "") -> None:
+        """Log it, or count it. `kind`: what is counted together; the event and its code by default."""
+        name = kind or f"{event} {fields.get('code', '')}"
+        now = self.clock()
+        began, count = self._kinds.get(name, (now, 0))
+        if now - began >= self.period_s:
+            omitted, began, count = max(0, count - self.each), now, 0
+        else:
+            omitted = 0
+        if len(self._kinds) >= self.kinds_max and name not in self._kinds:
+            self._kinds.pop(next(iter(self._kinds)))
+        self._kinds[name] = (began, count + 1)
+        if count < self.each:
+            say(level, event, fields | {"omitted": omitted} if omitted else fields)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.deliveries import Deliveries, Delivery
@@ -27,7 +28,6 @@ from pointsman.values import ExecutionId, Json
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
-BODY_BYTES_MAX: Final = 1_000_000
 FIELDS_MAX: Final = 1000
 """Of a form."""
 HIDDEN: Final = frozenset(
@@ -81,8 +81,10 @@ class Webhooks:
 
     async def receive(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
         """Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, and what starting raises. What came of it is kept."""
-        if len(body) > BODY_BYTES_MAX:
-            raise BodyTooLarge(f"the body has {len(body)} bytes", hint=f"At most {BODY_BYTES_MAX}.")
+        most = self._app.settings.server.webhook_bytes_max
+        if len(body) > most:
+            hint = f"At most {most}: `webhook_bytes_max` under [server] in the settings."
+            raise BodyTooLarge(f"the body has {len(body)} bytes", hint=hint)
         lower = {name.lower(): value for name, value in headers.items()}
         entry = await self._app.store.entries.find(WEBHOOK, path)
         declared = None if entry is None else read_declared(entry.value)
@@ -180,6 +182,8 @@ def read_body(body: bytes, content_type: str) -> Json:
     if kind not in ("", "application/json") and not kind.endswith("+json"):
         hint = "Send application/json or application/x-www-form-urlencoded."
         raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
+    if is_too_deep(body):
+        raise BodyInvalid(f"the body is nested more than {DEPTH_MAX} levels deep", hint="Nest it less.")
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, ValueError) as why:

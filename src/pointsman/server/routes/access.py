@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Depends, Path, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role, caller_view
 from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
 from pointsman.app.paging import page_by
 from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import Instant, JsonObject
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "make or revoke keys"))]
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import visible
@@ -15,6 +15,7 @@ from pointsman.app.revisions import RevisionMoved
 from pointsman.authoring.agent_trials import try_agent
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
@@ -22,7 +23,7 @@ from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import Started
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/agents", tags=["agents"])
+router = Operations(prefix="/api/agents", tags=["agents"])
 
 Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent's name, or `name@revision`.")]
 AGENT: JsonObject = {

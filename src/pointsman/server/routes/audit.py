@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
 from pointsman.server.desk import AtDesk, Must
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals, text_answer
 from pointsman.server.routes.parameters import Limit
 from pointsman.server.shapes import Answer, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "read the audit log"))]
 DEED: Final[JsonObject] = {

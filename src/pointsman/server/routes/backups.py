@@ -7,15 +7,16 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from pointsman.app.access.callers import Caller
 from pointsman.server.desk import AtDesk, Must
+from pointsman.server.operation import Operations
 from pointsman.server.routes.answers import bytes_answer, refusals
 
-router = APIRouter(tags=["operations"])
+router = Operations(tags=["operations"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "back the store up"))]
 MEDIA: Final = "application/vnd.sqlite3"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import Field, model_validator
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.bulk import Told, Which, each, fitting, named, told_view
 from pointsman.server.desk import AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.once import once
@@ -20,7 +21,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.server.shown import Status
 
-router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
+router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
 EXECUTIONS_MAX: Final = 200
 

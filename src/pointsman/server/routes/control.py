@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
@@ -15,6 +15,7 @@ from pointsman.app.lives import ForkOptions
 from pointsman.app.looking import conversation_of
 from pointsman.errors import CallerError
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers
 from pointsman.server.routes.executions import seen, started
@@ -34,8 +35,8 @@ from pointsman.server.shapes import (
 )
 from pointsman.server.shown import ExecutionAnswer, InboxPage, SignalledAnswer, Started
 
-router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
-people = APIRouter(tags=["people"])
+router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+people = Operations(tags=["people"])
 
 
 def changed(*errors: str, shape: type[Answer] = ExecutionAnswer) -> Described:

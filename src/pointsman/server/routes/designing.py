@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.authoring.earlier import Earlier
@@ -15,6 +15,7 @@ from pointsman.authoring.workbench import Workbench
 from pointsman.definition.schema import native_schema
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import revision_of
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers
 from pointsman.server.routes.asked import Designing
@@ -24,7 +25,7 @@ from pointsman.server.shown import SavedAnswer
 from pointsman.server.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
 TEXT: Final[JsonObject] = {"type": "string"}

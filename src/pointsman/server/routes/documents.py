@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from pointsman.app import Workflow
 from pointsman.app.access.seeing import must_see_workflow
@@ -11,13 +11,14 @@ from pointsman.app.conversion import PICTURES, converted
 from pointsman.app.driving import Answer
 from pointsman.app.dry import dry_view
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.shapes import ConvertBody, DryRunBody
 from pointsman.server.shown import ConvertedAnswer, DryRunAnswer
 
-router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 
 @router.post(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
@@ -15,6 +15,7 @@ from pointsman.app.looking import definition_of, events_page, executions_page, s
 from pointsman.app.observing.bounds import view_told
 from pointsman.app.observing.traces import origin_in
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
@@ -22,7 +23,7 @@ from pointsman.server.shapes import Answer, ExecuteBody, JsonValue, sample
 from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
 from pointsman.values import Json, JsonObject
 
-router = APIRouter(prefix="/api/workflows", tags=["executions"])
+router = Operations(prefix="/api/workflows", tags=["executions"])
 
 EVENTS_MAX: Final = 5000
 

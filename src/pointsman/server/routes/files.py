@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.datastructures import UploadFile
@@ -19,9 +19,10 @@ from pointsman.app.access.seeing import must_see
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.files import Given, artifact, input_with_files, media_type_of
 from pointsman.app.inputs import SESSION_NAME_MAX, InputInvalid
+from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
 from pointsman.app.observing.bounds import must_be_told
-from pointsman.server.depth import DEPTH_MAX, is_too_deep
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, bytes_answer, bytes_body, refusals, text_answer
 from pointsman.server.routes.executions import STARTED, started
@@ -30,7 +31,7 @@ from pointsman.server.shapes import Answer, sample
 from pointsman.server.shown import Artifact, Started
 from pointsman.values import Json
 
-router = APIRouter(prefix="/api/workflows", tags=["files"])
+router = Operations(prefix="/api/workflows", tags=["files"])
 
 FIELDS_MAX: Final = 100
 """Parts of one form."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 from pointsman.expressions.bounds import TEMPLATE_CHARS_MAX
 from pointsman.server.desk import Asking
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/expressions", tags=["workflows"])
+router = Operations(prefix="/api/expressions", tags=["workflows"])
 
 UNKNOWN: Final[JsonObject] = {
     "severity": "warning",

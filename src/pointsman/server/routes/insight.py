@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see, sees
 from pointsman.app.calls import calls_of
 from pointsman.app.kin import kin_of, kin_view
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Eid
@@ -18,7 +19,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, JsonValue, sample
 from pointsman.server.shown import ExecutionEntry, Usage
 
-router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 
 
 class Left(Answer):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Final, cast
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from pydantic import Field
 
 from pointsman import __version__
 from pointsman.app.access.callers import Caller
 from pointsman.server.desk import AtDesk, Must
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.shapes import Answer, JsonValue, sample
@@ -17,7 +18,7 @@ from pointsman.settings import Loaded
 from pointsman.settings.showing import shown, store_shown
 from pointsman.values import Json, JsonObject
 
-router = APIRouter(tags=["operations"])
+router = Operations(tags=["operations"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "read the settings"))]
 SETTING: Final[JsonObject] = {"name": "language", "value": "en", "source": "default"}

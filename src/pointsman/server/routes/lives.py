@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see, must_see_workflow
@@ -12,6 +12,7 @@ from pointsman.app.moving import misfits_view
 from pointsman.app.replays import replay_view
 from pointsman.app.timeline import timeline as timeline_of
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.control import changed
@@ -20,7 +21,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import Status
 
-router = APIRouter(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 
 Reference = Annotated[str, Field(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import Header, Path, Query, Request, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import caller_view
@@ -12,6 +12,7 @@ from pointsman.app.access.tokens import TOKEN_CHARS_MAX
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.server.desk import COOKIE, Asking, AtDesk, Desk, address_of
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.access import Me
 from pointsman.server.routes.answers import answers, refusals
@@ -19,7 +20,7 @@ from pointsman.server.routes.parameters import After, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 LoginId = Annotated[str, Path(min_length=1, max_length=64, description="The login's id, as the list shows it.")]
 BY_PROVIDER: Final = "/api/login/oidc"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -18,6 +19,17 @@ async def manual(request: Request) -> Response:
     return HTMLResponse(_page(request.app), headers={"content-security-policy": POLICY, "cache-control": "no-cache"})
 
 
+@router.get("/api/openapi.json")
+async def document(request: Request) -> Response:
+    """The document itself. Needs no key."""
+    return Response(_document(request.app), media_type="application/json")
+
+
 @cache
-def _page(api: FastAPI) -> str:
-    return page_of(api.openapi())
+def _page(api: FastAPI) -> bytes:
+    return page_of(api.openapi()).encode()
+
+
+@cache
+def _document(api: FastAPI) -> bytes:
+    return json.dumps(api.openapi(), ensure_ascii=False, separators=(",", ":")).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
@@ -13,13 +13,14 @@ from pointsman.app.memories import OneMemory, memory_page, nothing_remembered, o
 from pointsman.app.paging import page_by
 from pointsman.app.recalling import history_page, writer_for
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Limit, Operator, Scope
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/memory", tags=["memory"])
+router = Operations(prefix="/api/memory", tags=["memory"])
 
 Owner = Annotated[str, Query(min_length=1, max_length=500, description="Whose it is: a name, or an id.")]
 Namespace = Annotated[str, Query(max_length=500, description="Only what is under it.")]

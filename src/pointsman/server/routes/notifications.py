@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.notifications.board import addresses_view, letters_view
@@ -12,6 +12,7 @@ from pointsman.app.notifications.outbox import Outbox
 from pointsman.app.notifications.views import letter_view
 from pointsman.app.paging import page_by
 from pointsman.server.desk import AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Admin, After, Limit
@@ -19,7 +20,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/notifications", tags=["notifications"])
+router = Operations(prefix="/api/notifications", tags=["notifications"])
 
 State = Literal["pending", "sent", "dead"]
 NOTICE: JsonObject = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Header, Query, Request, Response, Security
+from fastapi import Header, Query, Request, Response, Security
 from fastapi.security.http import HTTPAuthorizationCredentials
 from pydantic import Field
 
@@ -15,12 +15,13 @@ from pointsman.app.observing.looking import narrowed, told_to
 from pointsman.app.observing.measures import OPEN, TEXT
 from pointsman.app.observing.tables import csv_of
 from pointsman.server.desk import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, refusals, text_answer
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, sample
 
-router = APIRouter(tags=["operations"])
+router = Operations(tags=["operations"])
 
 EXAMPLE: Final = 'pointsman_executions_ended_total{workflow="news",status="completed"} 12\n'
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, cast
 
 import msgspec
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.app.dialogue import Asked, Dialogue, begin
@@ -17,6 +17,7 @@ from pointsman.app.speakers import speakers, speakers_page
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Id, Operator
@@ -43,7 +44,7 @@ CHUNKS: Final = (
     ' "choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": null}]}\n\ndata: [DONE]\n\n'
 )
 
-router = APIRouter(prefix=f"/{DOOR}", tags=["openai"])
+router = Operations(prefix=f"/{DOOR}", tags=["openai"])
 
 
 class ChatMessage(BaseModel):

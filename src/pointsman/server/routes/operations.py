@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from pointsman import __version__
 from pointsman.app.readiness import readiness
 from pointsman.server.desk import AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described
 from pointsman.server.shapes import Answer, sample
 
-router = APIRouter(tags=["operations"])
+router = Operations(tags=["operations"])
 
 
 class Health(Answer):

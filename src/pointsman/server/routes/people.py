@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, cast
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller, Role
@@ -12,6 +12,7 @@ from pointsman.app.access.people import people
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.rights import described, least_of
 from pointsman.server.routes.answers import answers
@@ -19,7 +20,7 @@ from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Word
 from pointsman.server.shapes import Answer, sample
 from pointsman.values import Json, JsonObject
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "see who is known here"))]
 PERSON: Final[JsonObject] = {
@@ -107,7 +108,7 @@ async def list_rights(request: Request, caller: Asking) -> Response:
             "tag": str(route.tags[0]) if route.tags else "",
             "role": least_of(route),
         }
-        for route in described(cast("tuple[APIRouter, ...]", request.app.state.routers))
+        for route in described(cast("tuple[Operations, ...]", request.app.state.routers))
         for method in sorted(route.methods or ())
     ]
     return JsonReply({"rights": found})

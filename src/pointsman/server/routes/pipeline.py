@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 from pydantic import Field, model_validator
 
 from pointsman.app.access.acting import start_as
@@ -14,13 +14,14 @@ from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.app.records import free_session, records_of, unknown_session
 from pointsman.app.shelf.pipeline import pipeline_of
 from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Operator
 from pointsman.server.shapes import Answer, Body, sample
 
-router = APIRouter(tags=["pipeline"])
+router = Operations(tags=["pipeline"])
 
 Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
 RAN: Final = ("unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)

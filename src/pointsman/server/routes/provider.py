@@ -6,7 +6,7 @@ import logging
 from typing import Annotated, Final
 from urllib.parse import quote, unquote, urlencode
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.provider import (
@@ -22,11 +22,12 @@ from pointsman.app.access.provider import (
 from pointsman.app.observing.logs import say
 from pointsman.errors import PointsmanError
 from pointsman.server.desk import AtDesk, Desk, address_of
+from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
 from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.logins import BY_PROVIDER, give_cookie
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 BACK: Final = "/api/login/oidc/callback"
 VISIT: Final = "__Host-pointsman-visit"

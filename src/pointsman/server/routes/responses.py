@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final, cast
 
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.app.dialogue import Asked, Dialogue, begin
 from pointsman.app.phrasing import EXECUTION, MessagesInvalid
 from pointsman.server.desk import AtDesk, Desk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.items import messages_in
@@ -22,7 +23,7 @@ from pointsman.server.shapes import JsonValue
 from pointsman.server.sse import EventStream
 from pointsman.values import ExecutionId, JsonObject
 
-router = APIRouter(prefix=f"/{DOOR}", tags=["openai"])
+router = Operations(prefix=f"/{DOOR}", tags=["openai"])
 
 Name = Annotated[str, Field(max_length=64)]
 Value = Annotated[str, Field(max_length=512)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field, model_validator
 
 from pointsman.app.access.callers import Caller
@@ -18,6 +18,7 @@ from pointsman.app.triggers.schedules import Kept, NoSuchSchedule
 from pointsman.app.triggers.views import fired_view, schedule_view
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
@@ -25,7 +26,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["triggers"])
+router = Operations(tags=["triggers"])
 
 ScheduleId = Annotated[str, Path(min_length=1, max_length=500, description="The schedule's id.")]
 FIRED: JsonObject = {

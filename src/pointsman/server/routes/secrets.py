@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Depends, Path, Response
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
@@ -15,13 +15,14 @@ from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import ETAG, After, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["access"])
+router = Operations(tags=["access"])
 
 Admin = Annotated[Caller, Depends(Must("admin", "see or change secrets"))]
 SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_own_session
@@ -20,6 +20,7 @@ from pointsman.app.marks import moved
 from pointsman.app.speakers import speakers_page
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import ETAG, NAMES_MAX, After, IfMatch, Limit, Of, Operator, Words
@@ -28,7 +29,7 @@ from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import ENTRY, ExecutionEntry, Status
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["sessions"])
+router = Operations(tags=["sessions"])
 
 CONVERSATION: Final[JsonObject] = {
     "sessionId": "s1",

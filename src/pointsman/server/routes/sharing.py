@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see_workflow
@@ -12,12 +12,13 @@ from pointsman.app.access.sharing import Audience, Sharing, share, sharing_mark,
 from pointsman.app.marks import moved
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.shapes import Answer, Body, sample
 
-router = APIRouter(prefix="/api/workflows", tags=["access"])
+router = Operations(prefix="/api/workflows", tags=["access"])
 
 Group = Annotated[str, Field(min_length=1, max_length=200)]
 GROUPS_MAX = 100

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 
 from pointsman.app.access.seeing import must_see
 from pointsman.app.board import moment_of, wanted
 from pointsman.app.joining import Beginning, Joined, join
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.parameters import Eid, Of
 from pointsman.server.sse import MEDIA_TYPE, EventStream, begun, server_sent
 
-router = APIRouter(prefix="/api/workflows/executions", tags=["executions"])
+router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
 SNAPSHOT: Final = "workflow.snapshot"
 EXAMPLE: Final = 'id: 1.0\nevent: workflow.start\ndata: {"executionId": "exec-…", "workflowId": "letter"}\n\n'

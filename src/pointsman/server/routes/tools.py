@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import sees_tool
@@ -15,6 +15,7 @@ from pointsman.app.payers import payers
 from pointsman.app.trying import try_tool, unknown_tool
 from pointsman.app.voices import list_models, ping_models
 from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, Limit, Operator, Words
@@ -22,7 +23,7 @@ from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.stopped import Trouble
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["tools"])
+router = Operations(tags=["tools"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The tool's name.")]
 CALCULATOR: JsonObject = {

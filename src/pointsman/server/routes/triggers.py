@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from pydantic import Field
 
 from pointsman.app.access.seeing import must_see_workflow, visible
@@ -13,7 +13,9 @@ from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.app.triggers.calling import called, deliveries_for, published_for, webhooks_view
 from pointsman.app.triggers.trial import try_webhook
-from pointsman.server.desk import AtDesk
+from pointsman.server.bodies import body_of
+from pointsman.server.desk import AtDesk, address_of
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, bytes_body
 from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
@@ -21,7 +23,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, SignalBody, sample
 from pointsman.values import JsonObject
 
-router = APIRouter(tags=["triggers"])
+router = Operations(tags=["triggers"])
 
 SEARCHED: Final = ("path", "workflowId", "trigger", "event")
 """Where words are looked for, beside the name of the workflow."""
@@ -197,7 +199,15 @@ async def webhooks(
 @router.post(
     "/api/webhooks/{path:path}",
     responses=answers(
-        CalledAnswer, "webhook-refused", "body-too-large", "place-taken", 400, 503, status=202, asks=False
+        CalledAnswer,
+        "webhook-refused",
+        "body-too-large",
+        "place-taken",
+        "too-many-requests",
+        400,
+        503,
+        status=202,
+        asks=False,
     ),
     status_code=202,
     summary="Call a webhook",
@@ -210,5 +220,11 @@ async def call(
 ) -> Response:
     """Takes no key: a call is signed with the webhook's secret (Standard Webhooks, or as GitHub signs). A call that
     comes again with the same id is taken once."""
-    received = await desk.app.webhook(path, await request.body(), dict(request.headers))
+    desk.webhook_pace.take(address_of(request))
+    body_of(request.scope).allow(desk.app.settings.server.webhook_bytes_max)
+    body = await desk.unchecked.read(request.receive)
+    try:
+        received = await desk.app.webhook(path, body, dict(request.headers))
+    finally:
+        desk.unchecked.release(body)
     return JsonReply(called(received), status=202)

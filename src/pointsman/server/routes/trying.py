@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.dry import dry_view
@@ -12,6 +12,7 @@ from pointsman.app.trials import trial_of
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.trying import drafted, play_draft, try_draft
 from pointsman.server.desk import AtDesk
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.executions import started
@@ -19,7 +20,7 @@ from pointsman.server.routes.parameters import Editor, Id
 from pointsman.server.shapes import Body, JsonValue, sample
 from pointsman.server.shown import DryRunAnswer, Started
 
-router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 NODES_MAX: Final = 2000
 STEPS_MAX: Final = 10_000

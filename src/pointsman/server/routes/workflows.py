@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, cast
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from pointsman.app import Workflow
 from pointsman.app.access.acting import clone_as, delete_as, save_as
@@ -21,6 +21,7 @@ from pointsman.errors import AuthorError
 from pointsman.server.catalogued import CataloguePage
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.matching import etag_of, held
+from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
 from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
@@ -28,7 +29,7 @@ from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
 from pointsman.server.shown import CheckAnswer, PatchedAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
 from pointsman.values import JsonObject
 
-router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
 
