@@ -12,6 +12,7 @@ from pointsman.engine.events import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.redaction import Redaction
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
@@ -80,6 +81,11 @@ class Run(Protocol):
 
     @property
     def execution(self) -> ExecutionId: ...
+
+    @property
+    def revision(self) -> str:
+        """The saved revision it runs, `id@number`; empty: a document that is not saved."""
+        ...
 
     @property
     def effects(self) -> Effects: ...
@@ -215,8 +221,21 @@ class Tools(Protocol):
         ...
 
 
-class Secrets(Protocol):
-    """What handles (`secret.NAME`) stand for. Asked at the last moment; what it says goes into no journal."""
+class SecretRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where documents may send a secret. Without hosts and tools: nowhere."""
+
+    hosts: tuple[str, ...] = ()
+    """Hosts that http nodes may send it to: `api.example.com`, `*.example.com`, `http://localhost:8080`."""
+    tools: tuple[str, ...] = ()
+    """Patterns of tools whose parameters may name it."""
+    workflows: tuple[str, ...] = ()
+    """Saved workflows that may use it, by id or `id@revision`. Empty: any."""
+    groups: tuple[str, ...] = ()
+    """Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."""
+
+
+class KnownSecrets(Protocol):
+    """What handles (`secret.NAME`) stand for. Asked at the last moment, and never recorded."""
 
     async def refresh(self) -> None:
         """Before any is asked for: look whether they have changed. Cheap."""
@@ -224,6 +243,23 @@ class Secrets(Protocol):
 
     def secret(self, name: str) -> str | None:
         """The secret of that name; None: there is none. Raises `OperatorError` for one that cannot be read."""
+        ...
+
+    def rule(self, name: str) -> SecretRule:
+        """Where documents may send it."""
+        ...
+
+
+class Secrets(KnownSecrets, Protocol):
+    """The same for documents: who may use them, and how they are masked."""
+
+    async def refusal(self, name: str, revision: str) -> str:
+        """Why a document may not use it; empty: it may. `revision`: the saved revision it is, else empty."""
+        ...
+
+    @property
+    def redaction(self) -> Redaction:
+        """Masks every secret that is known now."""
         ...
 
 

@@ -20,7 +20,9 @@ TOKEN = "sesame-open-the-door"
 
 def settings(*ports: int, **more: object) -> Settings:
     http = HttpSettings(networks=(IPv4Network("127.0.0.0/8"),), ports=ports)
-    return Settings.model_validate({"http": http, "secrets": {"TOKEN": TOKEN, "KEY": "key-of-five"}, **more})
+    hosts = [f"http://127.0.0.1:{port}" for port in ports]
+    secrets = {"TOKEN": {"value": TOKEN, "hosts": hosts}, "KEY": {"value": "key-of-five", "hosts": hosts}}
+    return Settings.model_validate({"http": http, "secrets": secrets, **more})
 
 
 def asking(peer: Peer, path: str = "/", *, execution: Json = None, **config: Json) -> Workflow:

@@ -35,7 +35,8 @@ class Door:
 
 
 def installation(door: Door, store: str = "memory:", **more: Json) -> Pointsman:
-    settings = Settings.model_validate({"secrets": {"DOOR": CANARY}, "delays": False, **more})
+    secrets = {"DOOR": {"value": CANARY, "tools": ["knock"]}}
+    settings = Settings.model_validate({"secrets": secrets, "delays": False, **more})
     return Pointsman(store, tools=[door.tool()], settings=settings, model="scripted")
 
 
@@ -135,7 +136,8 @@ async def test_what_an_approver_writes_is_text_where_a_handle_stood(tmp_path: Pa
         return "in"
 
     url = f"sqlite:///{tmp_path}/store.db"
-    settings = Settings.model_validate({"secrets": {"DOOR": CANARY, "SAFE": "the-safe"}, "delays": False})
+    secrets = {name: {"value": value, "tools": ["knock"]} for name, value in (("DOOR", CANARY), ("SAFE", "the-safe"))}
+    settings = Settings.model_validate({"secrets": secrets, "delays": False})
     flow = knocking({"key": "secret.DOOR", "who": "ada"})
     for arguments, expected in (
         ({"key": "secret.SAFE", "who": "secret.DOOR"}, ["secret.SAFE", "secret.DOOR"]),

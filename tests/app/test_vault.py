@@ -16,11 +16,13 @@ from pointsman.app.access.vault_keys import FILE, VARIABLE, SecretUnreadable, Va
 from pointsman.app.health import findings
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.storage.backup import back_up, restore
+from pointsman.ports import SecretRule
 from pointsman.settings import Settings
 from pointsman.settings.showing import Loaded, shown
 from pointsman.tools.tool import Tool
 from pointsman.values import Instant, Json
 
+RULE = SecretRule(tools=("knock",))
 CANARY = "canary-of-the-vault-51c3"
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
@@ -87,7 +89,7 @@ def url(tmp_path: Path) -> str:
 async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: str) -> None:
     door = Door()
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY, by="ada")
+        await app.vault.set("DOOR", CANARY, by="ada", rule=RULE)
     async with installation(url, OLD, door=door) as app:
         execution = await app.start(FLOW, {})
         assert await execution.output() == {"said": "you have ***"}
@@ -102,7 +104,7 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
     caplog.set_level(logging.DEBUG)
     seen = list[str]()
     async with installation(url, OLD, door=Door()) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         app.watch(lambda event: seen.append(str(event)))
         execution = await app.start(FLOW, {})
         await execution.output()
@@ -120,7 +122,7 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
 
 async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: str, tmp_path: Path) -> None:
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         await back_up(app, tmp_path / "backup")
     elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
     async with installation(elsewhere, OLD) as app:
@@ -131,7 +133,7 @@ async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: 
 
 async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(url: str) -> None:
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
     async with installation(url, NEW, OLD) as app:
         assert app.settings.secret("DOOR") == CANARY, "older keys open"
         assert await app.vault.rotate() == 1
@@ -155,7 +157,7 @@ async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is
 ) -> None:
     door = Door()
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
     async with installation(url, *keys, door=door) as app:
         execution = await app.start(FLOW, {})
         assert await execution.settled() == "failed"
@@ -168,7 +170,7 @@ async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_
     clock = HandClock()
     door = Door()
     async with installation(url, OLD, door=door, clock=clock) as here, installation(url, OLD, clock=clock) as there:
-        await here.vault.set("DOOR", "first-value")
+        await here.vault.set("DOOR", "first-value", rule=RULE)
         await (await here.start(FLOW, {})).output()
         await here.vault.set("DOOR", "second-value")
         await (await here.start(FLOW, {})).output()
@@ -188,7 +190,7 @@ async def test_what_was_ever_opened_is_redacted_by_value_also_by_who_began_befor
     async with installation("memory:", OLD) as app:
         redact = redactor_for(app.settings)
         assert redact.text(f"say {CANARY}") == f"say {CANARY}"
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         assert redact.text(f"say {CANARY}") == "say ***"
         await app.vault.set("DOOR", "another-value")
         assert redact.text(f"{CANARY}, another-value") == "***, ***"
@@ -197,7 +199,7 @@ async def test_what_was_ever_opened_is_redacted_by_value_also_by_who_began_befor
 
 async def test_the_environment_and_the_settings_win(monkeypatch: pytest.MonkeyPatch) -> None:
     async with installation("memory:", OLD, secrets={"DOOR": "of-the-settings"}) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         assert app.settings.secret("DOOR") == "of-the-settings"
         monkeypatch.setenv("POINTSMAN_SECRET_DOOR", "of-the-environment")
         assert app.settings.secret("DOOR") == "of-the-environment"
@@ -205,7 +207,7 @@ async def test_the_environment_and_the_settings_win(monkeypatch: pytest.MonkeyPa
 
 async def test_a_sealed_secret_does_not_open_under_another_name() -> None:
     async with installation("memory:", OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         await app.vault.set("WINDOW", "another-value")
         door, window = await app.store.entries.list("secret")
         assert isinstance(door.value, dict)
@@ -221,7 +223,7 @@ async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_ne
 ) -> None:
     file = tmp_path / "config" / "pointsman" / FILE
     async with installation(url) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
     assert file.stat().st_mode & 0o777 == 0o600
     async with installation(url) as app:
         assert app.settings.secret("DOOR") == CANARY
@@ -238,7 +240,7 @@ async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_ne
 
 async def test_a_key_file_that_others_may_read_is_refused(url: str, tmp_path: Path) -> None:
     async with installation(url) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
     (tmp_path / "config" / "pointsman" / FILE).chmod(0o640)
     async with installation(url) as app:
         with pytest.raises(VaultKeyInvalid, match="others may read"):
@@ -263,7 +265,7 @@ async def test_values_that_could_not_be_hidden_are_refused_and_not_repeated(valu
 
 async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
     async with installation("memory:", OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         with pytest.raises(NoSuchSecret) as refused:
             await app.vault.delete("WINDOW")
         assert "'DOOR'" in refused.value.hint
@@ -307,7 +309,7 @@ async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(
 
 async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: str) -> None:
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
     mcp: Json = {"desk": {"url": "http://127.0.0.1:9/", "headers": {"Authorization": "secret.DOOR"}}}
     providers: Json = {"mine": {"kind": "openai", "base_url": "http://127.0.0.1:9/", "keys": ["secret.DOOR"]}}
     async with installation(url, NEW, mcp=mcp, providers=providers) as app:
@@ -319,7 +321,7 @@ async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: 
 
 async def test_the_doctor_names_the_secrets_that_cannot_be_opened(url: str) -> None:
     async with installation(url, OLD) as app:
-        await app.vault.set("DOOR", CANARY)
+        await app.vault.set("DOOR", CANARY, rule=RULE)
         await app.vault.set("BACK", CANARY)
         assert [one.code for one in await findings(app) if one.code == "secret-closed"] == []
     async with installation(url, NEW) as app:

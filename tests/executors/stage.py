@@ -47,6 +47,7 @@ class StagedRun:
 
     def __init__(self, effects: dict[int, Json] | None = None) -> None:
         self.execution = ExecutionId("exec-1")
+        self.revision = ""
         self.effects = Remembered(effects)
         self.deltas: list[JsonObject] = []
 

@@ -22,6 +22,7 @@ from tests.reliability import (
     power_cut,
     requests,
     restarts,
+    secret_encodings,
     simulation,
     stopping,
     subscribers,
@@ -172,6 +173,14 @@ ROWS: Final = (
         {"pr": 1, "long": 1},
         "run",
         canaries.examine,
+    ),
+    Row(
+        "encodings",
+        "secrets in every encoding of clients and services, repeated by http nodes, tools, failures and a model",
+        "never in what is stored, shown, streamed, logged, exported or backed up",
+        {"pr": 1, "long": 1},
+        "run",
+        secret_encodings.examine,
     ),
     Row(
         "crowd",

@@ -7,7 +7,7 @@ import math
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from pointsman import redaction
 from pointsman.app.executions import Execution
+from pointsman.app.observing import redacting
 from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
@@ -39,6 +41,7 @@ from pointsman.runtime.driver import Driver
 from pointsman.server import problems
 from pointsman.server.routes import executions as executions_routes
 from pointsman.server.routes import tools as tools_routes
+from pointsman.settings import Settings
 from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
@@ -62,6 +65,7 @@ from tests.reliability import (
     power_cut,
     requests,
     restarts,
+    secret_encodings,
     simulation,
     stopping,
     subscribers,
@@ -281,9 +285,24 @@ def test_random_requests_show_statuses_that_are_not_announced(monkeypatch: pytes
     assert any("418 is not announced" in line for line in violations)
 
 
+def no_secrets(settings: Settings) -> Iterator[str]:
+    return iter(())
+
+
 def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "redacted", as_it_is)
+    monkeypatch.setattr(redacting, "secrets_of", no_secrets)
     assert any("the store" in line for line in canaries.examine(1, 1).violations)
+
+
+def test_encodings_show_a_view_that_redaction_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_VIEWS", redaction._VIEWS[:2])  # pyright: ignore[reportPrivateUsage] - the defect
+    redaction.redaction_of.cache_clear()
+    try:
+        violations = secret_encodings.examine(1, 1).violations
+    finally:
+        redaction.redaction_of.cache_clear()
+    assert any(line.startswith("PASSWORD, percent in") for line in violations)
 
 
 def at_once(self: KeyPool, key: int) -> float:

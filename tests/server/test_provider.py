@@ -23,6 +23,7 @@ from pointsman.server.routes.provider import BACK, VISIT
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings, OidcSettings
 from pointsman.settings.sections import HttpSettings
+from pointsman.settings.vault import SecretSettings
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 
@@ -253,7 +254,7 @@ async def test_nobody_is_led_elsewhere(provider: IdentityProvider, to: str) -> N
 
 
 async def test_a_provider_that_is_away_or_will_not_have_us_is_told_at_the_login(provider: IdentityProvider) -> None:
-    wrong = settings(provider).model_copy(update={"secrets": {"CLIENT": "another"}})
+    wrong = settings(provider).model_copy(update={"secrets": {"CLIENT": SecretSettings(value="another")}})
     async with serving(settings=wrong) as served, browsing(served) as browser:
         assert refusal(await step(browser, await to_the_answer(browser))) == "issuer-unreachable"
     provider.server.clear()

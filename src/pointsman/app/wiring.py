@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pointsman.app.access.fresh import FreshTools
+from pointsman.app.access.secret_access import SecretAccess
 from pointsman.app.artifacts import artifact
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
@@ -22,7 +23,7 @@ from pointsman.models.script import Script
 from pointsman.models.spending import Spending
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.models.turns import Turns
-from pointsman.ports import Clock, Executor
+from pointsman.ports import Clock, Executor, Secrets
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
@@ -92,10 +93,10 @@ def _resolved(settings: Settings, key: str) -> str:
         return key  # One provider that cannot be asked must not shut the rest.
 
 
-def http_executor(settings: Settings) -> Executor:
+def http_executor(settings: Settings, secrets: Secrets) -> Executor:
     from pointsman.executors.http import HttpExecutor  # It loads an HTTP client.
 
-    return HttpExecutor(outgoing_of(settings), settings)
+    return HttpExecutor(outgoing_of(settings), secrets)
 
 
 def outgoing_of(settings: Settings) -> Outgoing:
@@ -154,18 +155,19 @@ def wire(
         settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
     played = is_scripted(model or default)
-    called = FreshTools(tools, settings)
+    secrets = SecretAccess(settings, workflows or store.workflows)
+    called = FreshTools(tools, secrets)
     interpreter = interpreter_of(settings)
     meaning = None if played else meaning_of(settings, store, clock, models)
     hands = Executors(
         models=HeardModels(models, heard, clock),
         tools=HeardTools(UnscriptedTools(called) if played else called, heard, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
-        http=lambda: http_executor(settings),
+        http=lambda: http_executor(settings, secrets),
         fetch=lambda url: _fetched(settings, url),
         keep=None if settings.files is None else partial(artifact, settings),
         interpreter=interpreter,
-        secrets=settings,
+        secrets=secrets,
         reaches=models.reaches,
     )
     return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)

@@ -47,7 +47,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "serve": Place("serving", "serve", "Serve the API, and keep the store meanwhile."),
     "mcp": Place("mcp", "mcp", "Serve MCP clients on standard input and output."),
     "keys": Place("serving", "keys", "Keys that open the server: add, list, revoke."),
-    "secrets": Place("secrets", "secrets", "Secrets that the store keeps sealed: init, set, list, delete, rotate."),
+    "secrets": Place("secrets", "secrets", "Secrets of the store: init, set, allow, disallow, list, delete, rotate."),
     "audit": Place("auditing", "audit", "Which changes were asked for, and by whom."),
     "notifications": Place("notifications", "notifications", "What addresses outside are told: list, retry."),
     "pause": Place("steering", "pause", "Let no further step start."),

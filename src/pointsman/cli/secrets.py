@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pointsman.app.access.secret_access import SecretRule
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
@@ -19,9 +20,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+PLACES: Final = ("hosts", "tools", "workflows", "groups")
+_HELPS: Final = {
+    "hosts": "A host that http nodes may send it to: api.example.com, *.example.com, http://localhost:8080.",
+    "tools": "A tool, or a pattern of tools, whose parameters may name it.",
+    "workflows": "Only this saved workflow (or those named) may use it; also id@revision.",
+    "groups": "Only saved workflows with these `allowedGroups` may use it.",
+}
+
+
+def rule_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--host`, `--tool`, `--workflow` and `--group`, each as often as needed."""
+    for name in reversed(PLACES):
+        flag = name.removesuffix("s")
+        option = click.option(f"--{flag}", name, multiple=True, metavar=flag.upper(), help=_HELPS[name])
+        command = option(command)
+    return command
+
+
 @click.group()
 def secrets() -> None:
-    """Secrets that the store keeps sealed: init, set, list, delete, rotate. Nobody can read them again."""
+    """Secrets of the store: init, set, allow, disallow, list, delete, rotate."""
 
 
 @secrets.command()
@@ -44,24 +63,58 @@ def init(*, as_json: bool) -> None:
 
 @secrets.command("set")
 @click.argument("name", callback=not_empty)
+@rule_options
 @click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
 @json_option
 @store_option
-def set_(name: str, *, by: str, as_json: bool, store: str | None) -> None:
-    """Keep a secret. Its value is read from standard input, or asked for: never an argument, which others could see."""
+def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
+    """Store a secret, and where documents may send it.
+
+    The value is read from standard input or a prompt, never from an argument, which other users could see. A secret
+    that has a rule keeps it, unless options give another one. Without hosts and tools, documents cannot send it
+    anywhere.
+    """
     value = _value()
-    _with_vault(store, lambda vault: vault.set(name, value, by=by))
+    rule = _rule(places) if any(places.values()) else None
+    kept = _with_vault(store, lambda vault: _set(vault, name, value, rule=rule, by=by))
     if as_json:
         print_json({"set": [name]})
-    else:
-        say(f"set {name}")
+        return
+    say(f"set {name}")
+    if not (kept.hosts or kept.tools):
+        say(f"no document may send it anywhere yet: `pointsman secrets allow {name} --host HOST` or `--tool TOOL`")
+
+
+@secrets.command()
+@click.argument("name", callback=not_empty)
+@rule_options
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@json_option
+@store_option
+def allow(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
+    """Let documents send a secret to more hosts and tools, or limit it to workflows and groups.
+
+    Also for a secret whose value is in the environment.
+    """
+    _change(store, name, by, as_json=as_json, change=lambda rule: _with(rule, places))
+
+
+@secrets.command()
+@click.argument("name", callback=not_empty)
+@rule_options
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@json_option
+@store_option
+def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
+    """Take hosts, tools, workflows or groups out of the rule of a secret."""
+    _change(store, name, by, as_json=as_json, change=lambda rule: _without(rule, places))
 
 
 @secrets.command("list")
 @json_option
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
-    """Their names, and who changed them when. Not their values."""
+    """Their names, who changed them when, and where documents may send them. Not their values."""
     from pointsman.app.access.vault import secret_view
 
     found = _with_vault(store, lambda vault: vault.all())
@@ -72,6 +125,8 @@ def list_(*, as_json: bool, store: str | None) -> None:
         click.echo("no secret is kept", err=True)
     for one in found:
         click.echo(f"{shown(one.name):32}  {when(one.changed):19}  {shown(one.by)}".rstrip())
+        for line in _lines(one.rule):
+            click.echo(f"  {shown(line)}")
 
 
 @secrets.command()
@@ -102,6 +157,51 @@ def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
         print_json({"rotated": done})
     else:
         say(f"sealed {done} anew")
+
+
+def _rule(places: dict[str, tuple[str, ...]]) -> SecretRule:
+    return SecretRule(**{name: tuple(dict.fromkeys(values)) for name, values in places.items()})
+
+
+def _with(rule: SecretRule, places: dict[str, tuple[str, ...]]) -> SecretRule:
+    return _rule({name: (*getattr(rule, name), *values) for name, values in places.items()})
+
+
+def _without(rule: SecretRule, places: dict[str, tuple[str, ...]]) -> SecretRule:
+    """Raises `UsageError` for what is not in the rule: a misspelt host would go on being allowed."""
+    for name, values in places.items():
+        if unknown := [one for one in values if one not in getattr(rule, name)]:
+            raise click.UsageError(f"not among its {name}: {', '.join(unknown)}.")
+    return _rule({name: tuple(one for one in getattr(rule, name) if one not in out) for name, out in places.items()})
+
+
+def _lines(rule: SecretRule) -> Iterator[str]:
+    if not (rule.hosts or rule.tools):
+        yield "may go nowhere: name hosts or tools with `pointsman secrets allow`"
+    for name in PLACES:
+        if values := getattr(rule, name):
+            yield f"{name}: {', '.join(values)}"
+
+
+async def _set(vault: Vault, name: str, value: str | None, *, rule: SecretRule | None, by: str) -> SecretRule:
+    await vault.set(name, value, rule=rule, by=by)
+    return vault.rule(name)
+
+
+def _change(
+    store: str | None, name: str, by: str, *, as_json: bool, change: Callable[[SecretRule], SecretRule]
+) -> None:
+    async def changed(vault: Vault) -> SecretRule:
+        await vault.refresh()
+        return await _set(vault, name, None, rule=change(vault.rule(name)), by=by)
+
+    rule = _with_vault(store, changed)
+    if as_json:
+        print_json({"name": name, **{place: [*getattr(rule, place)] for place in PLACES}})
+        return
+    say(f"changed {name}")
+    for line in _lines(rule):
+        say(f"  {line}")
 
 
 def _value() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from hashlib import sha256
 from typing import cast
 
@@ -11,12 +10,12 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.secrets import hiding, revealed
+from pointsman.executors.secrets import revealed
 from pointsman.ports import Run, Secrets
 from pointsman.tools.outgoing.calls import Outgoing
-from pointsman.tools.web.answers import ResponseType, failure_of_call, failure_of_status, result_of, without
+from pointsman.tools.web.answers import ResponseType, failure_of_call, failure_of_status, result_of
 from pointsman.tools.web.requests import request_of
-from pointsman.values import JsonObject
+from pointsman.values import Json
 
 
 class HttpExecutor:
@@ -31,28 +30,23 @@ class HttpExecutor:
         if not isinstance(config, dict):
             raise EngineBug(f"an http step was given {command.input!r}")
         try:
-            described, used = await revealed(config, spec.secrets, spec.config, self._secrets)
-            call = request_of(described, key=_key(command, run))
+            found = await revealed(config, spec.secrets, spec.config, self._secrets, revision=run.revision)
         except PointsmanError as why:
             return work_failed(command, failure_of(why))
-        hidden = [*used, *_pairs(described)]
+        masks = found.masks(self._secrets)
         try:
-            answer = without(await self._outgoing.send(call), hidden)
-            result = result_of(answer, cast("ResponseType | None", config.get("responseType")))
+            call = request_of(found.value, key=_key(command, run))
         except PointsmanError as why:
-            return work_failed(command, hiding(failure_of_call(call, why), hidden))
-        failure = failure_of_status(call, answer)
+            return work_failed(command, masks.failure(failure_of(why)))
+        try:
+            answer = await self._outgoing.send(call, found.guards)
+            result: Json = result_of(answer, cast("ResponseType | None", config.get("responseType")), masks.data)
+        except PointsmanError as why:
+            return work_failed(command, masks.failure(failure_of_call(call, why)))
+        failure = failure_of_status(call, answer, masks.data)
         if failure is not None and config.get("failOnError") is not False:
-            return work_failed(command, hiding(failure, hidden))
-        return WorkDone(step=command.step, attempt=command.attempt, result=result)
-
-
-def _pairs(described: JsonObject) -> list[str]:
-    """Credentials as they look on the wire."""
-    auth = described.get("auth")
-    if not isinstance(auth, dict) or auth.get("type") != "basic":
-        return []
-    return [base64.b64encode(f"{auth.get('username')}:{auth.get('password')}".encode()).decode()]
+            return work_failed(command, masks.failure(failure))
+        return WorkDone(step=command.step, attempt=command.attempt, result=masks.json(result))
 
 
 def _key(command: Execute, run: Run) -> str:

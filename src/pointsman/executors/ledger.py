@@ -26,9 +26,21 @@ from pointsman.executors.approvals import Approvals, Returned
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_tools import memory_command
-from pointsman.executors.secrets import hiding, revealed, without
+from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
 from pointsman.models.failures import ModelFailed
-from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Models, Run, Secrets, Tools, ToolSpec
+from pointsman.ports import (
+    Executor,
+    Hear,
+    ModelReply,
+    ModelRequest,
+    Models,
+    Run,
+    SecretRule,
+    Secrets,
+    Tools,
+    ToolSpec,
+)
+from pointsman.redaction import NOTHING, Redaction
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -43,6 +55,19 @@ class _None:
     def secret(self, name: str) -> str | None:
         """There is none."""
         return None
+
+    def rule(self, name: str) -> SecretRule:
+        """It may go nowhere."""
+        return SecretRule()
+
+    async def refusal(self, name: str, revision: str) -> str:
+        """There is nothing to refuse."""
+        return ""
+
+    @property
+    def redaction(self) -> Redaction:
+        """There is nothing to mask."""
+        return NOTHING
 
 
 NO_SECRETS: Final[Secrets] = _None()
@@ -107,7 +132,7 @@ class Ledger:
             hints = {**self._hints(), **request.hints}
             full = msgspec.structs.replace(request, hints=hints, timeout_s=self._call_s)
             try:
-                reply = await self._world.models.ask(full, on_text=on_text)
+                reply = await self._masked_reply(full, on_text)
             except ModelFailed as why:
                 if why.failure.code == TOO_LONG:  # what is asked next follows from it
                     await self._run.effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
@@ -116,6 +141,23 @@ class Ledger:
         self.usage = added(self.usage, reply.usage)
         self.warnings.extend(warning for warning in reply.warnings if warning not in self.warnings)
         return reply
+
+    async def _masked_reply(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
+        """Ask the model. No secret that is known comes back, whoever told it to the model."""
+        redaction = self._world.secrets.redaction
+        if not redaction:
+            return await self._world.models.ask(request, on_text=on_text)
+        hearing = None if on_text is None else MaskedHearing(on_text, redaction)
+        try:
+            reply = await self._world.models.ask(request, on_text=hearing)
+        except ModelFailed as why:
+            raise ModelFailed(masked_failure(why.failure, redaction)) from why
+        finally:
+            if hearing is not None:
+                hearing.end()
+        plain: Json = msgspec.to_builtins(reply)
+        masked = redaction.json(plain)
+        return reply if masked is plain else msgspec.convert(masked, ModelReply)
 
     async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
         """Call tools, one after another or `at_once`; outcomes come in the order of the calls.
@@ -177,15 +219,19 @@ class Ledger:
         # another attempt the model may want something else at the same number.
         bound = asyncio.timeout(self._call_s)
         written = self._spec.config.get("parameters") if self._spec.secrets else None
-        arguments, used = await revealed(call.arguments, self._spec.secrets, written, self._world.secrets)
+        secrets = self._world.secrets
+        found = await revealed(
+            call.arguments, self._spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
+        )
+        masks = found.masks(secrets)
         try:
             async with bound:
-                shown = msgspec.structs.replace(call, arguments=arguments) if used else call
-                return Outcome(result=without(await self._world.tools.call(shown, key=key, run=self._run), used))
+                shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
+                return Outcome(result=masks.json(await self._world.tools.call(shown, key=key, run=self._run)))
         except ToolFailed as why:
             if self._run.leaves(why.failure):
-                raise WorkRefused(why.failure) from why
-            return Outcome(failure=hiding(why.failure, used))
+                raise WorkRefused(masks.failure(why.failure)) from why
+            return Outcome(failure=masks.failure(why.failure))
         except TimeoutError:
             if not bound.expired():
                 raise

@@ -1,6 +1,7 @@
 """Secrets at the last moment: put in where the document has their handles, and taken out of what comes back.
 
     document: {key: "Bearer {secret.X}"} ─▶ journal: as written ─▶ the call: the secret ─▶ its answer: *** ─▶ journal
+                                                                └─ is it allowed for this workflow, tool and host?
 
 A handle counts only at a place where the document itself has one, and while it is still what the document says there:
 what data, models or people write stays text, whatever it looks like.
@@ -8,9 +9,10 @@ what data, models or people write stays text, whatever it looks like.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import Final, NamedTuple, cast
+from fnmatch import fnmatchcase
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -18,78 +20,130 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.parameters import SecretText
-from pointsman.ports import Secrets
+from pointsman.ports import Hear, Secrets
+from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
+from pointsman.tools.outgoing.secret_hosts import Guard, refused
 from pointsman.values import Json, JsonObject
-
-MASK: Final = "***"
 
 
 class Revealed(NamedTuple):
-    """A tree with its secrets, and those."""
+    """A tree with its secrets, and those with the hosts they may go to."""
 
     value: JsonObject
-    used: list[str]
+    guards: tuple[Guard, ...] = ()
+
+    def masks(self, secrets: Secrets) -> Masks:
+        """What hides these secrets, and every other that is known."""
+        return Masks(secrets.redaction, redaction_of(frozenset(guard.value for guard in self.guards)))
 
 
-async def revealed(tree: JsonObject, texts: Sequence[SecretText], written: Json, secrets: Secrets) -> Revealed:
-    """`written`: the tree as the document has it, templates and all. Raises `WorkRefused`: `secret-missing`, or why it
-    cannot be read."""
+class Masks(NamedTuple):
+    """Hides secrets in what comes back from outside."""
+
+    known: Redaction
+    used: Redaction
+    """Also those that are too short to be hidden everywhere."""
+
+    def json(self, value: Json) -> Json:
+        return self.used.json(self.known.json(value))
+
+    def text(self, text: str) -> str:
+        return self.used.text(self.known.text(text))
+
+    def data(self, data: bytes) -> bytes:
+        return self.used.data(self.known.data(data))
+
+    def failure(self, failure: Failure) -> Failure:
+        return masked_failure(masked_failure(failure, self.known), self.used)
+
+
+async def revealed(
+    tree: JsonObject,
+    texts: Sequence[SecretText],
+    written: Json,
+    secrets: Secrets,
+    *,
+    revision: str,
+    tool: str | None = None,
+) -> Revealed:
+    """The tree with its secrets. `written`: as the document has it, templates and all; `revision`: the saved revision
+    that runs; `tool`: the one that is given the tree.
+
+    Raises `WorkRefused`: `secret-missing`, `secret-refused`, `secret-invalid`, or why a secret cannot be read.
+    """
     if not texts:
-        return Revealed(tree, [])
+        return Revealed(tree)
     await secrets.refresh()
-    used: list[str] = []
-
-    def secret(name: str) -> str:
-        try:
-            value = secrets.secret(name)
-        except OperatorError as why:
-            raise WorkRefused(failure_by(why)) from why
-        if value is None:
-            hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
-            message = f"there is no secret {name!r}"
-            raise WorkRefused(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
-        used.append(value)
-        return value
-
     found = deepcopy(tree)
-    for text in texts:
-        if (said := _at(written, text.pointer)) is not None and _at(found, text.pointer) == said:
-            _put(found, text.pointer, text.revealed(secret))
-    return Revealed(found, used)
+    # A place that holds something else by now was changed by a person: what they wrote is text.
+    meant = [
+        text for text in texts if (said := _at(written, text.pointer)) is not None and _at(found, text.pointer) == said
+    ]
+    names = dict.fromkeys(name for text in meant for name, hidden in text.pieces if hidden)
+    try:
+        guards = {name: await _guard(name, secrets, revision, tool) for name in names}
+    except WorkRefused:
+        raise
+    except OperatorError as why:
+        raise WorkRefused(failure_by(why)) from why
+    for text in meant:
+        _put(found, text.pointer, text.revealed(lambda name: guards[name].value))
+    return Revealed(found, tuple(guards.values()))
 
 
-def without(value: Json, used: Collection[str]) -> Json:
-    """The value, the secrets in its texts hidden."""
-    if not used:
-        return value
-    match value:
-        case str():
-            return _hidden(value, used)
-        case list():
-            return [without(one, used) for one in value]
-        case dict():
-            return {_hidden(key, used): without(one, used) for key, one in value.items()}
-        case _:
-            return value
+async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -> Guard:
+    """A secret that this document may use. Raises `OperatorError`, `WorkRefused`."""
+    value = secrets.secret(name)
+    if value is None:
+        hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
+        message = f"there is no secret {name!r}"
+        raise WorkRefused(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
+    if len(value) < CHARS_MIN:
+        message = f"the secret {name!r} has {len(value)} characters: it could not be hidden in texts"
+        hint = f"Give it {CHARS_MIN} or more; 16 are better."
+        raise WorkRefused(Failure(code="secret-invalid", message=message, hint=hint))
+    if why := await secrets.refusal(name, revision):
+        hint = f"An admin sees and changes where it may be used: `pointsman secrets list`, `secrets allow {name}`."
+        raise WorkRefused(Failure(code="secret-refused", message=why, hint=hint))
+    rule = secrets.rule(name)
+    if tool is not None and not any(fnmatchcase(tool, pattern) for pattern in rule.tools):
+        raise refused(name, f"to the tool {tool!r}", f"--tool {tool}")
+    return Guard(name=name, value=value, hosts=rule.hosts)
 
 
-def hiding(failure: Failure, used: Collection[str]) -> Failure:
-    """The failure without them."""
-    if not used:
+def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
+    """The failure without the secrets."""
+    if not redaction:
         return failure
-    details = without(failure.details, used)
     return replace(
         failure,
-        message=_hidden(failure.message, used),
-        hint=_hidden(failure.hint, used),
-        details=cast("JsonObject", details),
+        message=redaction.text(failure.message),
+        hint=redaction.text(failure.hint),
+        details=cast("JsonObject | None", redaction.json(failure.details)),
     )
 
 
-def _hidden(text: str, used: Collection[str]) -> str:
-    for secret in sorted(used, key=len, reverse=True):
-        text = text.replace(secret, MASK) if secret else text
-    return text
+class MaskedHearing:
+    """Passes on the text of an answer while it comes, without secrets: also one that comes in two pieces."""
+
+    def __init__(self, hear: Hear, redaction: Redaction) -> None:
+        self._hear = hear
+        self._redaction = redaction
+        self._streams: dict[type[str], Stream] = {}
+
+    def __call__(self, text: str, /) -> None:
+        kind = type(text)  # Thoughts are a text of their own.
+        stream = self._streams.get(kind)
+        if stream is None:
+            stream = self._streams[kind] = Stream(self._redaction)
+        if shown := stream.feed(text):
+            self._hear(kind(shown))
+
+    def end(self) -> None:
+        """No more comes."""
+        for kind, stream in self._streams.items():
+            if shown := stream.end():
+                self._hear(kind(shown))
 
 
 def _at(tree: Json, pointer: Sequence[str | int]) -> str | None:

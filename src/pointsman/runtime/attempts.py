@@ -29,7 +29,7 @@ class EffectMismatch(CallerError):
 class Attempt:
     """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
 
-    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution")
+    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution", "revision")
 
     def __init__(
         self,
@@ -39,9 +39,12 @@ class Attempt:
         purse: Purse | None = None,
         *,
         leaves: Callable[[Failure], bool] = lambda _: False,
+        revision: str = "",
     ) -> None:
-        """`purse`: what may be spent, where there is a budget. `leaves`: see `Run.leaves`."""
+        """`purse`: what may be spent, where there is a budget. `leaves`: see `Run.leaves`; `revision`: the saved
+        revision that runs."""
         self._leaves = leaves
+        self.revision = revision
         self._surely = True
         self._purse = purse
         self.execution = execution

@@ -336,7 +336,8 @@ class Driver:
         self.lanes[step] = task
         if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
-        attempt = Attempt(self.execution, command, self.world, self.purse, leaves=self.leaves)
+        revision = revision_of(self.state)
+        attempt = Attempt(self.execution, command, self.world, self.purse, leaves=self.leaves, revision=revision)
         try:
             place = cache.place_of(self.state, command, does)
             if place is not None:
@@ -444,3 +445,9 @@ class Driver:
             await asyncio.wait(self.tasks)
         if self.failure is None:
             await self.commits.flush(self.journal)
+
+
+def revision_of(state: ExecutionState) -> str:
+    """The saved revision that an execution runs, `id@number`; empty: a document that is not saved."""
+    number = state.options.get("revision")
+    return f"{state.workflow}@{number}" if isinstance(number, int) and number > 0 else ""

@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.policies import Limits
@@ -23,11 +23,12 @@ from pointsman.errors import OperatorError
 from pointsman.models.kinds import configured_by
 from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings
+from pointsman.ports import SecretRule
 from pointsman.settings.access import AccessSettings
 from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, PriceSettings, Retention
 from pointsman.settings.server import ServerSettings
-from pointsman.settings.vault import VaultSettings
+from pointsman.settings.vault import SecretSettings, VaultSettings
 from pointsman.tools.client import ClientToolDescription
 from pointsman.tools.commands.described import NAME as COMMAND_NAME
 from pointsman.tools.commands.described import CommandDescription
@@ -59,6 +60,17 @@ HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescrip
 """By name."""
 
 
+def _secret(value: object) -> object:
+    return {"value": value} if isinstance(value, str) else value
+
+
+if TYPE_CHECKING:
+    Secret: TypeAlias = SecretSettings | str
+    """As it may be given; read, it is a `SecretSettings` (`Settings.own_secrets`)."""
+else:
+    Secret = Annotated[SecretSettings, BeforeValidator(_secret)]
+
+
 class KeptSecrets(Protocol):
     """Secrets that are kept elsewhere than in the settings."""
 
@@ -73,6 +85,10 @@ class KeptSecrets(Protocol):
 
     def secret(self, name: str) -> str | None:
         """The secret of that name; None: there is none. Raises where there is one that cannot be read."""
+        ...
+
+    def rule(self, name: str) -> SecretRule:
+        """Where documents may send the secret of that name, whoever has its value."""
         ...
 
 
@@ -105,8 +121,8 @@ class Settings(BaseModel):
     """Patterns of environment variables that definitions may name."""
     values: dict[str, object] = Field(default_factory=dict[str, object])
     """Read-only settings of expressions (`config.<name>`)."""
-    secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
-    """What handles (`secret.NAME`) stand for; `POINTSMAN_SECRET_NAME` in the environment wins."""
+    secrets: dict[str, Secret] = Field(default_factory=dict[str, "Secret"], repr=False)
+    """What handles (`secret.NAME`) stand for, and where they may go; `POINTSMAN_SECRET_NAME` wins."""
     vault: VaultSettings = VaultSettings()
     """The keys of the secrets that the store keeps."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
@@ -209,6 +225,11 @@ class Settings(BaseModel):
         return found
 
     @property
+    def own_secrets(self) -> Mapping[str, SecretSettings]:
+        """The secrets of these settings, and the rules of others."""
+        return cast("Mapping[str, SecretSettings]", self.secrets)
+
+    @property
     def kept(self) -> KeptSecrets | None:
         """The secrets behind those of the settings."""
         return self._kept
@@ -242,8 +263,16 @@ class Settings(BaseModel):
         """The secret of that name: of the environment, these settings, or kept behind them; None: there is none.
         Raises what `KeptSecrets.secret` raises."""
         env = os.environ if environment is None else environment
-        own = env.get(f"{PREFIX}SECRET_{name}") or self.secrets.get(name)
-        return own if own is not None or self._kept is None else self._kept.secret(name)
+        known = self.own_secrets.get(name)
+        own = env.get(f"{PREFIX}SECRET_{name}") or (known.value if known is not None else "")
+        return own or (None if self._kept is None else self._kept.secret(name))
+
+    def rule(self, name: str) -> SecretRule:
+        """Where documents may send the secret of that name: as these settings say, else as the store does."""
+        known = self.own_secrets.get(name)
+        if known is not None and known.rule != SecretRule():
+            return known.rule
+        return SecretRule() if self._kept is None else self._kept.rule(name)
 
     def resolved(self, secret: str) -> str | None:
         """A secret that may be a handle; None: there is none of that name."""

@@ -6,6 +6,7 @@ from typing import cast
 
 from pointsman.journal.addresses import masked
 from pointsman.settings import Loaded
+from pointsman.settings.vault import SecretSettings
 from pointsman.values import Json
 
 
@@ -22,6 +23,11 @@ def _masked(described: dict[str, object]) -> dict[str, object]:
         if key in described
     }
     return {**described, **hidden}
+
+
+def _secret(one: SecretSettings) -> dict[str, object]:
+    rule = one.model_dump(mode="json", exclude={"value"}, exclude_defaults=True)
+    return {"value": "***" if one.value else "", **rule}
 
 
 def shown(loaded: Loaded) -> dict[str, Json]:
@@ -58,6 +64,6 @@ def shown(loaded: Loaded) -> dict[str, Json]:
             hidden = oidc.model_copy(update={"client_secret": "***" if oidc.client_secret else ""})
             value = loaded.settings.access.model_copy(update={"oidc": hidden}).model_dump(mode="json")
         elif key == "secrets":
-            value = dict.fromkeys(loaded.settings.secrets, "***")
+            value = {name: _secret(one) for name, one in loaded.settings.own_secrets.items()}
         found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
     return found

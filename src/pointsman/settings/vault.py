@@ -1,10 +1,39 @@
-"""Settings of the vault: with which keys the secrets of the store are sealed."""
+"""Settings of secrets: their values, where they may go, and the keys that seal those of the store."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from pointsman.ports import SecretRule
+from pointsman.tools.outgoing.secret_hosts import read_host
+
+
+def _host(text: str) -> str:
+    read_host(text)
+    return text
+
+
+class SecretSettings(BaseModel):
+    """A secret of the settings. `NAME = "value"` is one without hosts, so documents cannot send it anywhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    value: str = Field(default="", repr=False)
+    """Empty: the environment or the store has it, and this says where it may go."""
+    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
+    """Hosts that http nodes may send it to: `api.example.com`, `*.example.com`, `http://localhost:8080`."""
+    tools: tuple[str, ...] = ()
+    """Patterns of tools whose parameters may name it."""
+    workflows: tuple[str, ...] = ()
+    """Saved workflows that may use it, by id or `id@revision`. Empty: any."""
+    groups: tuple[str, ...] = ()
+    """Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."""
+
+    @property
+    def rule(self) -> SecretRule:
+        return SecretRule(hosts=self.hosts, tools=self.tools, workflows=self.workflows, groups=self.groups)
 
 
 class VaultSettings(BaseModel):

@@ -914,7 +914,8 @@ export interface paths {
         get?: never;
         /**
          * Set a secret
-         * @description Kept sealed, in place of what had this name; the next call that names it gets it.
+         * @description Store its value sealed, in place of the one before, and where documents may send it. The next call that names
+         *     the secret gets the new value. Without hosts and tools, documents cannot send it anywhere.
          */
         put: operations["access_set_secret"];
         post?: never;
@@ -3666,9 +3667,17 @@ export interface components {
         };
         /** @description A secret that is not the store's. It wins over one of the store that has the same name. */
         OtherSecret: {
+            /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
+            groups: string[];
+            /** @description Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`, `http://localhost:8080`, `api.example.com:*`; `*`: anywhere. */
+            hosts: string[];
             name: string;
             /** @enum {string} */
             source: "settings" | "environment";
+            /** @description Patterns of tools whose parameters may name it in documents. */
+            tools: string[];
+            /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
+            workflows: string[];
         } & {
             [key: string]: unknown;
         };
@@ -4126,10 +4135,18 @@ export interface components {
         SchemaAnswer: {
             [key: string]: unknown;
         };
-        /** @description A secret to be kept. */
+        /** @description A secret, or where documents may send it. What is left out stays as it is. */
         SecretBody: {
-            /** @description 8 to 60 000 characters. It is never told again. */
-            value: string;
+            /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
+            groups?: string[] | null;
+            /** @description Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`, `http://localhost:8080`, `api.example.com:*`; `*`: anywhere. */
+            hosts?: string[] | null;
+            /** @description Patterns of tools whose parameters may name it in documents. */
+            tools?: string[] | null;
+            /** @description 8 to 60 000 characters. It is never shown again. */
+            value?: string | null;
+            /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
+            workflows?: string[] | null;
         };
         /** @description A secret, without its value. */
         SecretEntry: {
@@ -4137,7 +4154,17 @@ export interface components {
             changedBy: string;
             /** @description Of what is kept now: `If-Match` takes it. */
             etag: string;
+            /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
+            groups: string[];
+            /** @description Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`, `http://localhost:8080`, `api.example.com:*`; `*`: anywhere. */
+            hosts: string[];
             name: string;
+            /** @description False: the environment or the settings have its value. */
+            stored: boolean;
+            /** @description Patterns of tools whose parameters may name it in documents. */
+            tools: string[];
+            /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
+            workflows: string[];
         } & {
             [key: string]: unknown;
         };

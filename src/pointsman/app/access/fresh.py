@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pointsman.engine.reports import ToolCall
-from pointsman.ports import Run, Secrets, Tools, ToolSpec
+from pointsman.ports import KnownSecrets, Run, Tools, ToolSpec
 from pointsman.values import Json
 
 
 class FreshTools:
     """The `Tools` port: before tools are asked for their secrets, those that changed are read."""
 
-    def __init__(self, tools: Tools, secrets: Secrets) -> None:
+    def __init__(self, tools: Tools, secrets: KnownSecrets) -> None:
         self._tools = tools
         self._secrets = secrets
 

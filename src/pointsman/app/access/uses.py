@@ -36,7 +36,7 @@ async def uses_of(app: Pointsman, name: str) -> JsonObject:
 
 def secrets_elsewhere(settings: Settings) -> dict[str, str]:
     """Secrets that are not the store's, by name: where each comes from. They win over those of the store."""
-    found = dict.fromkeys(settings.secrets, "settings")
+    found = {name: "settings" for name, one in settings.own_secrets.items() if one.value}
     for name, value in os.environ.items():
         if name.startswith(_OWN) and value:
             found[name.removeprefix(_OWN)] = "environment"

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from pointsman.app.access.keys import NameInvalid
-from pointsman.app.marks import delete_after, mark_at, mark_of, put_after
+from pointsman.app.marks import NOTHING, delete_after, mark_at, mark_of, moved, put_after
 from pointsman.errors import CallerError, OperatorError
 from pointsman.journal.faults import EntryMoved
 from pointsman.journal.records import Entry
 from pointsman.journal.store import Entries
-from pointsman.models.redaction import CHARS_MIN
-from pointsman.ports import Clock
+from pointsman.ports import Clock, SecretRule
+from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.vault import VaultSettings
+from pointsman.tools.outgoing.secret_hosts import read_host
 from pointsman.values import Instant, JsonObject
 
 if TYPE_CHECKING:
@@ -53,8 +54,11 @@ class KeptSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     sealed: str
+    """Empty: the environment or the settings have its value, and this says where it may go."""
     changed: Instant
     by: str = ""
+    rule: SecretRule = SecretRule()
+    """Where documents may send it."""
 
 
 class Vault:
@@ -68,6 +72,7 @@ class Vault:
         self._sealed: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._closed: dict[str, OperatorError] = {}
+        self._rules: dict[str, SecretRule] = {}
         self._seen: frozenset[str] = frozenset()
 
     async def open(self, entries: Entries) -> None:
@@ -82,6 +87,10 @@ class Vault:
         if name in self._closed:
             raise self._closed[name].with_traceback(None)
         return self._values.get(name)
+
+    def rule(self, name: str) -> SecretRule:
+        """Where documents may send the secret of that name, as it was known then."""
+        return self._rules.get(name, SecretRule())
 
     @property
     def seen(self) -> frozenset[str]:
@@ -99,20 +108,58 @@ class Vault:
         now = self._clock.now()
         if self._entries is None or self._read_at <= now < self._read_at + KNOWN_FOR_S:
             return
-        sealed = {one.name: one.sealed for one in await self.all()}
+        kept = await self.all()
+        sealed = {one.name: one.sealed for one in kept if one.sealed}
+        self._rules = {one.name: one.rule for one in kept}
         self._read_at = now
         # What could not be opened is tried again: its key may be there now.
         if sealed != self._sealed or self._closed:
             self._sealed = sealed
             self._open_all()
 
-    async def set(self, name: str, value: str, *, by: str = "", after: str | None = None) -> None:
-        """Keep it, in place of what has this name. Makes a key where there is none and nothing is kept yet. `after`:
-        the mark it must have. Raises `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`,
-        `RevisionMoved`."""
+    async def set(
+        self,
+        name: str,
+        value: str | None = None,
+        *,
+        rule: SecretRule | None = None,
+        by: str = "",
+        after: str | None = None,
+    ) -> None:
+        """Keep a value, and where documents may send it. What is not given stays as it is.
+
+        Makes a key where there is none and nothing is kept yet. `after`: the mark it must have. Raises `NameInvalid`,
+        `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`, `RevisionMoved`.
+        """
         if NAME.fullmatch(name) is None:
             hint = "It has 1 to 100 letters, digits and underscores, and begins with no digit: `secret.NAME`."
             raise NameInvalid(f"{name[:60]!r} cannot be the name of a secret", hint=hint)
+        if rule is not None:
+            _check_rule(name, rule)
+        before = await self._store.find(KIND, name)
+        known = None if before is None else _read(before)
+        if value is None and known is None and rule in (None, SecretRule()):
+            hint = "Give a value, or hosts, tools, workflows or groups of a secret that the environment has."
+            raise SecretInvalid(f"there is nothing to store of the secret {name!r}", hint=hint)
+        sealed = known.sealed if known is not None else ""
+        if value is not None:
+            sealed = await self._seal(name, value)
+        kept = KeptSecret(
+            name=name,
+            sealed=sealed,
+            changed=Instant(self._clock.now()),
+            by=by,
+            rule=rule if rule is not None else known.rule if known is not None else SecretRule(),
+        )
+        # What is not given is taken over from what was read, so it must be what is there still.
+        read = NOTHING if before is None else mark_of(before.value)
+        what = f"the secret {name!r}"
+        if after not in (None, read):
+            raise moved(what)
+        await put_after(self._store, KIND, name, msgspec.to_builtins(kept), after=read, what=what)
+        await self._changed()
+
+    async def _seal(self, name: str, value: str) -> str:
         if not CHARS_MIN <= len(value) <= VALUE_CHARS_MAX:
             hint = f"It has {CHARS_MIN} to {VALUE_CHARS_MAX} characters: a shorter one could not be hidden in texts."
             raise SecretInvalid(f"the value of {name!r} has {len(value)} characters", hint=hint)
@@ -120,11 +167,12 @@ class Vault:
             value.encode()
         except UnicodeEncodeError:
             raise SecretInvalid(f"the value of {name!r} is no text", hint="It has half a character in it.") from None
-        box = await self._sealing()
-        kept = KeptSecret(name=name, sealed=box.seal(name, value), changed=Instant(self._clock.now()), by=by)
-        what = f"the secret {name!r}"
-        await put_after(self._store, KIND, name, msgspec.to_builtins(kept), after=after, what=what)
-        await self._changed()
+        return (await self._sealing()).seal(name, value)
+
+    async def kept_rule(self, name: str) -> SecretRule:
+        """Where documents may send it, as the store has it now."""
+        entry = await self._store.find(KIND, name)
+        return SecretRule() if entry is None else _read(entry).rule
 
     async def mark(self, name: str) -> str:
         """Tells the secret of this name from what it was: `NOTHING` where there is none."""
@@ -154,7 +202,7 @@ class Vault:
         if not entries:
             return 0
         box = box_of(self._settings)
-        kept = [(entry, _read(entry)) for entry in entries]
+        kept = [(entry, one) for entry in entries if (one := _read(entry)).sealed]
         opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in kept]
         for entry, one, value in opened:
             fresh = msgspec.structs.replace(one, sealed=box.seal(one.name, value))
@@ -212,10 +260,38 @@ def _read(entry: Entry) -> KeptSecret:
     try:
         kept = msgspec.convert(entry.value, KeptSecret, strict=False)
     except msgspec.ValidationError:
-        return KeptSecret(name=entry.key, sealed="", changed=Instant(0.0))
+        return KeptSecret(name=entry.key, sealed="?", changed=Instant(0.0))
     return msgspec.structs.replace(kept, name=entry.key)
 
 
 def secret_view(kept: KeptSecret) -> JsonObject:
     """What people may know of it: never itself."""
-    return {"name": kept.name, "changedAt": kept.changed, "changedBy": kept.by}
+    return {
+        "name": kept.name,
+        "changedAt": kept.changed,
+        "changedBy": kept.by,
+        "stored": bool(kept.sealed),
+        **rule_view(kept.rule),
+    }
+
+
+def rule_view(rule: SecretRule) -> JsonObject:
+    """Where documents may send a secret."""
+    return {
+        "hosts": [*rule.hosts],
+        "tools": [*rule.tools],
+        "workflows": [*rule.workflows],
+        "groups": [*rule.groups],
+    }
+
+
+def _check_rule(name: str, rule: SecretRule) -> None:
+    """Raises `SecretInvalid`."""
+    for host in rule.hosts:
+        try:
+            read_host(host)
+        except ValueError as why:
+            raise SecretInvalid(f"the hosts of {name!r}: {why}", hint="See docs/how-to/secrets.md.") from None
+    for one in (*rule.tools, *rule.workflows, *rule.groups):
+        if not one.strip():
+            raise SecretInvalid(f"the rule of {name!r} names an empty text", hint="Leave it out.")

@@ -25,9 +25,11 @@ from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
 from pointsman.models.scripted import Asked, ScriptedModel
 from pointsman.models.transcript import content_of
-from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Quota, Run, Tools, ToolSpec
+from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Quota, Run, SecretRule, Tools, ToolSpec
+from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.local import LocalRuntime
 from pointsman.tools.canned import canned_tools
+from pointsman.tools.outgoing.secret_hosts import ANYWHERE
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.unscripted import UnscriptedTools
 from pointsman.values import ExecutionId, Json
@@ -181,6 +183,19 @@ class QuietSecrets:
 
     def secret(self, name: str) -> str | None:
         return f"(secret {name})"
+
+    def rule(self, name: str) -> SecretRule:
+        """Nothing leaves, so it may go anywhere."""
+        return SecretRule(hosts=(ANYWHERE,), tools=("*",))
+
+    async def refusal(self, name: str, revision: str) -> str:
+        """Any document may use it."""
+        return ""
+
+    @property
+    def redaction(self) -> Redaction:
+        """There is no secret."""
+        return NOTHING
 
 
 class SkippingClock:

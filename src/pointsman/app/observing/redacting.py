@@ -1,18 +1,20 @@
-"""What is never told: fields by their names, secrets by their values, wherever they stand.
+"""Redaction of what leaves the journal: fields by their names, secrets by their values in every encoding.
 
-Journals are not redacted: what a step was given must be the same when it is performed again. What leaves them for
-streams, logs, traces and the history does so through here.
+Secrets that come back from a call are masked before they are recorded (`executors.secrets`). What people give as input
+is recorded as it is: a step must be given the same when it is performed again. What leaves the journal for streams,
+logs, traces, notices and the history passes through here.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
-from typing import Final
+from typing import Final, cast
 
-from pointsman.models.redaction import CHARS_MIN, FROM_ENVIRONMENT, MASK
+from pointsman.models.redaction import FROM_ENVIRONMENT
+from pointsman.redaction import ANYWHERE_CHARS_MIN, MASK, Redaction, redaction_of
 from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
 from pointsman.values import Json, JsonObject
 
@@ -22,27 +24,24 @@ _SIGNS: Final = str.maketrans("", "", "-_ ")
 
 
 class Redactor:
-    """Rewrites JSON. Gives back what it was given where nothing had to go."""
+    """Rewrites JSON. Returns what it was given where nothing has to go."""
 
     def __init__(self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: KeptSecrets | None = None) -> None:
         """`names` are patterns of fields, `secrets` values; `kept`: more of them, which may become more."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
         self._asked: dict[str, bool] = {}
-        self._given = frozenset(secrets)
-        self._kept = kept
-        self._seen: frozenset[str] = frozenset()
-        self._secrets = _any_of(self._given)
+        self._redaction = _growing(frozenset(secrets), kept)
 
     def __call__(self, value: JsonObject) -> JsonObject:
-        return {name: self.value(name, one) for name, one in value.items()}
+        return cast("JsonObject", self.json(value))
 
     def value(self, name: str, value: Json) -> Json:
         """The value of a field."""
         return MASK if value is not None and self._is_named_so(name) else self.json(value)
 
     def _is_named_so(self, name: str) -> bool:
-        """Whether a field of this name is never told. The same names are asked for again and again."""
+        """Whether a field of this name is never shown. The same names are asked for again and again."""
         known = self._asked.get(name)
         if known is None:
             if len(self._asked) >= NAMES_MAX:
@@ -52,25 +51,45 @@ class Redactor:
         return known
 
     def json(self, value: Json) -> Json:
-        if isinstance(value, str):
-            return self.text(value)
+        return self._by_name(self._redaction().json(value))
+
+    def _by_name(self, value: Json) -> Json:
         if isinstance(value, dict):
-            return {self.text(name): self.value(name, one) for name, one in value.items()}
+            return {
+                name: MASK if one is not None and self._is_named_so(name) else self._by_name(one)
+                for name, one in value.items()
+            }
         if isinstance(value, list):
-            return [self.json(one) for one in value]
+            return [self._by_name(one) for one in value]
         return value
 
     def text(self, text: str) -> str:
-        if self._kept is not None and self._kept.seen is not self._seen:
-            self._seen = self._kept.seen
-            self._secrets = _any_of(self._given | self._seen)
-        return text if self._secrets is None else self._secrets.sub(MASK, text)
+        return self._redaction().text(text)
 
 
-def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    # Longest first: one secret may begin with another.
-    known = sorted({one for one in secrets if len(one) >= CHARS_MIN}, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, known))) if known else None
+def _growing(given: frozenset[str], kept: KeptSecrets | None) -> Callable[[], Redaction]:
+    """What masks these values and the kept ones, of which there may be more each time it is called."""
+    seen: frozenset[str] = frozenset()
+    current = _redaction_of(given)
+
+    def redaction() -> Redaction:
+        nonlocal seen, current
+        if kept is not None and kept.seen is not seen:
+            seen = kept.seen
+            current = _redaction_of(given | seen)
+        return current
+
+    return redaction
+
+
+def _redaction_of(values: Iterable[str]) -> Redaction:
+    """Shorter values are placeholders (`none`, `x`), and would mask ordinary words."""
+    return redaction_of(frozenset(one for one in values if len(one) >= ANYWHERE_CHARS_MIN))
+
+
+def known_redaction(settings: Settings) -> Callable[[], Redaction]:
+    """What masks every secret that is known when it is called."""
+    return _growing(frozenset(secrets_of(settings)), settings.kept)
 
 
 def redactor_for(settings: Settings) -> Redactor:
@@ -80,7 +99,7 @@ def redactor_for(settings: Settings) -> Redactor:
 
 def secrets_of(settings: Settings) -> Iterator[str]:
     """The values of everything that is secret here, but for those that are kept in the store."""
-    yield from settings.secrets.values()
+    yield from (one.value for one in settings.own_secrets.values())
     yield from settings.vault.keys
     yield from os.environ.get(f"{PREFIX}VAULT_KEYS", "").replace(",", " ").split()
     for name, value in os.environ.items():

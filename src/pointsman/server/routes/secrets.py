@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from fastapi import Depends, Path, Response
+from msgspec.structs import replace
 from pydantic import Field
 
 from pointsman.app.access.callers import Caller
+from pointsman.app.access.secret_access import SecretRule
 from pointsman.app.access.uses import secrets_elsewhere, uses_of
-from pointsman.app.access.vault import secret_view
+from pointsman.app.access.vault import rule_view, secret_view
 from pointsman.app.marks import NOTHING, moved
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
@@ -30,15 +32,47 @@ SECRET: Final[JsonObject] = {
     "name": "WEATHER",
     "changedAt": 1_763_700_000.0,
     "changedBy": "ada",
+    "stored": True,
+    "hosts": ["api.weather.example"],
+    "tools": [],
+    "workflows": [],
+    "groups": [],
     "etag": '"0b1f6c0ad1e2c3d4"',
 }
 
+OTHER: Final[JsonObject] = {
+    "name": "MAIL",
+    "source": "environment",
+    "hosts": [],
+    "tools": ["send_letter"],
+    "workflows": [],
+    "groups": [],
+}
+
+Listed = Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=200)]
+HOSTS: Final = (
+    "Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`,"
+    " `http://localhost:8080`, `api.example.com:*`; `*`: anywhere."
+)
+TOOLS: Final = "Patterns of tools whose parameters may name it in documents."
+WORKFLOWS: Final = "Saved workflows that may use it, by id or `id@revision`. Empty: any."
+GROUPS: Final = "Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."
+
 
 class SecretBody(Body):
-    """A secret to be kept."""
+    """A secret, or where documents may send it. What is left out stays as it is."""
 
-    model_config = sample(value="…")
-    value: str = Field(description="8 to 60 000 characters. It is never told again.")
+    model_config = sample(value="…", hosts=["api.weather.example"])
+    value: str | None = Field(default=None, description="8 to 60 000 characters. It is never shown again.")
+    hosts: Listed | None = Field(default=None, description=HOSTS)
+    tools: Listed | None = Field(default=None, description=TOOLS)
+    workflows: Listed | None = Field(default=None, description=WORKFLOWS)
+    groups: Listed | None = Field(default=None, description=GROUPS)
+
+    def rule(self, before: SecretRule) -> SecretRule:
+        """The rule before, with what the caller gave."""
+        given = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
+        return replace(before, **{name: tuple(value) for name, value in given.items() if value is not None})
 
 
 class SecretEntry(Answer):
@@ -48,21 +82,30 @@ class SecretEntry(Answer):
     name: str
     changed_at: float
     changed_by: str
+    stored: bool = Field(description="False: the environment or the settings have its value.")
+    hosts: list[str] = Field(description=HOSTS)
+    tools: list[str] = Field(description=TOOLS)
+    workflows: list[str] = Field(description=WORKFLOWS)
+    groups: list[str] = Field(description=GROUPS)
     etag: str = Field(description=ETAG)
 
 
 class OtherSecret(Answer):
     """A secret that is not the store's. It wins over one of the store that has the same name."""
 
-    model_config = sample(name="MAIL", source="environment")
+    model_config = sample(**OTHER)
     name: str
     source: Literal["settings", "environment"]
+    hosts: list[str] = Field(description=HOSTS)
+    tools: list[str] = Field(description=TOOLS)
+    workflows: list[str] = Field(description=WORKFLOWS)
+    groups: list[str] = Field(description=GROUPS)
 
 
 class SecretPage(Answer):
     """Secrets by name."""
 
-    model_config = sample(secrets=[SECRET], elsewhere=[{"name": "MAIL", "source": "environment"}], next=None)
+    model_config = sample(secrets=[SECRET], elsewhere=[OTHER], next=None)
     secrets: list[SecretEntry]
     elsewhere: list[OtherSecret] = Field(description="All of them, on each page.")
     next: str | None = Field(description="The `after` of the next page; null: this was the last.")
@@ -89,6 +132,7 @@ async def list_secrets(
 ) -> Response:
     """By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
     all these words in their name or that of who changed them."""
+    await desk.app.vault.refresh()
     marked = await desk.app.vault.marked()
     found = ({**secret_view(one), "etag": etag_of(mark)} for one, mark in marked if says(search, one.name, one.by))
     page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
@@ -96,7 +140,10 @@ async def list_secrets(
     return JsonReply(
         {
             "secrets": [*page.entries],
-            "elsewhere": [{"name": name, "source": source} for name, source in elsewhere],
+            "elsewhere": [
+                {"name": name, "source": source, **rule_view(desk.app.settings.rule(name))}
+                for name, source in elsewhere
+            ],
             "next": page.next,
         }
     )
@@ -125,9 +172,11 @@ async def set_secret(
     if_match: IfMatch = None,
     if_new: IfNew = None,
 ) -> Response:
-    """Kept sealed, in place of what had this name; the next call that names it gets it."""
-    after = NOTHING if if_new else _held(name, await desk.app.vault.mark(name), if_match)
-    await desk.app.vault.set(name, body.value, by=caller.name, after=after)
+    """Store its value sealed, in place of the one before, and where documents may send it. The next call that names
+    the secret gets the new value. Without hosts and tools, documents cannot send it anywhere."""
+    vault = desk.app.vault
+    after = NOTHING if if_new else _held(name, await vault.mark(name), if_match)
+    await vault.set(name, body.value, rule=body.rule(await vault.kept_rule(name)), by=caller.name, after=after)
     return Response(status_code=204, headers={"etag": etag_of(await desk.app.vault.mark(name))})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import httpx2
@@ -18,6 +18,7 @@ from pointsman.tools.outgoing.failures import (
     NotReached,
     RedirectRefused,
 )
+from pointsman.tools.outgoing.secret_hosts import Guard, check_secrets
 from pointsman.values import Bytes
 
 T = TypeVar("T")
@@ -73,12 +74,13 @@ class Outgoing:
         """A transport for a client that is not ours, through which it gets no further."""
         return Door(self.rules, resolve=self._resolve)
 
-    async def send(self, call: Call) -> Answer:
-        """The answer, whatever its status.
+    async def send(self, call: Call, guards: Sequence[Guard] = ()) -> Answer:
+        """The answer, whatever its status. `guards`: the secrets that the call carries.
 
-        Raises `AddressRefused`, `RedirectRefused`, `NotReached`, `AnswerTooLarge`, `AnswerUnreadable`.
+        Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `NotReached`, `AnswerTooLarge`,
+        `AnswerUnreadable`.
         """
-        return await self._bounded(self._send(call))
+        return await self._bounded(self._send(call, guards))
 
     async def status(self, call: Call) -> int:
         """The status of the answer only: nothing is followed or read. Raises `AddressRefused`, `NotReached`."""
@@ -106,10 +108,11 @@ class Outgoing:
             await answer.aclose()
             return answer.status_code
 
-    async def _send(self, call: Call) -> Answer:
+    async def _send(self, call: Call, guards: Sequence[Guard]) -> Answer:
         async with self._client() as client:
             request = _request(client, call)
-            for _ in range(self._redirects_max + 1):
+            for hop in range(self._redirects_max + 1):
+                check_secrets(request, guards, led_on=hop > 0)
                 answer = await client.send(request, stream=True)
                 try:
                     following = answer.next_request

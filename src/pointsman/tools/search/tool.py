@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
+from pointsman.redaction import redaction_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.search.described import SearchSettings
 from pointsman.tools.search.engines import hits_in, request_to
@@ -54,19 +55,20 @@ class WebSearchTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """[{"title", "url", "text"}], best first. Raises `ToolFailed`."""
-        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status, without
+        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status
         from pointsman.tools.web.requests import request_of
 
         limit = arguments.get("limit")
         most = limit if isinstance(limit, int) else self._settings.hits_max
         key = self._key()
+        redaction = redaction_of(frozenset({key}))
         call = request_of(request_to(self._settings, str(arguments["query"]), hits=most, key=key), key=context.key)
         try:
-            answer = without(await self._outgoing(self._settings).send(call), [key])
-            data = data_of(answer, "json")
+            answer = await self._outgoing(self._settings).send(call)
+            data = redaction.json(data_of(answer, "json"))
         except PointsmanError as why:
             raise ToolFailed(failure_of_call(call, why)) from why
-        failure = failure_of_status(call, answer)
+        failure = failure_of_status(call, answer, redaction.data)
         if failure is not None:
             raise ToolFailed(failure)
         hits = hits_in(self._settings, data, most=most)

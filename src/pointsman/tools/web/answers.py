@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
@@ -18,29 +17,33 @@ from pointsman.tools.web.requests import shown
 from pointsman.values import Json, JsonObject
 
 ResponseType: TypeAlias = Literal["json", "text", "blob"]
+Mask: TypeAlias = Callable[[bytes], bytes]
+"""Masks secrets in bytes."""
 
 AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same again may help."""
 WAIT_S_MAX: Final = 3600.0
 """Whoever asks for a longer wait gets this one: an answer must not stop an execution for years."""
 EXCERPT: Final = 1000
-HIDDEN: Final = b"***"
-SHORT: Final = 4
-"""Secrets below this length are no secrets, and would be found in every text."""
 
 
-def result_of(answer: Answer, as_: ResponseType | None) -> JsonObject:
+def unmasked(data: bytes) -> bytes:
+    return data
+
+
+def result_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> JsonObject:
     """{status, headers, data, ok}. Raises `AnswerUnreadable` for JSON that is none."""
     headers: JsonObject = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
-    return {"status": answer.status, "headers": headers, "data": data_of(answer, as_), "ok": is_ok(answer)}
+    return {"status": answer.status, "headers": headers, "data": data_of(answer, as_, mask), "ok": is_ok(answer)}
 
 
 def is_ok(answer: Answer) -> bool:
     return 200 <= answer.status < 300
 
 
-def data_of(answer: Answer, as_: ResponseType | None) -> Json:
-    """As JSON, as text, or as base64 (`blob`); by its type where nobody says."""
+def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> Json:
+    """As JSON, as text, or as base64 (`blob`); by its type where the node names none. Text and binary data are masked
+    before they are encoded once more; JSON is masked by the caller, as a tree."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     said_json = kind.endswith(("/json", "+json"))
     if as_ == "json" or (as_ is None and said_json):
@@ -53,21 +56,22 @@ def data_of(answer: Answer, as_: ResponseType | None) -> Json:
                 message = f"the answer of {answer.url.partition('?')[0]} is not JSON: {why}"
                 raise AnswerUnreadable(message, hint="Ask for `responseType: text`.") from None
             as_ = "text"
+    body = mask(answer.body)
     if as_ == "blob":
-        return base64.b64encode(answer.body).decode()
+        return base64.b64encode(body).decode()
     try:
-        return answer.body.decode()
+        return body.decode()
     except UnicodeDecodeError:
         if as_ == "text":
-            return answer.body.decode(errors="replace")
-        return base64.b64encode(answer.body).decode()
+            return body.decode(errors="replace")
+        return base64.b64encode(body).decode()
 
 
-def failure_of_status(call: Call, answer: Answer) -> Failure | None:
-    """Why an answer outside 200 to 299 is a failure; None: it is none."""
+def failure_of_status(call: Call, answer: Answer, mask: Mask = unmasked) -> Failure | None:
+    """Why an answer outside 200 to 299 is a failure; None: it is not. The body is masked before it is cut."""
     if is_ok(answer):
         return None
-    excerpt = answer.body[:EXCERPT].decode(errors="replace")
+    excerpt = mask(answer.body)[:EXCERPT].decode(errors="replace")
     return Failure(
         code="http-status",
         message=f"{shown(call)} answered {answer.status}",
@@ -93,14 +97,3 @@ def failure_of_call(call: Call, why: PointsmanError) -> Failure:
     """A call that came back without an answer."""
     message = f"{shown(call)}: {why}"
     return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, NotReached))
-
-
-def without(answer: Answer, secrets: Iterable[str]) -> Answer:
-    """The answer without the secrets it was asked with: some services send back what they were sent."""
-    body = answer.body
-    headers: dict[str, str] = {**answer.headers}
-    for secret in secrets:
-        if len(secret) >= SHORT:
-            body = body.replace(secret.encode(), HIDDEN).replace(msgspec.json.encode(secret)[1:-1], HIDDEN)
-            headers = {name: value.replace(secret, HIDDEN.decode()) for name, value in headers.items()}
-    return replace(answer, body=body, headers=headers)

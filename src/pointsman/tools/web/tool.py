@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
-from pointsman.ports import Secrets, ToolSpec
+from pointsman.ports import KnownSecrets, ToolSpec
+from pointsman.redaction import Redaction, redaction_of
 from pointsman.tools.failures import ToolFailed
+from pointsman.tools.outgoing.secret_hosts import Guard
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.tools.web.described import PLACE, HttpToolDescription
 from pointsman.values import Json, JsonObject
@@ -27,7 +30,7 @@ class HttpTool:
     """One tool. What it answers is the body of the answer: JSON, text or base64."""
 
     def __init__(
-        self, name: str, described: HttpToolDescription, *, outgoing: Callable[[], Outgoing], secrets: Secrets
+        self, name: str, described: HttpToolDescription, *, outgoing: Callable[[], Outgoing], secrets: KnownSecrets
     ) -> None:
         """`outgoing` is asked with the first call: it loads an HTTP client."""
         self.name = name
@@ -45,20 +48,30 @@ class HttpTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Make the request. Raises `ToolFailed`."""
-        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status, without
+        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status
         from pointsman.tools.web.requests import request_of
 
         filling = Filling(arguments, self._secrets)
-        call = request_of(self._request(filling), key=context.key)
+        described = self._request(filling)
+        redaction = redaction_of(frozenset(filling.used.values()))
+        call = request_of(described, key=context.key)
         try:
-            answer = without(await self._outgoing().send(call), filling.used)
-            data = data_of(answer, None)
+            answer = await self._outgoing().send(call, self._guards(filling))
+            data = data_of(answer, None, redaction.data)
         except PointsmanError as why:
-            raise ToolFailed(failure_of_call(call, why)) from why
-        failure = failure_of_status(call, answer)
+            raise ToolFailed(masked(failure_of_call(call, why), redaction)) from why
+        failure = failure_of_status(call, answer, redaction.data)
         if failure is not None:
-            raise ToolFailed(failure)
-        return data
+            raise ToolFailed(masked(failure, redaction))
+        return redaction.json(data)
+
+    def _guards(self, filling: Filling) -> tuple[Guard, ...]:
+        """The settings name the secret beside the address, so it may go there; elsewhere only as its own rule says."""
+        own = origin_of(self._described.url)
+        return tuple(
+            Guard(name=name, value=value, hosts=(own, *self._secrets.rule(name).hosts))
+            for name, value in filling.used.items()
+        )
 
     def _request(self, filling: Filling) -> JsonObject:
         described = self._described
@@ -77,11 +90,11 @@ class HttpTool:
 class Filling:
     """Arguments and secrets for the places of one call."""
 
-    def __init__(self, arguments: JsonObject, secrets: Secrets) -> None:
+    def __init__(self, arguments: JsonObject, secrets: KnownSecrets) -> None:
         self._arguments = arguments
         self._secrets = secrets
-        self.used: list[str] = []
-        """The secrets that were put in."""
+        self.used: dict[str, str] = {}
+        """The secrets that were put in, by name."""
 
     def address(self, url: str) -> str:
         """Each argument as one piece of the address, which leads nowhere else. Raises `ToolFailed`."""
@@ -120,8 +133,23 @@ class Filling:
             hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
             message = f"there is no secret {name!r}"
             raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
-        self.used.append(value)
+        self.used[name] = value
         return value
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, as `hosts` of a secret names them."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def masked(failure: Failure, redaction: Redaction) -> Failure:
+    """The failure without the secrets."""
+    return replace(
+        failure,
+        message=redaction.text(failure.message),
+        details=cast("JsonObject | None", redaction.json(failure.details)),
+    )
 
 
 def _text(value: Json) -> str:

@@ -6,18 +6,32 @@ import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { Failed } from "@/components/Told";
-import { type Secret, setSecret } from "./access";
+import { PLACES, type Secret, type SecretRule, setSecret } from "./access";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const CHARS_MIN = 8;
 
-/** Takes a value in, to be seen by nobody again. `known`: the one that is replaced; null: a new one. */
+const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+
+/** Value and rule of a secret. `known`: the one that is changed, whose value stays where none is given; null: new. */
 export function SecretDialog(props: { known: Secret | null; onSet: () => Promise<void>; onClose: () => void }) {
   const { t } = useTranslation();
   const [name, setName] = useState(props.known?.name ?? "");
   const [value, setValue] = useState("");
+  const [rule, setRule] = useState<Record<keyof SecretRule, string>>({
+    hosts: props.known?.hosts.join(", ") ?? "",
+    tools: props.known?.tools.join(", ") ?? "",
+    workflows: props.known?.workflows.join(", ") ?? "",
+    groups: props.known?.groups.join(", ") ?? "",
+  });
   const keep = useMutation({
-    mutationFn: () => setSecret(props.known, name, value),
+    mutationFn: () =>
+      setSecret(props.known, name, value, {
+        hosts: words(rule.hosts),
+        tools: words(rule.tools),
+        workflows: words(rule.workflows),
+        groups: words(rule.groups),
+      }),
     // The list is read again first: what is done next is done to what was set now.
     onSuccess: async () => {
       await props.onSet();
@@ -55,7 +69,12 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
             )}
           </LabelledField>
         )}
-        <LabelledField name={t("secrets.value")} about={t("secrets.valueAbout")} wrong={wrongValue} required>
+        <LabelledField
+          name={t("secrets.value")}
+          about={props.known ? t("secrets.valueStays") : t("secrets.valueAbout")}
+          wrong={wrongValue}
+          required={props.known === null}
+        >
           {(its) => (
             <input
               {...its}
@@ -67,11 +86,27 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
             />
           )}
         </LabelledField>
+        {PLACES.map((place) => (
+          <LabelledField key={place} name={t(`secrets.rule.${place}`)} about={t(`secrets.rule.${place}About`)}>
+            {(its) => (
+              <input
+                {...its}
+                className={`${its.className} font-mono`}
+                autoComplete="off"
+                spellCheck={false}
+                value={rule[place]}
+                onChange={(event) => setRule({ ...rule, [place]: event.target.value })}
+              />
+            )}
+          </LabelledField>
+        ))}
         <DialogActions onClose={props.onClose}>
           <Button
             kind="primary"
             type="submit"
-            disabled={!NAME.test(name) || value.length < CHARS_MIN || keep.isPending}
+            disabled={
+              !NAME.test(name) || (value === "" ? props.known === null : value.length < CHARS_MIN) || keep.isPending
+            }
           >
             {t("secrets.set")}
           </Button>

@@ -13,7 +13,7 @@ import { Page } from "@/components/Page";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { Empty } from "@/components/Told";
 import { When } from "@/components/When";
-import { deleteSecret, type OtherSecret, type Secret, secrets, secretUses } from "./access";
+import { deleteSecret, type OtherSecret, type Secret, type SecretRule, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
 
 type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Secret };
@@ -78,6 +78,7 @@ function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
           columns={[
             { name: t("secrets.name"), cell: (one) => <code>{one.name}</code> },
             { name: t("secrets.source"), cell: (one) => t(`secrets.from.${one.source}`) },
+            { name: t("secrets.goes"), cell: (one) => <Goes rule={one} /> },
           ]}
         />
       </Part>
@@ -103,6 +104,7 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           ),
         },
         { name: t("secrets.uses"), cell: (one) => <Uses name={one.name} /> },
+        { name: t("secrets.goes"), cell: (one) => <Goes rule={one} /> },
         {
           name: t("secrets.changed"),
           cell: (one) => (
@@ -135,6 +137,14 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
       ]}
     />
   );
+}
+
+/** Where documents may send it. */
+function Goes({ rule }: { rule: SecretRule }) {
+  const { t } = useTranslation();
+  const allowed = [...rule.hosts, ...rule.tools];
+  if (allowed.length === 0) return <span className="text-ink-faint">{t("secrets.nowhere")}</span>;
+  return <span className="font-mono break-words">{allowed.join(", ")}</span>;
 }
 
 /** Who names it now. */

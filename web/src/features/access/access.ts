@@ -48,11 +48,17 @@ export const secretUses = (name: string) =>
     queryKey: ["access", "uses", name],
     queryFn: ({ signal }) => ask<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
-/** `known`: the one that is replaced, as it was listed; null: a new one. Nothing is kept over another one than that. */
-export const setSecret = (known: Secret | null, name: string, value: string) =>
+export const PLACES = ["hosts", "tools", "workflows", "groups"] as const;
+/** Where documents may send a secret. */
+export type SecretRule = Record<(typeof PLACES)[number], string[]>;
+/**
+ * Store a value, where it is not empty, and the rule. `known`: the secret as it was listed; null: a new one. Raises
+ * where another person has changed it since.
+ */
+export const setSecret = (known: Secret | null, name: string, value: string, rule: SecretRule) =>
   ask<void>(`/api/secrets/${at(name)}`, {
     method: "PUT",
-    body: { value },
+    body: { ...(value ? { value } : {}), ...rule },
     ...(known ? over(known.etag) : { headers: { "if-none-match": "*" } }),
   });
 export const deleteSecret = (known: Secret) =>

@@ -1,0 +1,504 @@
+"""Find and mask secrets in text, bytes and JSON, in every encoding that the clients of this product write.
+
+    secret ──▶ forms (UTF-8, Latin-1, UTF-16, base64 at three offsets, hex …) ──▶ views ──▶ needles
+    data ────▶ views: escapes, entities, percent, quoted-printable are undone; quotes and spaces are dropped
+                  └──▶ search for the needles ──▶ map each hit back to the data ──▶ ***
+
+Both sides pass through the same views, so the search does not depend on which characters a client escapes, nor on the
+case of its hexadecimal digits, nor on how often it escapes. The cost is linear in the data; without secrets it is zero.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
+from urllib.parse import unquote
+
+import msgspec
+
+from pointsman.values import Json
+
+MASK: Final = "***"
+CHARS_MIN: Final = 4
+"""Shorter secrets cannot be masked: they occur in ordinary text. They are refused where a handle names them."""
+ANYWHERE_CHARS_MIN: Final = 8
+"""A shorter value is masked only in what comes back from a call that was given it."""
+LINE_CHARS_MIN: Final = 8
+"""Shorter lines of a secret, and shorter leaves of a JSON secret, are not secrets by themselves."""
+BASE64_CHARS_MIN: Final = 7
+"""Fewer characters of base64 occur by chance in a megabyte of it."""
+ROUNDS_MAX: Final = 4
+"""How often one text may be escaped within another."""
+
+_IGNORED: Final = b" \t\r\n\v\f+_\\'\""
+"""Bytes that encodings add, drop or replace: line wrapping, form encoding, MIME words, every kind of quoting."""
+_JUNK: Final = re.compile(rb"[ \t\r\n\v\f+_\\'\"]+")
+_NOT_SECRET: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----")
+_PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@\s:]*:([^/\s]+)@")
+
+_RUN: Final = rb"(?<!\\)\\+"
+"""From its first backslash only: to begin at each would be quadratic."""
+_PAIR: Final = _RUN + rb"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
+_BACKSLASH: Final = _PAIR + rb"|" + _RUN + rb"(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrtvf])"
+_ENTITY: Final = rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+_PERCENT: Final = rb"%(?:25)*[0-9a-fA-F]{2}"
+_WORDS: Final = rb"=\?[\w.-]{1,40}\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?[\w.-]{1,40}\?[bBqQ]\?[^?\s]*\?=)*"
+_QUOTED: Final = _WORDS + rb"|=\r?\n|=[0-9A-F]{2}"
+_UNFINISHED: Final = re.compile(
+    rb"(?:(?<!\\)\\+(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\*(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?"
+    rb"|%(?:2|25)*[0-9a-fA-F]?|&#?[A-Za-z0-9]{0,31}|=[0-9A-F]?)\Z"
+)
+
+
+class _View(NamedTuple):
+    """One way to undo encodings."""
+
+    triggers: re.Pattern[bytes] | None
+    """The view differs from the plain one only where this occurs."""
+    token: re.Pattern[bytes] | None
+
+
+def _view(*tokens: bytes, trigger: bytes) -> _View:
+    return _View(re.compile(trigger), re.compile(b"|".join(tokens)))
+
+
+_VIEWS: Final = (
+    _View(None, None),
+    _view(_BACKSLASH, _ENTITY, trigger=rb"[\\&]"),
+    _view(_PERCENT, _BACKSLASH, _ENTITY, trigger=rb"%[0-9a-fA-F]{2}"),
+    _view(_QUOTED, _PERCENT, _BACKSLASH, _ENTITY, trigger=rb"=(?:\?|\r?\n|[0-9A-F]{2})"),
+)
+"""Several, because what is an escape in one encoding may be plain text in another: `=AB` in an address."""
+
+Span = tuple[int, int]
+
+
+def _decoded(token: bytes) -> bytes:
+    """What one escape stands for, as UTF-8; a byte that is written alone stays that byte."""
+    match token[:1]:
+        case b"\\":
+            return _unescaped(token.lstrip(b"\\"))
+        case b"&":
+            inner = token.rpartition(b"amp;")[2].removeprefix(b"&").decode("ascii")
+            return html.unescape(f"&{inner}").encode(errors="surrogatepass")
+        case b"%":
+            return bytes((int(token[-2:], 16),))
+        case _ if token.startswith(b"=?"):
+            return _mime_words(token)
+        case _:
+            return bytes((int(token[1:], 16),)) if token[1:].strip() else b""
+
+
+def _unescaped(escape: bytes) -> bytes:
+    match escape[:1]:
+        case b"u":
+            units = [int(one, 16) for one in re.split(rb"\\+u", escape[1:])]
+            packed = b"".join(unit.to_bytes(2, "big") for unit in units)
+            return packed.decode("utf-16-be", "surrogatepass").encode(errors="surrogatepass")
+        case b"x":
+            return bytes((int(escape[1:], 16),))
+        case _:
+            return b"\n"
+
+
+def _mime_words(words: bytes) -> bytes:
+    try:
+        pieces = decode_header(words.decode("ascii"))
+        texts = [
+            one.decode(kind or "ascii", "replace") if isinstance(one, bytes) else one
+            for one, kind in cast("list[tuple[bytes | str, str | None]]", pieces)
+        ]
+    except (HeaderParseError, LookupError, ValueError):
+        return words
+    return "".join(texts).encode(errors="surrogatepass")
+
+
+class _Map:
+    """Where the bytes of a rewritten text come from."""
+
+    def __init__(self) -> None:
+        self.into: list[Span] = []
+        self.out: list[Span] = []
+        self._starts: list[int] = []
+
+    def add(self, into: Span, out: Span) -> None:
+        self.into.append(into)
+        self.out.append(out)
+        self._starts.append(out[0])
+
+    def back(self, span: Span) -> Span:
+        """The span of the text that became this span of the rewritten one."""
+        return self._place(span[0])[0], self._place(span[1] - 1)[1]
+
+    def _place(self, at: int) -> Span:
+        """The bytes that became one byte."""
+        number = bisect_right(self._starts, at) - 1
+        if number < 0:
+            return at, at + 1
+        (begin, end), (_, out_end) = self.into[number], self.out[number]
+        if at < out_end:
+            return begin, end
+        return end + at - out_end, end + at - out_end + 1
+
+
+def _rewritten(data: bytes, token: re.Pattern[bytes], decode: Callable[[bytes], bytes]) -> tuple[bytes, _Map]:
+    found, mapped, at, size = list[bytes](), _Map(), 0, 0
+    for match in token.finditer(data):
+        plain, new = data[at : match.start()], decode(match[0])
+        found += (plain, new)
+        size += len(plain)
+        mapped.add(match.span(), (size, size + len(new)))
+        size += len(new)
+        at = match.end()
+    found.append(data[at:])
+    return b"".join(found), mapped
+
+
+def _seen(data: bytes, view: _View) -> bytes:
+    """The data in one view."""
+    if view.token is not None:
+        for _ in range(ROUNDS_MAX):
+            new = view.token.sub(lambda match: _decoded(match[0]), data)
+            if new == data:
+                break
+            data = new
+    return data.translate(None, _IGNORED)
+
+
+def _seen_with_maps(data: bytes, view: _View) -> tuple[bytes, list[_Map]]:
+    """The same, and how it came about."""
+    maps: list[_Map] = []
+    if view.token is not None:
+        for _ in range(ROUNDS_MAX):
+            new, mapped = _rewritten(data, view.token, _decoded)
+            if new == data:
+                break
+            data = new
+            maps.append(mapped)
+    data, mapped = _rewritten(data, _JUNK, lambda _: b"")
+    return data, [*maps, mapped]
+
+
+def _seen_so_far(data: bytes, view: _View) -> tuple[bytes, list[_Map], int]:
+    """The same of data of which more will come, without an escape that is not finished; and where that one begins."""
+    maps: list[_Map] = []
+    cut = len(data)
+    for _ in range(ROUNDS_MAX if view.token is not None else 0):
+        if (unfinished := _UNFINISHED.search(data)) is not None:
+            at = unfinished.start()
+            cut = min(cut, _back((at, at + 1), maps)[0])
+            data = data[:at]
+        new, mapped = _rewritten(data, cast("re.Pattern[bytes]", view.token), _decoded)
+        if new == data:
+            break
+        data = new
+        maps.append(mapped)
+    data, mapped = _rewritten(data, _JUNK, lambda _: b"")
+    return data, [*maps, mapped], cut
+
+
+def _back(span: Span, maps: list[_Map]) -> Span:
+    for one in reversed(maps):
+        span = one.back(span)
+    return span
+
+
+class Redaction:
+    """Masks a set of secrets. Immutable; made once for each set (`redaction_of`)."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        needles: set[bytes] = set()
+        exact: set[bytes] = set()
+        for secret in secrets:
+            for part in _parts(secret):
+                needles |= set(_needles(part))
+                if len(_seen(part.encode(errors="surrogatepass"), _VIEWS[0])) < CHARS_MIN:
+                    exact.add(part.encode(errors="surrogatepass"))
+        # Longest first: one secret may begin with another.
+        self._needles = sorted(needles, key=len, reverse=True)
+        self._exact = sorted(exact, key=len, reverse=True)
+        self._shortest = min(map(len, [*needles, *exact]), default=0)
+        self._by_first: dict[int, list[bytes]] = {}
+        for needle in self._needles:
+            self._by_first.setdefault(needle[0], []).append(needle)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to mask."""
+        return self._shortest > 0
+
+    def text(self, text: str) -> str:
+        """The text, its secrets masked; the same object where it has none."""
+        if len(text) < self._shortest or not self:
+            return text
+        data = text.encode(errors="surrogatepass")
+        spans = self.spans(data)
+        return text if not spans else _masked(data, _of_characters(data, spans)).decode(errors="surrogatepass")
+
+    def data(self, data: bytes) -> bytes:
+        """The same of bytes."""
+        spans = self.spans(data)
+        return _masked(data, spans) if spans else data
+
+    def json(self, value: Json) -> Json:
+        """The same of a tree, keys included; the same object where it has none."""
+        if not self or (not self._exact and self._is_clean(value)):
+            return value
+        return self._tree(value)
+
+    def finds(self, data: bytes) -> bool:
+        """Whether the data hold a secret."""
+        if not self or len(data) < self._shortest:
+            return False
+        return self._has_exact(data) or any(self._hits(_seen(data, view)) for view in self._views(data))
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where the secrets stand, in order, apart from one another."""
+        if not self or len(data) < self._shortest:
+            return []
+        found: list[Span] = []
+        for view in self._views(data):
+            if self._hits(_seen(data, view)):
+                seen, maps = _seen_with_maps(data, view)
+                for needle in self._needles:
+                    found += (_back(span, maps) for span in _all(seen, needle))
+        for needle in self._exact:
+            found += _all(data, needle)
+        return _joined(found)
+
+    def beginning(self, data: bytes) -> int:
+        """Where something begins at the end of the data that may become a secret when more of them come; their length
+        where nothing does."""
+        if not self:
+            return len(data)
+        begin = len(data)
+        for view in _VIEWS:
+            seen, maps, cut = _seen_so_far(data, view)
+            at = self._prefix_at(seen)
+            begin = min(begin, cut if at is None else _back((at, at + 1), maps)[0])
+        for needle in self._exact:
+            begin = min(begin, _overlap(data, needle))
+        return begin
+
+    def _prefix_at(self, seen: bytes) -> int | None:
+        for at in range(max(0, len(seen) - len(self._needles[0])) if self._needles else len(seen), len(seen)):
+            tail = seen[at:]
+            if any(needle.startswith(tail) for needle in self._by_first.get(seen[at], ())):
+                return at
+        return None
+
+    def _views(self, data: bytes) -> Iterator[_View]:
+        return (view for view in _VIEWS if view.triggers is None or view.triggers.search(data) is not None)
+
+    def _hits(self, seen: bytes) -> bool:
+        return any(needle in seen for needle in self._needles)
+
+    def _has_exact(self, data: bytes) -> bool:
+        return any(needle in data for needle in self._exact)
+
+    def _is_clean(self, value: Json) -> bool:
+        """Whether the whole tree, written as JSON, holds no secret: one search instead of one for each text."""
+        try:
+            written = msgspec.json.encode(value)
+        except (ValueError, TypeError, msgspec.MsgspecError):  # Half a character, or a number beyond 64 bits.
+            return False
+        return not self.finds(written)
+
+    def _tree(self, value: Json) -> Json:
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self._tree(one) for one in value]
+            case dict():
+                return {self.text(name): self._tree(one) for name, one in value.items()}
+            case int() | float() if not isinstance(value, bool):
+                return MASK if self.finds(json.dumps(value).encode()) else value
+            case _:
+                return value
+
+
+NOTHING: Final = Redaction(())
+
+
+class Stream:
+    """Masks a text that comes in pieces: what may be the beginning of a secret is held until the next piece."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What may be shown now; empty: nothing yet."""
+        if not self._redaction:
+            return piece
+        text = self._redaction.text(self._held + piece)
+        data = text.encode(errors="surrogatepass")
+        at = _whole(data, self._redaction.beginning(data))
+        self._held = data[at:].decode(errors="surrogatepass")
+        return data[:at].decode(errors="surrogatepass")
+
+    def end(self) -> str:
+        """What was held: no more comes."""
+        held, self._held = self._held, ""
+        return held
+
+
+@lru_cache(maxsize=256)
+def redaction_of(secrets: frozenset[str]) -> Redaction:
+    """What masks these secrets: made once for each set of them."""
+    return Redaction(secrets) if secrets else NOTHING
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """The secret, and what of it is secret by itself: its lines, the leaves of a JSON secret, a password in an
+    address."""
+    if len(secret) < CHARS_MIN:
+        return
+    yield secret
+    yield from _lines(secret)
+    if secret.lstrip()[:1] in ("{", "["):
+        try:
+            tree = cast("Json", json.loads(secret))
+        except (ValueError, RecursionError):
+            tree = None
+        for leaf in _leaves(tree):
+            if len(leaf.strip()) >= LINE_CHARS_MIN:
+                yield leaf
+                yield from _lines(leaf)
+    for found in _PASSWORD.finditer(secret):
+        yield from {one for one in (found[1], unquote(found[1])) if len(one) >= CHARS_MIN}
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text that has several."""
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1:
+        yield from (one for one in lines if len(one) >= LINE_CHARS_MIN and not _NOT_SECRET.fullmatch(one))
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    match value:
+        case str() if not _NOT_SECRET.fullmatch(value.strip()):
+            yield value
+        case list():
+            for one in value:
+                yield from _leaves(one)
+        case dict():
+            for one in value.values():
+                yield from _leaves(one)
+        case _:
+            return
+
+
+def _needles(part: str) -> Iterator[bytes]:
+    """What the part looks like in each view, in each encoding as a whole."""
+    for form in _forms(part):
+        for view in _VIEWS:
+            seen = _seen(form, view)
+            if len(seen) >= CHARS_MIN:
+                yield seen
+    # Another program may have escaped it before it was put into base64 or hexadecimal digits.
+    texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
+    for form in {one for text in texts for one in _bytes_of(text)}:
+        for digits in (form.hex(), form.hex().upper()):
+            yield digits.encode()
+        for piece in _base64(form):
+            seen = _seen(piece, _VIEWS[0])
+            if len(seen) >= BASE64_CHARS_MIN:
+                yield seen
+
+
+def _forms(part: str) -> set[bytes]:
+    lower = part.lower()
+    found = {*_bytes_of(part), lower.encode(errors="surrogatepass")}  # A name of a host is written in small letters.
+    plain = part.encode(errors="surrogatepass")
+    # Read as Latin-1 by someone else, and written as UTF-8 again.
+    found |= {one.decode("latin-1").encode() for one in (plain, *_bytes_of(part)) if not one.isascii()}
+    if not part.isascii():
+        with suppress(UnicodeError):
+            found.add(lower.encode("idna"))
+    return found
+
+
+def _bytes_of(text: str) -> set[bytes]:
+    found = {text.encode(errors="surrogatepass")}
+    found |= {text.encode(wide, "surrogatepass") for wide in ("utf-16-le", "utf-16-be")}
+    for narrow in ("latin-1", "ascii"):
+        data = text.encode(narrow, "replace")
+        if 2 * (data.count(b"?") - text.count("?")) < len(text):  # Most of it is still there.
+            found.add(data)
+    return found
+
+
+def _base64(data: bytes) -> Iterator[bytes]:
+    """The characters that the data alone decide, at the three offsets they can have in what is encoded."""
+    for offset in range(3):
+        whole = base64.b64encode(bytes(offset) + data)
+        begin, end = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
+        piece = whole[begin:end]
+        yield piece
+        yield piece.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _all(data: bytes, needle: bytes) -> Iterator[Span]:
+    at = data.find(needle)
+    while at >= 0:
+        yield at, at + len(needle)
+        at = data.find(needle, at + 1)
+
+
+def _overlap(data: bytes, needle: bytes) -> int:
+    """Where the longest end of the data begins that the needle begins with."""
+    for at in range(max(0, len(data) - len(needle) + 1), len(data)):
+        if needle.startswith(data[at:]):
+            return at
+    return len(data)
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _masked(data: bytes, spans: list[Span]) -> bytes:
+    found, at = list[bytes](), 0
+    for begin, end in spans:
+        found += (data[at:begin], MASK.encode())
+        at = end
+    found.append(data[at:])
+    return b"".join(found)
+
+
+def _of_characters(data: bytes, spans: list[Span]) -> list[Span]:
+    """The spans, widened to whole characters of UTF-8."""
+    found: list[Span] = []
+    for begin, end in spans:
+        while end < len(data) and _is_inside(data, end):
+            end += 1
+        found.append((_whole(data, begin), end))
+    return _joined(found)
+
+
+def _whole(data: bytes, at: int) -> int:
+    """The place, moved to the beginning of the character it is in."""
+    while 0 < at < len(data) and _is_inside(data, at):
+        at -= 1
+    return at
+
+
+def _is_inside(data: bytes, at: int) -> bool:
+    return data[at] & 0xC0 == 0x80
