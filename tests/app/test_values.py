@@ -61,7 +61,7 @@ def document(*nodes: JsonObject, **more: Json) -> Workflow:
     return Workflow.of({"id": "doors", "nodes": [*nodes], "edges": edges, **more})
 
 
-ASK: JsonObject = {"id": "gate", "type": "human", "config": {"message": "?", "options": ["approve"]}}
+ASK: JsonObject = {"id": "gate", "type": "human", "config": {"message": "?", "options": ["approve"], "form": {}}}
 CALL: JsonObject = {"id": "call", "type": "tool", "config": {"tool": "oracle"}}
 WAIT: JsonObject = {"id": "wait", "type": "wait", "config": {"event": "paid"}}
 

@@ -99,7 +99,7 @@ def test_answers_that_a_gate_does_not_take(prompt: Prompt) -> None:
     assert refused(prompt, "answer", execution, "gate-review", "approve", "--as", "ada") == "no-such-step"
     assert refused(prompt, "answer", "exec-nothing", "ask", "approve") == "unknown-execution"
     edit = '{"action": "edit", "data": {"secret": 1}}'
-    assert refused(prompt, "answer", other, "review", edit, "--as", "ada") == "field-not-editable"
+    assert refused(prompt, "answer", other, "review", edit, "--as", "ada") == "answer-invalid"
     assert prompt("show", execution, "--json").json["waiting"][0]["gateId"] == "gate-ask"
 
 

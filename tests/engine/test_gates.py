@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.answers import ActionNotOffered, FieldNotEditable
+from pointsman.engine.answers import ActionNotOffered
 from pointsman.engine.asking import GateClosedAlready
 from pointsman.engine.commands import Publish, StartChild, StopChild
 from pointsman.engine.decide import decide
 from pointsman.engine.failures import Failure
+from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import CancelRequested, GateAnswered, WorkDone
 from pointsman.engine.wait_events import Emitted, GateClosed, GateOpened
 from tests.engine.world import started
@@ -77,7 +78,7 @@ def test_a_person_may_change_what_the_gate_lets_them() -> None:
     drawing = "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1"
     world = started(drawing, nodes=nodes, input={"draft": {"text": "old", "kept": 1}})
     step, _ = world.at("ask1")
-    with pytest.raises(FieldNotEditable, match=r"draft\.kept"):
+    with pytest.raises(AnswerInvalid, match=r"draft\.kept"):
         decide(
             world.simulation.plan,
             world.state,

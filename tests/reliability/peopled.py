@@ -61,7 +61,7 @@ def peopled_workflow(seed: int) -> JsonObject:
         config = cast("JsonObject", node["config"])
         if node["type"] == "human":
             config["approvers"] = {"users": ["ada", "ben", "cleo"], "quorum": random.choice([1, 2])}
-            config |= {"timeout": "5s", "onTimeout": "no"}
+            config |= {"timeout": "5s", "onTimeout": "no", "editable": ["noted"]}
             config["escalation"] = [{"approvers": {"users": ["boss"]}, "timeout": "3s"}]
     config = cast("JsonObject", document["config"])
     config["humanInLoop"] = "real_time"

@@ -8,9 +8,17 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.app.scripts import parse_script
+from pointsman.engine.calls import CallVerdict
+from pointsman.engine.commands import Execute
+from pointsman.engine.digests import digest_of_call
 from pointsman.engine.events import StepFailed
+from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.reports import ToolCall
+from pointsman.engine.steps import Step
+from pointsman.executors.approvals import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json
 
 AGENT = """\
@@ -221,3 +229,52 @@ async def test_a_rejected_step_fails_and_a_retry_asks_again(url: str) -> None:
         assert till.looked == 0
         await execution.answer("send", "approve", by="ada")
         assert await execution.settled() == "completed"
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        ({"to": "ben", "amuont": 1}, "amuont"),
+        ({"to": "ben", "amount": "1"}, "amount"),
+        ({"to": None, "amount": 1}, "to"),
+        ({"to": "ben"}, "amount"),
+        ({}, "to"),
+    ],
+)
+async def test_edited_arguments_must_fit_the_tool_and_the_gate_stays_open(
+    url: str, data: dict[str, Json], place: str
+) -> None:
+    till = Till()
+    name = await waiting(till, url)
+    async with till.open(url) as app:
+        execution = await app.open(name)
+        (gate,) = execution.gates
+        assert gate.at.gate is not None
+        first, second = (str(call.number) for call in gate.at.gate.calls)
+        with pytest.raises(AnswerInvalid, match=place):
+            await execution.answer(gate.id, "edit", {first: True, second: data}, by="fay", groups=["finance"])
+        with pytest.raises(AnswerInvalid):
+            await execution.answer(gate.id, "approve", {second: False}, by="fay", groups=["finance"])
+        with pytest.raises(AnswerInvalid):
+            await execution.answer(gate.id, "reject", {second: False}, by="fay", groups=["finance"])
+        assert (len(execution.gates), till.paid) == (1, [])
+
+
+def test_a_verdict_covers_only_the_call_that_it_is_about() -> None:
+    of = digest_of_call("transfer", {"to": "ada", "amount": 5})
+    verdict = CallVerdict(number=2, approved=True, of=of)
+    command = Execute(step=Step("pay"), attempt=1, work="agent", input={}, verdicts=(verdict,))
+
+    @tool(requires_approval=True)
+    async def transfer(to: str, amount: int) -> str:
+        """Transfer money."""
+        return f"{to} {amount}"
+
+    approvals = Approvals(command, ToolRegistry([transfer], plugins=False))
+    seen = ToolCall(id="1", name="transfer", arguments={"to": "ada", "amount": 5})
+    other = ToolCall(id="1", name="transfer", arguments={"to": "eve", "amount": 5_000})
+    approvals.must_cover([(2, seen)])
+    assert approvals.decided(2, seen) == seen
+    with pytest.raises(CallsNeedApproval) as caught:
+        approvals.must_cover([(2, other)])
+    assert [call.arguments for call in caught.value.calls] == [other.arguments]

@@ -12,7 +12,7 @@ from pointsman.app.scripts import parse_script
 from pointsman.cli.outcomes import story
 from pointsman.engine.answers import ActionNotOffered
 from pointsman.engine.asking import GateClosedAlready
-from pointsman.engine.handed_out import ResultsInvalid
+from pointsman.engine.forms import AnswerInvalid
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
@@ -124,7 +124,7 @@ async def test_what_are_not_the_results_is_refused_and_the_gate_stays_open(
     name = await world.waiting(bytes_max=100)
     async with world.open(bytes_max=100) as app:
         execution = await app.open(name)
-        with pytest.raises((ResultsInvalid, ActionNotOffered)):
+        with pytest.raises((AnswerInvalid, ActionNotOffered)):
             await execution.answer("guide", action, data)
         await execution.answer("guide", "return", {"3": None, "4": "Bergen"}, key="once")
         await execution.answer("guide", "return", {"3": None, "4": "Bergen"}, key="once")

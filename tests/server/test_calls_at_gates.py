@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pointsman.app.scripts import parse_script
+from pointsman.engine.digests import digest_of_call
 from tests.server.conftest import serving
 
 CASHIER = """\
@@ -60,8 +61,18 @@ async def test_calls_are_decided_one_by_one_by_people_who_vote_before_and_after_
         events = (await served.client.get(f"{path}/events", headers=root)).json()["events"]
         (reviewed,) = [one["verdicts"] for one in events if one["kind"] == "calls_reviewed"]
         assert reviewed == [
-            {"number": 2, "approved": False, "reason": "Ann has hers"},
-            {"number": 3, "approved": True, "arguments": {"to": "cyd"}},
+            {
+                "number": 2,
+                "approved": False,
+                "reason": "Ann has hers",
+                "of": digest_of_call("transfer", {"to": "ann"}),
+            },
+            {
+                "number": 3,
+                "approved": True,
+                "arguments": {"to": "cyd"},
+                "of": digest_of_call("transfer", {"to": "bob"}),
+            },
         ]
 
 

@@ -156,7 +156,7 @@ async def test_calls_of_the_clients_tools_are_handed_to_it_and_their_results_go_
         ]
         said.append({"role": "assistant", "content": None, "tool_calls": calls})
         half: list[Any] = [*said, {"role": "tool", "tool_call_id": calls[0]["id"], "content": "Norway"}]
-        with pytest.raises(openai.BadRequestError, match="a result is wanted for each call"):
+        with pytest.raises(openai.UnprocessableEntityError, match="a result is wanted for each call"):
             await client.chat.completions.create(model="guide", messages=half)
     async with talking(file_store, script=LOCATES) as (served, client):
         said += [

@@ -35,9 +35,53 @@ async def test_data_that_a_form_does_not_take_and_fields_that_are_not_open_are_r
     wrong = {"gateId": "ask", "action": "approve", "data": {"amount": "much"}}
     assert await refused(served, budget, "respond", wrong) == "answer-invalid"
     edit = {"gateId": "review", "action": "edit", "data": {"secret": 1}}
-    assert await refused(served, publish, "respond", edit) == "field-not-editable"
+    assert await refused(served, publish, "respond", edit) == "answer-invalid"
     for execution in (budget, publish):
         assert (await served.read(execution))["status"] == "waiting"
+
+
+SENDS = """\
+pointsman: 1
+id: sends
+config: {humanInLoop: real_time}
+input: {type: object, properties: {letter: {type: string}}}
+output: {letter: letter}
+nodes:
+  - id: review
+    type: human
+    config: {message: Send it?, show: [letter], editable: [letter], actions: [approve, edit, reject]}
+  - {id: done, type: end}
+edges:
+  - {source: review, target: done, condition: {type: label, label: approve}}
+  - {source: review, target: done, condition: {type: label, label: edit}}
+"""
+
+
+@pytest.mark.parametrize("hand", ["fork", "steer"])
+async def test_an_answer_to_what_a_gate_does_not_show_any_more_is_a_conflict(served: Served, hand: str) -> None:
+    await served.save(SENDS)
+    execution = await served.execute("sends", {"letter": "old"})
+    (seen,) = (await served.read(execution))["waiting"]
+    assert (seen["shown"], seen["values"]) == ({"letter": "old"}, {"letter": "old"})
+    (entry,) = (await served.client.get("/api/inbox")).json()["gates"]
+    assert entry["digest"] == seen["digest"]
+    if hand == "fork":
+        made = await served.act(execution, "fork", {"at": 2, "set": {"letter": "new"}}, expect=201)
+        execution = made["executionId"]
+    else:
+        await served.act(execution, "steer", {"set": {"letter": "new"}})
+    answer = {"gateId": "review", "action": "approve", "digest": seen["digest"]}
+    assert await refused(served, execution, "respond", answer) == "gate-changed"
+    (now,) = (await served.read(execution))["waiting"]
+    assert (now["shown"], now["values"]) == ({"letter": "new"}, {"letter": "new"})
+    listed = (await served.client.get("/api/inbox")).json()["gates"]
+    assert now["digest"] in [one["digest"] for one in listed]
+    for wrong in ({"reprt": "x"}, None, {}):
+        edit = {"gateId": "review", "action": "edit", "data": wrong, "digest": now["digest"]}
+        assert await refused(served, execution, "respond", edit) == "answer-invalid"
+    assert await refused(served, execution, "respond", {**answer, "actoin": "approve"}) == "request-invalid"
+    done = await served.act(execution, "respond", {**answer, "digest": now["digest"]})
+    assert (done["output"], done["answers"][0]["digest"]) == ({"letter": "new"}, now["digest"])
 
 
 async def test_who_votes_for_something_else_than_a_voter_before_is_told() -> None:

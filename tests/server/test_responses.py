@@ -157,7 +157,7 @@ async def test_calls_of_the_clients_tools_are_items_and_their_outputs_go_on(file
             ("locate", {"precise": False}),
         ]
         assert not asked.output_text
-        with pytest.raises(openai.BadRequestError, match="a result is wanted for each call"):
+        with pytest.raises(openai.UnprocessableEntityError, match="a result is wanted for each call"):
             await ask(client, model="guide", input=[result(calls[0].call_id, "Norway")], previous_response_id=asked.id)
     async with talking(file_store, script=LOCATES) as (served, client):
         results: Any = [result(calls[0].call_id, "Norway"), result(calls[1].call_id, '{"city": "Bergen"}')]

@@ -49,6 +49,8 @@ class Answer(NamedTuple):
     groups: tuple[str, ...] = ()
     key: str = ""
     """Idempotency key: the same answer with the same key again changes nothing."""
+    digest: str = ""
+    """Of what the person saw, as the gate's view has it; empty: not known."""
 
 
 class Past(NamedTuple):
@@ -64,7 +66,8 @@ class Past(NamedTuple):
 async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: Answer) -> None:
     """Answer the open gate of that id, or of that node while it is unique. Durable when it returns.
 
-    Raises `GateClosedAlready` saying how it was closed, `GateUnclear`, `NoSuchStep`, and what the gate does not take.
+    Raises `GateClosedAlready` saying how it was closed, `GateMoved` where the gate shows something else than the digest
+    of the answer names, `GateUnclear`, `NoSuchStep`, and what the gate does not take.
     """
     if answer.key and await _is_answered(runtime, driver, name, answer):
         return
@@ -79,6 +82,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
             groups=answer.groups,
             key=answer.key,
             gate=gate.id,
+            digest=answer.digest,
         )
         await gate.driver.deliver(said)
 

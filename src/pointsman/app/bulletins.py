@@ -111,8 +111,18 @@ def _said(event: events.Event) -> Iterator[Said]:
                 "about": event.about,
                 "approvers": approvers_view(event.approvers),
                 "deadline": event.deadline,
+                "digest": event.digest,
             }
             yield "workflow.human.required", asked, {"shown": event.shown}
+        case wait_events.GateChanged():
+            again: JsonObject = {
+                "message": event.message,
+                "options": [*event.options],
+                "approvers": approvers_view(event.approvers),
+                "digest": event.digest,
+                "again": True,
+            }
+            yield "workflow.human.required", again, {"shown": event.shown}
         case wait_events.GateEscalated():
             now: JsonObject = {"approvers": approvers_view(event.approvers), "deadline": event.deadline}
             yield "workflow.human.required", {"level": event.level, **now}, {}

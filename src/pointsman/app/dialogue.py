@@ -33,6 +33,7 @@ from pointsman.app.phrasing import (
     answer_in,
     call_of,
     calls_at,
+    digest_in,
     history_of,
     mark_of,
     output_text,
@@ -45,7 +46,9 @@ from pointsman.app.phrasing import (
 )
 from pointsman.app.turns import open_turn
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.asking import GateMoved
 from pointsman.engine.events import StepStarted, StepSucceeded
+from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.handed_out import RETURN
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
@@ -251,9 +254,10 @@ async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workf
     under_way = await _under_way(app, caller, asked)
     if under_way is not None:
         execution, gate = under_way
+        asking = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
         with _listening(app, execution.id) as ear:
             dialogue = _dialogue(execution, definition, ear)
-            await _answer(caller, dialogue, gate, text_of(last))
+            await _answer(caller, dialogue, gate, text_of(last), seen=digest_in(asking[0]) if asking else "")
         return dialogue
     return await _started(app, caller, asked, definition)
 
@@ -299,15 +303,25 @@ async def _said_in(app: Pointsman, turn: ExecutionId) -> list[Json]:
     return spoken_in(state.root.data.root.get("messages"))
 
 
-async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str) -> None:
+async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str, *, seen: str) -> None:
+    """Answer what the question showed. Where the gate shows something else by now, it is asked again."""
     answer = answer_in(gate, text)
     if answer is None:
         dialogue.note = f"{text[:200]!r} is no answer to this."
         return
     asking = dialogue.execution.asking(gate)
-    await asking.answer(
-        gate.id, answer.action, answer.data, comment=answer.comment, by=caller.name, groups=caller.groups
-    )
+    try:
+        await asking.answer(
+            gate.id,
+            answer.action,
+            answer.data,
+            comment=answer.comment,
+            by=caller.name,
+            groups=caller.groups,
+            digest=seen,
+        )
+    except (GateMoved, AnswerInvalid) as why:
+        dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 
 async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:

@@ -24,6 +24,8 @@ class Answer:
     comment: str = ""
     by: str = ""
     groups: tuple[str, ...] = ()
+    digest: str = ""
+    """Of what the person saw; empty: not known."""
 
 
 async def outermost(app: Pointsman, execution: Execution) -> Execution:
@@ -51,5 +53,7 @@ async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[A
             break
         left.remove(said)
         asking = execution.asking(gate)  # two sub-workflows may have gates of one name
-        await asking.answer(gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups)
+        await asking.answer(
+            gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups, digest=said.digest
+        )
     return tuple(left)

@@ -246,13 +246,15 @@ class Execution:
         by: str = "",
         groups: Sequence[str] = (),
         key: str = "",
+        digest: str = "",
     ) -> None:
         """Answer an open gate, named by its id, or by its node's id while that is unique.
 
         `by` and `groups` say who answers, as whoever let them in knows them. The same answer with the same `key` again
-        succeeds and changes nothing, also after the gate was closed.
+        succeeds and changes nothing, also after the gate was closed. `digest`: of what the person saw, from the gate's
+        view; the answer is refused where the gate shows something else by now.
         """
-        said = Answer(action, data, comment, by, tuple(groups), key)
+        said = Answer(action, data, comment, by, tuple(groups), key, digest)
         await answer_gate(self._runtime, await self._alive(), gate, said)
         await self._alive()
 

@@ -76,6 +76,7 @@ def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
         "message": entry.message,
         "messages": {**entry.messages} or None,
         "about": entry.about,
+        "digest": entry.digest,
         "item": entry.item,
         "round": entry.round,
         "openedAt": entry.opened,

@@ -11,11 +11,12 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias, cast
 import msgspec
 
 from pointsman.app.families import OpenGate
+from pointsman.engine.answers import EDIT
 from pointsman.errors import CallerError
 from pointsman.values import ExecutionId, Json, JsonObject
 
 EXECUTION: Final = r"[A-Za-z0-9][\w.:-]{0,99}"
-REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})\)\s*$")
+REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})(?:~([0-9a-f]+))?\)\s*$")
 """A link definition that nobody uses: Markdown shows nothing of it."""
 CALL: Final = re.compile(rf"({EXECUTION})~(\d{{1,9}})~([0-9a-f]{{8}})")
 SHOWN_CHARS: Final = 4000
@@ -92,15 +93,21 @@ def output_text(output: Json) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
-def referring(execution: ExecutionId, text: str) -> str:
-    """The text with a reference to who says it."""
-    return f"{text.rstrip()}\n\n[//]: # ({execution})"
+def referring(execution: ExecutionId, text: str, digest: str = "") -> str:
+    """The text with a reference to who says it, and to what a gate shows."""
+    return f"{text.rstrip()}\n\n[//]: # ({execution}{f'~{digest}' if digest else ''})"
 
 
 def reference_in(message: JsonObject) -> ExecutionId | None:
     """Which execution asked, where the message is a question."""
     found = REFERENCE.search(text_of(message))
     return None if found is None else ExecutionId(found[1])
+
+
+def digest_in(message: JsonObject) -> str:
+    """The digest of what the question showed; empty: it has none."""
+    found = REFERENCE.search(text_of(message))
+    return "" if found is None else found[2] or ""
 
 
 def question(execution: ExecutionId, gate: OpenGate) -> str:
@@ -121,7 +128,10 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
         )
     if asked.form is not None:
         parts.append('It takes data: `{"action": …, "data": {…}}`.')
-    return referring(execution, "\n\n".join(part for part in parts if part))
+    elif asked.editable and any(_value(one) == EDIT for one in asked.options):
+        fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in asked.editable)
+        parts.append(f'To edit: `{{"action": "edit", "data": {{{fields}}}}}`.')
+    return referring(execution, "\n\n".join(part for part in parts if part), asked.digest)
 
 
 def answer_in(gate: OpenGate, text: str) -> Said | None:

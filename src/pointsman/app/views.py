@@ -9,6 +9,7 @@ import msgspec
 
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.data import dotted
+from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
 from pointsman.engine.raising import Offer
@@ -104,7 +105,7 @@ def gate_view(at: StepState) -> JsonObject:
     gate = at.gate
     assert gate is not None
     options: list[Json] = [dict(option) for option in gate.options]
-    editable: list[Json] = [".".join(str(part) for part in path) for path in gate.editable]
+    editable = [".".join(str(part) for part in path) for path in gate.editable]
     return {
         "gateId": gate.id,
         "nodeId": at.step.node,
@@ -114,7 +115,9 @@ def gate_view(at: StepState) -> JsonObject:
         "options": options,
         "form": gate.form,
         "shown": gate.shown,
-        "editable": editable,
+        "editable": [*editable],
+        "values": dict(zip(editable, gate.values, strict=True)),
+        "digest": gate.digest,
         "approvers": approvers_view(gate.approvers),
         "about": gate.about,
         "step": str(at.step),
@@ -130,6 +133,11 @@ def gate_view(at: StepState) -> JsonObject:
         ],
         "delegated": dict(gate.passed),
     }
+
+
+def short_digest(gate: JsonObject) -> str:
+    """The digest of a gate's view as people type it."""
+    return str(gate["digest"])[:SHORT_CHARS]
 
 
 def approvers_view(approvers: Approvers | None) -> Json:
@@ -238,6 +246,7 @@ def answers_of(rows: Iterable[Row]) -> list[Json]:
                         "comment": event.comment,
                         "data": event.data,
                         "changes": changes,
+                        "digest": event.digest,
                         "at": row.at,
                     }
                 )

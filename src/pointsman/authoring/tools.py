@@ -104,6 +104,9 @@ class Answered(Arguments, frozen=True):
     action: Annotated[str, Meta(description="One of the gate's options.", min_length=1)]
     data: Any = None
     comment: Annotated[str, Meta(max_length=10_000)] = ""
+    digest: Annotated[
+        str, Meta(description="The gate's `digest` as it was read: an answer to anything else is refused.")
+    ] = ""
     wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
 
 
@@ -246,7 +249,9 @@ async def _look(call: Call, given: Looked) -> JsonObject:
 
 
 async def _answer(call: Call, given: Answered) -> JsonObject:
-    execution = await call.bench.answer(given.execution_id, given.gate, given.action, given.data, given.comment)
+    execution = await call.bench.answer(
+        given.execution_id, given.gate, given.action, given.data, given.comment, digest=given.digest
+    )
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)

@@ -269,12 +269,15 @@ class Workbench:
         await must_see(self.app, self.caller, execution)
         return outcome(await self.app.view(execution))
 
-    async def answer(self, execution: str, gate: str, action: str, data: Json = None, comment: str = "") -> Execution:
+    async def answer(
+        self, execution: str, gate: str, action: str, data: Json = None, comment: str = "", *, digest: str = ""
+    ) -> Execution:
         """Answer an open gate as the caller."""
         self.must("operator", "answer gates")
         await must_see(self.app, self.caller, execution)
         found = await self.app.open(execution)
-        await found.answer(gate, action, data, comment=comment, by=self.caller.name, groups=self.caller.groups)
+        by, groups = self.caller.name, self.caller.groups
+        await found.answer(gate, action, data, comment=comment, by=by, groups=groups, digest=digest)
         return found
 
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:

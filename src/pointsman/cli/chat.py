@@ -221,7 +221,7 @@ class Talk:
                 self._tell_story(execution)
                 return "left"
             if line.strip():
-                self._answer(execution, waits, line.strip())
+                self._answer(execution, waits, line.strip(), seen=str(asked["digest"]))
         return self._ended(execution)
 
     async def _go_on(self, execution: Execution) -> OpenGate | None:
@@ -248,8 +248,8 @@ class Talk:
                 hint="Set `config: {conversational: true}`, or use `pointsman run`.",
             )
 
-    def _answer(self, execution: Execution, gate: OpenGate, text: str) -> None:
-        """Answer, or say why that is no answer: the gate is asked again."""
+    def _answer(self, execution: Execution, gate: OpenGate, text: str, *, seen: str) -> None:
+        """Answer what the person has `seen`, or say why that is no answer: the gate is asked again."""
 
         def answer() -> Outcome:
             try:
@@ -258,7 +258,11 @@ class Talk:
                 say(why.message)
                 return "went on"
             asking = execution.asking(gate)
-            self.runner.run(asking.answer(gate.id, said.action, said.data, comment=said.comment, by=self.by))
+            self.runner.run(
+                asking.answer(
+                    gate.id, said.action, said.data, comment=said.comment, by=self.by, digest=said.digest or seen
+                )
+            )
             return "went on"
 
         self._guarded(answer)

@@ -6,13 +6,14 @@ import getpass
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import click
 
 from pointsman.app.driving import Answer
 from pointsman.cli.guard import Face
 from pointsman.definition.documents import BYTES_MAX, read_document
+from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import read_duration
 from pointsman.values import Json, JsonObject
 
@@ -130,6 +131,9 @@ def os_user() -> str:
         return ""
 
 
+ANSWER_KEYS: Final = ("action", "data", "comment", "digest")
+
+
 def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Answer:
     """What was said at a gate. A word alone is an action."""
     value = value_of(text, what="the answer", param=param, ctx=ctx)
@@ -137,9 +141,14 @@ def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: cli
         return Answer(node, value)
     if isinstance(value, dict):
         action, comment = value.get("action"), value.get("comment", "")
-        unknown = set(value) - {"action", "data", "comment"}
-        if isinstance(action, str) and isinstance(comment, str) and not unknown:
-            return Answer(node, action, value.get("data"), comment)
+        digest = value.get("digest", "")
+        unknown = sorted(set(value) - {*ANSWER_KEYS})
+        if unknown:
+            near = did_you_mean(unknown[0], ANSWER_KEYS)
+            message = f"the answer for {node!r} has no key {unknown[0]!r}. {near}".rstrip()
+            raise click.BadParameter(f"{message} It has {', '.join(ANSWER_KEYS)}.", ctx, param)
+        if isinstance(action, str) and isinstance(comment, str) and isinstance(digest, str):
+            return Answer(node, action, value.get("data"), comment, digest=digest)
     raise click.BadParameter(
         f'the answer for {node!r} must be an action such as approve, or {{"action": …, "data": …, "comment": …}}.',
         ctx,

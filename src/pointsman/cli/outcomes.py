@@ -9,6 +9,7 @@ from typing import Final, cast
 import click
 
 from pointsman.app.places import Standing
+from pointsman.app.views import short_digest
 from pointsman.cli.guard import CANCELLED, FAILED
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.settings.showing import store_shown
@@ -83,7 +84,7 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
         target, name = address(gate, gates, execution)
         choice = _results(gate) if gate["about"] == "client" else "|".join(_options(gate)) or "ACTION"
         if lasting:
-            lines.append(f"  → pointsman answer {target} {name} {choice}{there}")
+            lines.append(f"  → pointsman answer {target} {name} {choice} --digest {short_digest(gate)}{there}")
         else:
             lines.append(f"  → --answer {name}={choice}")
     for one in _objects(view["awaiting"]):

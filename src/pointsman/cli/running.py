@@ -240,6 +240,12 @@ def _carry_on() -> None:
 @click.argument("json_", metavar="JSON")
 @who_options
 @click.option("--key", default="", metavar="TEXT", help="The same answer with the same key again changes nothing.")
+@click.option(
+    "--digest",
+    default="",
+    metavar="TEXT",
+    help="What you saw, as `show` names it: an answer to anything else is refused.",
+)
 @driving_options
 def answer(
     execution: str,
@@ -249,6 +255,7 @@ def answer(
     by: str,
     groups: tuple[str, ...],
     key: str,
+    digest: str,
     **options: Unpack[Driving],
 ) -> int:
     """Answer the open gate of a node (or a gate by its id), and go on.
@@ -256,12 +263,15 @@ def answer(
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
     """
     said = said_at(node, json_)
+    seen = digest or said.digest
 
     async def begin(app: Pointsman) -> Execution:
         taken = await app.open(execution)
         if not taken.gates and not taken.state.ended:
             await taken.settled()  # its sub-workflows come back, with their gates
-        await taken.answer(said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key)
+        await taken.answer(
+            said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key, digest=seen
+        )
         return taken
 
     return take_up(begin, options)

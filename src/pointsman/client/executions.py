@@ -133,15 +133,25 @@ class RemoteExecution:
     # What people do ------------------------------------------------------------------------------------------------
 
     async def answer(
-        self, gate: str, action: str, data: Json = None, *, comment: str = "", key: str | None = None
+        self,
+        gate: str,
+        action: str,
+        data: Json = None,
+        *,
+        comment: str = "",
+        key: str | None = None,
+        digest: str = "",
     ) -> JsonObject:
-        """Answer an open gate, named by its id, or by its node's id while that is unique. Counts once."""
+        """Answer an open gate, named by its id, or by its node's id while that is unique. Counts once. `digest`: of the
+        gate as it was read; the answer is refused where it shows something else by now.
+        """
         body: JsonObject = {
             "gateId": gate,
             "action": action,
             "data": data,
             "comment": comment,
             "key": key or uuid4().hex,
+            "digest": digest,
         }
         return await self._do("respond", body, twice=True)
 

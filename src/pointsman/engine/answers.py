@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
-from pointsman.definition.json_schema import JsonSchema
-from pointsman.engine.data import dotted
+from pointsman.definition.problems import did_you_mean
 from pointsman.engine.facts import Write
-from pointsman.engine.handed_out import check_results
+from pointsman.engine.forms import AnswerInvalid, Misfit, misfits
+from pointsman.engine.handed_out import RETURN, check_results
+from pointsman.engine.plan import DeclaredField
 from pointsman.engine.state import Gate
 from pointsman.errors import CallerError
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, Path
 
 EDIT: Final = "edit"
 REJECT: Final = "reject"
-FIELDS: Final = ("properties", "$defs", "definitions")
+FIELDS: Final = ("$schema", "properties", "$defs", "definitions")
 """What of a form holds for a field that is edited by itself."""
 ERRORS_SHOWN: Final = 5
 
@@ -25,80 +28,149 @@ class ActionNotOffered(CallerError):
     code = "action-not-offered"
 
 
-class FieldNotEditable(CallerError):
-    """The answer changes a field that the gate does not let anyone edit."""
-
-    code = "field-not-editable"
-
-
-class AnswerInvalid(CallerError):
-    """The data of an answer do not fit the gate."""
-
-    code = "answer-invalid"
-
-
-def check_answer(gate: Gate, action: str, data: Json) -> None:
-    """Raises where the gate does not offer the action, or does not take the data with it."""
+def check_answer(gate: Gate, action: str, data: Json, declared: Sequence[DeclaredField] = ()) -> None:
+    """Raises `ActionNotOffered`, and `AnswerInvalid` where the gate does not take the data with the action.
+    `declared`: the schemas that the workflow gives its fields.
+    """
     offered = [str(option["value"]) for option in gate.options]
     if action not in offered:
-        raise ActionNotOffered(f"{action!r} is not offered by this gate", hint=f"Offered: {', '.join(offered)}.")
+        hint = f"{did_you_mean(action, offered)} Offered: {', '.join(offered)}.".strip()
+        raise ActionNotOffered(f"{action!r} is not offered by this gate", hint=hint)
+    if gate.about == "client" and action == RETURN:
+        check_results(gate, data)
+    elif gate.about == "calls" and action == EDIT:
+        _check_calls(gate, data)
+    elif gate.about == "node" and action == EDIT and gate.editable:
+        _check_edit(gate, data, declared)
+    elif gate.form is not None:
+        if action != REJECT or data is not None:
+            # Pressing a button fills in nothing: that is an empty form, not a wrong one.
+            _refuse(misfits(gate.form, {} if data is None else data), "See the gate's form.")
+    elif data is not None and data != {}:
+        raise AnswerInvalid(f"{action!r} takes no data at this gate", hint=_takes_data(gate, offered))
+
+
+def _takes_data(gate: Gate, offered: Sequence[str]) -> str:
+    """Which action takes data at a gate without a form."""
     if gate.about == "client":
-        check_results(gate, action, data)
-    elif gate.about == "calls":
-        if action == EDIT:
-            _check_calls(gate, data)
-    elif action == EDIT and gate.editable:
-        edits = edits_of(gate, action, data)
-        if gate.form is not None:
-            fields = {key: gate.form[key] for key in FIELDS if key in gate.form}
-            _check_form(fields, {dotted(write.path): write.value for write in edits})
-    elif gate.form is not None and not (action == REJECT and data is None):
-        _check_form(gate.form, data)
+        return f"{RETURN!r} takes the results of the calls."
+    if gate.about == "calls":
+        return f"{EDIT!r} takes other arguments for the calls."
+    if EDIT in offered and gate.editable:
+        return f"{EDIT!r} takes data. Editable: {', '.join(sorted(_names(gate)))}."
+    return "Leave `data` out. A gate takes data by its `form`, or by `edit` and its `editable` fields."
 
 
-def _check_form(form: JsonObject, data: Json) -> None:
-    # Pressing a button fills in nothing: that is an empty form, not a wrong one.
-    misfits = JsonSchema(form).misfits({} if data is None else data, most=ERRORS_SHOWN)
-    if misfits:
-        said = [f"{dotted(misfit.path)}: {misfit.message}".lstrip(": ") for misfit in misfits]
-        raise AnswerInvalid("; ".join(said), hint="See the gate's form.")
+def _names(gate: Gate) -> dict[str, Path]:
+    """The editable fields by their names."""
+    return {".".join(str(part) for part in path): path for path in gate.editable}
+
+
+def edit_of_nothing(gate: Gate) -> JsonObject:
+    """The data of an edit that leaves every editable field as it is."""
+    return dict(zip(_names(gate), gate.values, strict=True))
+
+
+def _refuse(wrong: Iterable[Misfit], hint: str) -> None:
+    """Raises `AnswerInvalid` for the first misfits, if there are any."""
+    found = [*islice(wrong, ERRORS_SHOWN)]
+    if found:
+        raise AnswerInvalid("; ".join(map(str, found)), hint=next((one.hint for one in found if one.hint), hint))
+
+
+def _check_edit(gate: Gate, data: Json, declared: Sequence[DeclaredField]) -> None:
+    edits = edits_of(gate, EDIT, data)
+    form = gate.form or {}
+    shared = {key: form[key] for key in FIELDS if key in form}
+    fields = form.get("properties")
+    for write in edits:
+        name = ".".join(str(part) for part in write.path)
+        schema = fields.get(name) if isinstance(fields, dict) else None
+        own = next((one.schema for one in declared if _is_at(one, write.path)), None)
+        if schema is not None:
+            _refuse(misfits(shared, {name: write.value}), "See the gate's form.")
+        elif own is not None:
+            _refuse(misfits(own, write.value, at=write.path), "See `state` in the definition.")
+        elif not any(_is_near(one, write.path) for one in declared):
+            _check_type(name, gate.values[gate.editable.index(write.path)], write.value)
+
+
+def _is_at(field: DeclaredField, path: Path) -> bool:
+    return len(field.pattern) == len(path) and _is_near(field, path)
+
+
+def _is_near(field: DeclaredField, path: Path) -> bool:
+    """Whether the declared field is at, above or below the path."""
+    return all(part in ("*", str(key)) for part, key in zip(field.pattern, path, strict=False))
+
+
+def _check_type(name: str, before: Json, value: Json) -> None:
+    """A field without a schema keeps its type. Raises `AnswerInvalid` where an edit would change it."""
+    was, now = type_name(before), type_name(value)
+    if before is not None and was != now:
+        raise AnswerInvalid(
+            f"{name}: it holds {was}, and the edit gives {now}",
+            hint=f"Give {was}, or let a schema in the gate's `form` or in `state` allow other types.",
+        )
+
+
+def type_name(value: Json) -> str:
+    """The type of a value in JSON's words."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
 
 
 def _check_calls(gate: Gate, data: Json) -> None:
-    """Of tool calls: {number: true, false, or the arguments instead}."""
-    known = {str(call.number) for call in gate.calls}
-    if not isinstance(data, dict) or not data or not set(data) <= known:
+    """Check what an edit says of tool calls: {number: true, false, or the arguments to use instead}."""
+    known = {str(call.number): call for call in gate.calls}
+    if not isinstance(data, dict) or not data or not set(data) <= set(known):
         raise AnswerInvalid(
-            "the data of an edit say of single calls what becomes of them", hint=f"Calls: {', '.join(sorted(known))}."
+            "the data of an edit name calls by their numbers",
+            hint=f"Calls: {', '.join(sorted(known))}. Each is true, false, or an object of other arguments.",
         )
-    wrong = [number for number, said in data.items() if not isinstance(said, bool | dict)]
-    if wrong:
-        raise AnswerInvalid(
-            f"call {wrong[0]!r} must be agreed to (true), rejected (false) or given other arguments (an object)",
-            hint="See the calls of the gate.",
-        )
+    for number, decided in data.items():
+        if isinstance(decided, bool):
+            continue
+        if not isinstance(decided, dict):
+            raise AnswerInvalid(
+                f"call {number!r} must be agreed to (true), rejected (false) or given other arguments (an object)",
+                hint="See the calls of the gate.",
+            )
+        call = known[number]
+        if call.parameters is not None:
+            _refuse(misfits(call.parameters, decided, at=(number,)), f"See the parameters of {call.name!r}.")
 
 
 def edits_of(gate: Gate, action: str, data: Json) -> tuple[Write, ...]:
-    """The fields a person changed. Only editable ones; a lone editable field may be given as the bare value."""
-    if action != EDIT:
+    """Return the fields a person changed. A bare value stands for a lone editable field; an object always names fields.
+
+    Raises `AnswerInvalid`.
+    """
+    names = _names(gate)
+    if action != EDIT or not names or gate.about != "node":
         return ()
-    by_name = {".".join(str(part) for part in path): path for path in gate.editable}
-    if not by_name:
-        return ()
-    given = data if isinstance(data, dict) else None
-    if given is None or (len(by_name) == 1 and not set(given) & set(by_name)):
-        if data is None:
-            return ()
-        if len(by_name) == 1:
-            return (Write(next(iter(by_name.values())), "last", data),)
-        raise AnswerInvalid(
-            "the data of an edit are the fields that change, in an object",
-            hint=f"Editable: {', '.join(sorted(by_name))}.",
-        )
-    unknown = sorted(set(given) - set(by_name))
+    hint = f"Editable: {', '.join(sorted(names))}."
+    if data is None or data == {}:
+        raise AnswerInvalid("an edit without data changes nothing", hint=f"Give the fields that change. {hint}")
+    if not isinstance(data, dict):
+        if len(names) > 1:
+            raise AnswerInvalid("the data of an edit are the fields that change, in an object", hint=hint)
+        return (Write(next(iter(names.values())), "last", data),)
+    unknown = sorted(set(data) - set(names))
     if unknown:
-        raise FieldNotEditable(
-            f"{', '.join(unknown)} cannot be edited at this gate", hint=f"Editable: {', '.join(sorted(by_name))}."
+        listed = ", ".join(map(repr, unknown))
+        raise AnswerInvalid(
+            f"{listed} cannot be edited at this gate", hint=f"{did_you_mean(unknown[0], names)} {hint}".strip()
         )
-    return tuple(Write(by_name[name], "last", value) for name, value in given.items())
+    return tuple(Write(names[name], "last", value) for name, value in data.items())

@@ -18,6 +18,7 @@ from pointsman.engine.answers import EDIT, REJECT
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import StartChild
 from pointsman.engine.desk import Desk
+from pointsman.engine.digests import digest_of_call
 from pointsman.engine.entry import Entry, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted
 from pointsman.engine.failures import Failure
@@ -55,7 +56,7 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
-            messages=said(desk, entry, approval.messages, message),
+            messages=said(desk, entry, approval.messages, message, env),
             options=START_OPTIONS,
             shown=work,
             about="start",
@@ -110,9 +111,10 @@ def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
     said: Json = report.action != REJECT
     if report.action == EDIT and isinstance(report.data, dict):
         said = report.data.get(str(call.number), True)
+    of = digest_of_call(call.name, call.arguments)
     if isinstance(said, dict):
-        return CallVerdict(number=call.number, approved=True, arguments=said)
-    return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment)
+        return CallVerdict(number=call.number, approved=True, arguments=said, of=of)
+    return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment, of=of)
 
 
 def _start(desk: Desk, at: StepState, report: GateAnswered) -> None:

@@ -16,20 +16,22 @@ from pointsman.engine import approving, handed_out, handing
 from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
-from pointsman.engine.editing import check_edits
+from pointsman.engine.digests import names
+from pointsman.engine.editing import EditRefused, check_edits
 from pointsman.engine.entry import Entry, fail_open_step
 from pointsman.engine.events import StepSucceeded
 from pointsman.engine.facts import Edit, Write
 from pointsman.engine.failures import Failure
+from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.gates import gate_of
 from pointsman.engine.kinds import Ask
 from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.people import Vote
-from pointsman.engine.questions import put, said, set_deadline, terms_of
+from pointsman.engine.questions import put, set_deadline, shown_of, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.sizing import answer_must_fit
 from pointsman.engine.state import StepState
-from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
+from pointsman.engine.voting import cast, enough, joined, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.wait_events import (
     Edited,
     GateClosed,
@@ -48,6 +50,12 @@ class GateClosedAlready(CallerError):
     code = "gate-closed"
 
 
+class GateMoved(CallerError):
+    """The answer is to something that the gate does not show any more. Nothing was written."""
+
+    code = "gate-changed"
+
+
 class AnswerDiffers(CallerError):
     """The key of this answer was used for another one."""
 
@@ -56,25 +64,19 @@ class AnswerDiffers(CallerError):
 
 def open_gate(entry: Entry, does: Ask) -> None:
     """Resolve what is shown, and wait."""
-    desk, scope = entry.desk, entry.scope
-    env = entry.environment()
-    message = str(desk.value(scope, does.message, env) or "")
-    if not message and entry.step == desk.state.handoff:
-        message = str(entry.left.value)  # which limit was reached
-    shown = None if does.shown is None else desk.value(scope, does.shown, env)
-    editable = tuple(path.resolve(env) for path in does.editable)
+    now = shown_of(entry.desk, entry, does, entry.environment())
     entry.began()
     put(
-        desk,
+        entry.desk,
         GateOpened(
             step=entry.step,
             gate=f"gate-{entry.step}",
-            message=message,
-            messages=said(desk, entry, does.messages, message),
+            message=now.message,
+            messages=now.messages,
             options=does.options,
             form=does.form,
-            shown=shown,
-            editable=editable,
+            shown=now.shown,
+            editable=now.editable,
         ),
         does.terms,
     )
@@ -98,8 +100,14 @@ def answered(desk: Desk, report: GateAnswered) -> None:
     gate = gate_of(at)
     if _said_before(at, report):
         return
-    check_answer(gate, report.action, report.data)
-    check_edits(desk, (Edit(one.path, one.value, at.scope.key) for one in edits_of(gate, report.action, report.data)))
+    if report.digest and not names(report.digest, gate.digest):
+        raise GateMoved(
+            f"what the gate of {report.step.node!r} shows has changed since it was read",
+            hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
+        )
+    report = replace(report, data=joined(gate, report.by, report.action, report.data))
+    check_answer(gate, report.action, report.data, desk.plan.declared)
+    _check_writes(desk, at, edits_of(gate, report.action, report.data))
     must_approve(gate, report.by, report.groups)
     report = replace(report, groups=rightful(gate, report.groups))
     handing.must_be_allowed(desk, at, report.action)
@@ -120,12 +128,21 @@ def answered(desk: Desk, report: GateAnswered) -> None:
             comment=vote.comment,
             groups=report.groups,
             key=vote.key,
+            digest=gate.digest,
         )
     )
     if enough(gate, vote.action):
         close(desk, at, replace(report, data=vote.data))
     elif out_of_reach(gate):
         desk.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
+
+
+def _check_writes(desk: Desk, at: StepState, edits: tuple[Write, ...]) -> None:
+    """Raises `AnswerInvalid` for fields that cannot be written."""
+    try:
+        check_edits(desk, (Edit(one.path, one.value, at.scope.key) for one in edits))
+    except EditRefused as why:
+        raise AnswerInvalid(str(why), hint=why.hint) from why
 
 
 def _said_before(at: StepState, report: GateAnswered) -> bool:
@@ -168,7 +185,7 @@ def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = F
     node = desk.node(at.step)
     scope = at.scope
     action, data = report.action, report.data
-    edits = edits_of(gate, action, data)
+    edits = () if by_clock else edits_of(gate, action, data)
     answer: JsonObject = {"response": action, "data": data}
     writes = list(edits)
     said = _said(at, report, data)
@@ -226,6 +243,7 @@ def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, .
             cause="timeout" if by_clock else "answer",
             key=report.key,
             changes=changes,
+            digest=gate_of(at).digest,
         )
     )
 

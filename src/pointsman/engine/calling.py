@@ -14,6 +14,7 @@ from typing import Final
 
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.desk import Desk
+from pointsman.engine.digests import digest_of_call, is_about
 from pointsman.engine.entry import execute
 from pointsman.engine.events import AttemptStarted
 from pointsman.engine.failures import Failure
@@ -43,7 +44,8 @@ def counted(at: StepState, call: int) -> Usage | None:
 def ended(desk: Desk, at: StepState, report: ChildEnded) -> None:
     """One has ended; with the last of them the attempt goes on."""
     assert at.calling is not None
-    desk.emit(CallEnded(step=at.step, verdict=_verdict(at.calling[report.call].call, report), usage=report.usage))
+    verdict = _verdict(at, at.calling[report.call].call, report)
+    desk.emit(CallEnded(step=at.step, verdict=verdict, usage=report.usage))
     if at.calling:
         return
     desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
@@ -51,14 +53,18 @@ def ended(desk: Desk, at: StepState, report: ChildEnded) -> None:
         execute(desk, at.step)
 
 
-def _verdict(call: ProposedCall, report: ChildEnded) -> CallVerdict:
+def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdict:
+    known = None if at.verdicts is None else at.verdicts.get(call.number)
+    of = digest_of_call(call.name, call.arguments)
+    if known is not None and is_about(known, call.name, call.arguments):
+        of = known.of
     failure = report.failure
     if failure is None and call.bytes_max is not None and (size := size_of_answer(report.output)) > call.bytes_max:
         message = f"the workflow {call.workflow!r} answered {size} bytes; {call.bytes_max} is the most"
         failure = Failure(code=TOO_LARGE, message=message)
     if failure is not None:
-        return CallVerdict(number=call.number, approved=False, reason=failure.message, code=failure.code)
-    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output)
+        return CallVerdict(number=call.number, approved=False, reason=failure.message, of=of, code=failure.code)
+    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of)
 
 
 def report_of(at: StepState, event: CallEnded) -> ChildEnded:

@@ -24,6 +24,8 @@ class ProposedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     """How long they have for that."""
     bytes_max: int | None = None
     """Of the result, as JSON."""
+    parameters: JsonObject | None = None
+    """The JSON Schema of the arguments, which arguments that a person gives instead must fit."""
 
 
 class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -37,5 +39,7 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     returned: bool = False
     """The caller or a sub-workflow carried it out: `result` is what came of it."""
     result: Json = None
+    of: str = ""
+    """The digest of the call that was decided about; empty in journals that are older than it."""
     code: str = ""
     """Of the failure that it is where it is not approved; empty: `call-rejected`."""

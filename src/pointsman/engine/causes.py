@@ -259,6 +259,7 @@ def _said_at_gate(state: ExecutionState, first: GateClosed | GateVoted | GateDel
                 by=first.by,
                 groups=first.groups,
                 key=first.key,
+                digest=first.digest,
             )
         case GateDelegated(step=step, by=by, to=to, groups=groups, comment=comment):
             return DelegationRequested(step=step, by=by, to=to, groups=groups, comment=comment)

@@ -27,6 +27,7 @@ from pointsman.engine import (
     leaving,
     limits,
     moving,
+    questions,
     requests,
     steering,
     telling,
@@ -103,6 +104,7 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
 def _run(desk: Desk) -> None:
     """Let control go on until everything waits for the world."""
     state, queue = desk.state, desk.queue
+    looked_at = 0
     while True:
         while queue and state.status not in ENDED:
             move = desk.next()
@@ -116,6 +118,11 @@ def _run(desk: Desk) -> None:
             return
         if entering.release(desk) or queue:
             continue
+        if state.gates and len(desk.events) > looked_at:
+            looked_at, since = len(desk.events), looked_at
+            questions.ask_again(desk, since)
+            if queue or desk.touched:
+                continue
         if desk.fatal:
             ending.conclude(desk)
         elif not state.steps and not state.held and state.root.tokens == 0 and state.status == "running":

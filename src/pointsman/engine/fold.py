@@ -81,6 +81,7 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
     match event:
         case (
             wait_events.GateOpened()
+            | wait_events.GateChanged()
             | wait_events.GateVoted()
             | wait_events.GateDelegated()
             | wait_events.GateEscalated()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from pointsman.engine import tokens
+from pointsman.engine.digests import digest_of, values_at
 from pointsman.engine.people import Vote
 from pointsman.engine.state import ExecutionState, Gate, StepState
 from pointsman.engine.wait_events import (
     CallsReviewed,
+    GateChanged,
     GateClosed,
     GateDelegated,
     GateEscalated,
@@ -16,7 +18,7 @@ from pointsman.engine.wait_events import (
     GateVoted,
 )
 
-GateEvent: TypeAlias = GateOpened | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
+GateEvent: TypeAlias = GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
 
 
 def fold_gate(state: ExecutionState, event: GateEvent) -> None:
@@ -26,6 +28,8 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
     match event:
         case GateOpened():
             _opened(state, at, event)
+        case GateChanged():
+            _changed(state, at, event)
         case GateVoted():
             gate_of(at).votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
         case GateDelegated():
@@ -35,7 +39,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
             gate.votes, gate.passed, gate.delegates = {}, {}, {}
         case GateClosed():
-            at.gate = None
+            tokens.shut(state, at)
             for timer in at.timers:  # an open gate has no other timers than its own
                 state.timers.pop(timer, None)
             at.timers = ()
@@ -52,6 +56,7 @@ def gate_of(at: StepState) -> Gate:
 
 
 def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
+    values = values_at(at, event.editable)
     at.gate = Gate(
         event.gate,
         event.message,
@@ -68,11 +73,25 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
         event.deadline,
         messages=event.messages,
         called=event.called,
+        values=values,
+        digest=event.digest or digest_of(event, values),
+        number=state.taken,
     )
+    state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
     if at.runs:  # nobody works on it until it is answered
         tokens.tick(state, -1)
         at.runs = False
+
+
+def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
+    gate = gate_of(at)
+    gate.message, gate.messages, gate.called = event.message, event.messages, event.called
+    gate.options, gate.form, gate.shown, gate.editable = event.options, event.form, event.shown, event.editable
+    gate.approvers, gate.digest, gate.opened = event.approvers, event.digest, state.at
+    gate.values, gate.votes = values_at(at, event.editable), {}
+    if event.input is not None:
+        at.input = event.input
 
 
 def _delegated(gate: Gate, event: GateDelegated) -> None:

@@ -14,12 +14,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.engine.calls import CallVerdict, ProposedCall
+from pointsman.engine.digests import digest_of_call, is_about
+from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.people import ANYONE, Terms
 from pointsman.engine.reports import GateAnswered
 from pointsman.engine.sizing import size_of_answer
 from pointsman.engine.state import Gate, StepState
 from pointsman.engine.wait_events import GateOpened
-from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
 RETURN: Final = "return"
@@ -30,16 +31,12 @@ OPTIONS: Final[tuple[JsonObject, ...]] = (
 )
 
 
-class ResultsInvalid(CallerError):
-    """What was returned are not the results of the calls that were handed out. Nothing was written."""
-
-    code = "results-invalid"
-
-
 def is_open(at: StepState, call: ProposedCall) -> bool:
     """Whether nobody has said yet what is asked about the call: may it be made, or what came of it."""
     verdict = None if at.verdicts is None else at.verdicts.get(call.number)
-    return verdict is None or (call.wants != "approval" and verdict.approved and not verdict.returned)
+    if verdict is None or not is_about(verdict, call.name, call.arguments):
+        return True
+    return call.wants != "approval" and verdict.approved and not verdict.returned
 
 
 def question(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
@@ -62,18 +59,16 @@ def terms_of_calls(calls: tuple[ProposedCall, ...]) -> Terms:
     return replace(ANYONE, timeout_s=min(bounds)) if bounds else ANYONE
 
 
-def check_results(gate: Gate, action: str, data: Json) -> None:
-    """Raises `ResultsInvalid` unless there is one result for each call, within its bounds."""
-    if action != RETURN:
-        return
+def check_results(gate: Gate, data: Json) -> None:
+    """Raises `AnswerInvalid` unless there is one result for each call, within its bounds."""
     known = {str(call.number): call for call in gate.calls}
     example = ", ".join(f'"{number}": …' for number in known)
     if not isinstance(data, dict) or set(data) != set(known):
-        raise ResultsInvalid("a result is wanted for each call, by its number", hint=f"Give as data: {{{example}}}.")
+        raise AnswerInvalid("a result is wanted for each call, by its number", hint=f"Give as data: {{{example}}}.")
     for number, call in known.items():
         size = size_of_answer(data[number])
         if call.bytes_max is not None and size > call.bytes_max:
-            raise ResultsInvalid(
+            raise AnswerInvalid(
                 f"the result of {call.name!r} has {size} bytes; {call.bytes_max} is the most", hint="Return less."
             )
 
@@ -85,15 +80,21 @@ def timed_out(at: StepState) -> GateAnswered:
 
 def verdicts(at: StepState, gate: Gate, report: GateAnswered, *, by_clock: bool) -> tuple[CallVerdict, ...]:
     """What became of each call. Arguments that a person changed before stay changed."""
-    known = at.verdicts or {}
+    known = {
+        call.number: verdict
+        for call in gate.calls
+        if (verdict := (at.verdicts or {}).get(call.number)) is not None
+        and is_about(verdict, call.name, call.arguments)
+    }
     return tuple(_verdict(call, known.get(call.number), report, by_clock=by_clock) for call in gate.calls)
 
 
 def _verdict(call: ProposedCall, known: CallVerdict | None, report: GateAnswered, *, by_clock: bool) -> CallVerdict:
+    of = digest_of_call(call.name, call.arguments) if known is None else known.of
     if report.action == RETURN:
         assert isinstance(report.data, dict)
         arguments = None if known is None else known.arguments
         result = report.data[str(call.number)]
-        return CallVerdict(number=call.number, approved=True, arguments=arguments, returned=True, result=result)
+        return CallVerdict(number=call.number, approved=True, arguments=arguments, returned=True, result=result, of=of)
     code = "tool-timeout" if by_clock else "client-failed"
-    return CallVerdict(number=call.number, approved=False, reason=report.comment, code=code)
+    return CallVerdict(number=call.number, approved=False, reason=report.comment, of=of, code=code)

@@ -110,6 +110,8 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     """Idempotency key: the same answer with the same key again decides nothing."""
     gate: str = ""
     """The id of the gate it is about: a step may ask again, about something else. Empty: whichever is open there."""
+    digest: str = ""
+    """Of what the person saw; empty: not known. An answer to anything else than what the gate shows is refused."""
 
 
 class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True):

@@ -96,6 +96,12 @@ class Gate(Struct):
     """Who was given a right, and by whom."""
     messages: dict[str, str] = {}
     called: Json = None
+    values: tuple[Json, ...] = ()
+    """The present values of the editable fields."""
+    digest: str = ""
+    """Names what is asked and shown: it changes with them, and an answer carries it."""
+    number: int = 0
+    """How many steps had been taken when it opened: `_currentStep` of its texts."""
 
 
 class Calling(Struct):
@@ -314,6 +320,8 @@ class ExecutionState(Struct, eq=False):
     steps: dict[Step, StepState] = {}
     openings: dict[Step, Opening] = {}
     timers: dict[str, Timer] = {}
+    gates: dict[Scope, dict[Step, None]] = {}
+    """The open gates of each scope that has any."""
     held: list[Waiting] = []
     awaited: dict[str, int] = {}
     """How many steps wait for an event, by its name."""

@@ -32,12 +32,21 @@ def _stop_awaiting(state: ExecutionState, name: str) -> None:
         del state.awaited[name]
 
 
+def shut(state: ExecutionState, at: StepState) -> None:
+    """The gate of the step is open no more."""
+    at.gate = None
+    beside = state.gates[at.step.scope]
+    del beside[at.step]
+    if not beside:
+        del state.gates[at.step.scope]
+
+
 def settle(state: ExecutionState, step: Step) -> StepState:
     """The step is over: take it out of the open ones."""
     at = state.steps.pop(step)
     if at.gate is not None:
         state.asked[step] = None
-        at.gate = None
+        shut(state, at)
     state.openings.pop(step, None)
     if at.runs:
         tick(state, -1)

@@ -14,6 +14,7 @@ from typing import Final
 from pointsman.engine.people import Approvers, Vote
 from pointsman.engine.state import Gate
 from pointsman.errors import CallerError
+from pointsman.values import Json
 
 REJECT: Final = "reject"
 
@@ -79,14 +80,17 @@ def needed(approvers: Approvers | None, action: str) -> int:
     return approvers.reject_quorum if action == REJECT else approvers.quorum
 
 
+def joined(gate: Gate, by: str, action: str, data: Json) -> Json:
+    """The data of a vote as they count: a vote without data joins what others voted."""
+    if data is not None:
+        return data
+    return next((vote.data for other, vote in gate.votes.items() if other != by and vote.action == action), None)
+
+
 def cast(gate: Gate, by: str, vote: Vote) -> Vote:
-    """The vote as it counts: one without data joins what others voted. Raises `VotesDiffer`."""
+    """The vote as it counts. Raises `VotesDiffer`."""
     for other, voted in gate.votes.items():
-        if other == by or voted.action != vote.action:
-            continue
-        if vote.data is None:
-            return Vote(vote.action, voted.data, vote.comment, vote.key)
-        if voted.data != vote.data:
+        if other != by and voted.action == vote.action and voted.data != vote.data:
             raise VotesDiffer(
                 f"{other!r} voted {vote.action!r} with other data, and both must approve the same",
                 hint="Vote with the same data or without any, or let them change their vote.",

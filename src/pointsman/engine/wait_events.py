@@ -38,6 +38,25 @@ class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     """The message by language, where its workflow says it in several; `message` is in that of the execution."""
     called: Json = None
     """How people know its node: a text, or one by language."""
+    digest: str = ""
+    """Names what is asked and shown (`digests`); empty in journals that are older than it."""
+
+
+class GateChanged(Fact, frozen=True, kw_only=True, tag="gate_changed"):
+    """What an open gate asks or shows has changed: it is asked again. Votes on what was shown before count no more."""
+
+    step: Step
+    message: str
+    messages: dict[str, str] = {}
+    options: tuple[JsonObject, ...] = ()
+    form: JsonObject | None = None
+    shown: Json = None
+    editable: tuple[tuple[str | int, ...], ...] = ()
+    approvers: Approvers | None = None
+    called: Json = None
+    input: JsonObject | None = None
+    """Of a gate before a step starts: what the step will be given instead."""
+    digest: str
 
 
 class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
@@ -51,6 +70,8 @@ class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
     groups: tuple[str, ...] = ()
     """Their groups that gave them the right."""
     key: str = ""
+    digest: str = ""
+    """Of what the gate showed."""
 
 
 class GateDelegated(Fact, frozen=True, kw_only=True, tag="gate_delegated"):
@@ -95,6 +116,8 @@ class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
     key: str = ""
     """The idempotency key of the answer."""
     changes: tuple[Edited, ...] = ()
+    digest: str = ""
+    """Of what the gate showed."""
 
 
 class CallsReviewed(Fact, frozen=True, kw_only=True, tag="calls_reviewed"):
@@ -222,6 +245,7 @@ class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
 
 WaitEvent: TypeAlias = (
     GateOpened
+    | GateChanged
     | GateVoted
     | GateDelegated
     | GateEscalated

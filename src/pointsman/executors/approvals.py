@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import Execute
+from pointsman.engine.digests import is_about
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, ToolCall
 from pointsman.ports import Tools, ToolSpec
@@ -53,9 +54,15 @@ class Approvals:
         carries out, then with all that sub-workflows do, as far as nobody has said what came of them."""
         known = [(number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None]
         unapproved = tuple(
-            ProposedCall(number=number, name=call.name, arguments=call.arguments, description=tool.description)
+            ProposedCall(
+                number=number,
+                name=call.name,
+                arguments=call.arguments,
+                description=tool.description,
+                parameters=tool.parameters,
+            )
             for number, call, tool in known
-            if tool.requires_approval and number not in self._verdicts
+            if tool.requires_approval and self._verdict(number, call) is None
         )
         if unapproved:
             raise CallsNeedApproval(unapproved)
@@ -63,7 +70,7 @@ class Approvals:
             self._elsewhere(number, call, tool)
             for number, call, tool in known
             if (tool.side == "client" or tool.workflow)
-            and not self._has_result(number)
+            and not self._has_result(number, call)
             and self._fits(number, call, tool)
         ]
         for wants in ("result", "workflow"):
@@ -78,12 +85,17 @@ class Approvals:
             self._wrong[number] = Failure(code="tool-arguments", message=message, hint="Call it again, corrected.")
         return not wrong
 
-    def _has_result(self, number: int) -> bool:
+    def _verdict(self, number: int, call: ToolCall) -> CallVerdict | None:
+        """What was decided about exactly this call: consent to another call of the same number is none to this one."""
         verdict = self._verdicts.get(number)
+        return verdict if verdict is not None and is_about(verdict, call.name, call.arguments) else None
+
+    def _has_result(self, number: int, call: ToolCall) -> bool:
+        verdict = self._verdict(number, call)
         return verdict is not None and (verdict.returned or not verdict.approved)
 
     def _elsewhere(self, number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
-        verdict = self._verdicts.get(number)
+        verdict = self._verdict(number, call)
         changed = None if verdict is None else verdict.arguments
         return ProposedCall(
             number=number,
@@ -100,7 +112,7 @@ class Approvals:
         """The call as it may be made, what came of it elsewhere, or why it is not made."""
         if number in self._wrong:
             return self._wrong[number]
-        verdict = self._verdicts.get(number)
+        verdict = self._verdict(number, call)
         if verdict is None:
             return call
         if verdict.returned:

@@ -39,6 +39,8 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The message by language, where there are several."""
     called: Json = None
     """How people know its node: a text, or one by language."""
+    digest: str = ""
+    """Names what the gate shows."""
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
             round=gate.round,
             messages={language: _plain(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
             called=_plainly(gate.called),
+            digest=gate.digest,
         )
         for at in open_
         if (gate := at.gate) is not None

@@ -16,6 +16,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "agent-invalid": (400, "'a/b' is no name of an agent", "At most 100 letters, digits, `. _ -`."),
     "agent-taken": (409, "the settings describe an agent 'writer'", "Take another name."),
     "answer-differs": (409, "'review' was answered differently under this key", "Use a new key for a new answer."),
+    "answer-invalid": (422, "'reprt' cannot be edited at this gate", "Did you mean 'report'? Editable: report."),
     "body-invalid": (400, "the body is not JSON: Expecting value at character 0", "Send JSON."),
     "body-too-large": (413, "the body has more than 64000000 bytes", "Send where the data are, instead of the data."),
     "built-in-workflow": (
@@ -35,6 +36,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "execution-unfinished": (409, f"{EXECUTION_ID!r} is waiting: only what has ended can be deleted", "Cancel it."),
     "field-not-patched": (422, "'nodes' is not changed by a patch", "PUT the document."),
     "files-too-large": (413, "the files have 30000000 bytes", "At most 20000000 together."),
+    "gate-changed": (409, "what the gate of 'review' shows has changed since it was read", "Look at the gate again."),
     "gate-closed": (409, "the gate 'review' was answered with 'approve' by 'ada'", "Read the execution again."),
     "gate-unclear": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
     "import-refused": (400, "the export was changed: line 3 does not follow line 2", "Export it again."),

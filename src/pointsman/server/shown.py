@@ -33,6 +33,9 @@ GATE: JsonObject = {
     "options": [{"value": "approve"}, {"value": "again"}],
     "form": None,
     "shown": None,
+    "editable": [],
+    "values": {},
+    "digest": "0f2a9c3b7d1e4a5f6b8c9d0e1f2a3b4c",
     "openedAt": 1_763_700_000.0,
     "deadline": None,
 }
@@ -85,6 +88,7 @@ class Usage(Answer):
 
 
 NODE_NAME: Final = "How people know the node: a text, or one by language; null: by its id."
+DIGEST: Final = "Names what the gate asks and shows. It changes with them; an answer sends it back."
 MESSAGES: Final = "The message by language, where its workflow says it in several."
 
 
@@ -99,6 +103,11 @@ class Gate(Answer):
     options: list[JsonValue]
     form: JsonValue
     shown: JsonValue
+    editable: list[str] = Field(default_factory=list[str], description="The fields that `edit` may change.")
+    values: dict[str, JsonValue] = Field(
+        default_factory=dict[str, JsonValue], description="The present values of the editable fields."
+    )
+    digest: str = Field(default="", description=DIGEST)
     opened_at: float | None
     deadline: float | None
     execution_id: str | None = Field(default=None, description="The sub-workflow that asks, where it is one.")
@@ -385,6 +394,7 @@ class InboxEntry(Answer):
     node_name: JsonValue = Field(default=None, description=NODE_NAME)
     message: str
     messages: dict[str, str] | None = Field(default=None, description=MESSAGES)
+    digest: str = Field(default="", description=DIGEST)
     opened_at: float
     deadline: float | None
     users: list[str]
@@ -403,6 +413,7 @@ class InboxPage(Answer):
                 "gateId": "review",
                 "nodeId": "review",
                 "message": "Send it?",
+                "digest": "0f2a9c3b7d1e4a5f6b8c9d0e1f2a3b4c",
                 "openedAt": 1_763_700_004.0,
                 "deadline": None,
                 "users": [],

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from pointsman.engine.answers import EDIT, edit_of_nothing
 from pointsman.engine.commands import (
     Command,
     DropTimer,
@@ -34,6 +35,7 @@ from pointsman.engine.commands import (
     StopChild,
 )
 from pointsman.engine.decide import decide
+from pointsman.engine.digests import is_same, values_at
 from pointsman.engine.events import Event, StepPassed, StepStarted
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.kinds import Wait
@@ -149,8 +151,13 @@ def echo(command: Execute) -> WorkDone:
 def first_option(step: Step, gate: Gate) -> GateAnswered:
     """People who always take the first option, one after the other."""
     person = f"person{len(gate.votes) + 1}"
-    results: Json = {str(call.number): call.name for call in gate.calls} if gate.about == "client" else None
-    return GateAnswered(step=step, action=str(gate.options[0]["value"]), data=results, by=person, gate=gate.id)
+    action = str(gate.options[0]["value"])
+    data: Json = None
+    if gate.about == "client":
+        data = {str(call.number): call.name for call in gate.calls}
+    elif action == EDIT and gate.editable:
+        data = edit_of_nothing(gate)
+    return GateAnswered(step=step, action=action, data=data, by=person, gate=gate.id)
 
 
 def mirror(command: StartChild) -> ChildEnded:
@@ -365,6 +372,9 @@ class Simulation:
         """The rows mean the state, and what is outstanding is what was asked and not answered. Raises `LawBroken`."""
         again = self._follower
         fold_rows(again, self.rows[again.seq :])
+        for at in self.state.steps.values():
+            if at.gate is not None and not is_same([*at.gate.values], [*values_at(at, at.gate.editable)]):
+                raise LawBroken(f"the gate of {at.step} shows {at.gate.values} of {at.gate.editable}, not the data")
         if not are_alike(again, self.state) and describe(again) != describe(self.state):
             raise LawBroken(f"folding the rows gives another state:\n{differences(again, self.state)}")
         owed = Asked()

@@ -3258,6 +3258,13 @@ export interface components {
         /** @description What a person is asked. */
         Gate: {
             deadline: number | null;
+            /**
+             * @description Names what the gate asks and shows. It changes with them; an answer sends it back.
+             * @default
+             */
+            digest: string;
+            /** @description The fields that `edit` may change. */
+            editable?: string[];
             /** @description The sub-workflow that asks, where it is one. */
             executionId?: string | null;
             form: unknown;
@@ -3273,6 +3280,10 @@ export interface components {
             openedAt: number | null;
             options: unknown[];
             shown: unknown;
+            /** @description The present values of the editable fields. */
+            values?: {
+                [key: string]: unknown;
+            };
         } & {
             [key: string]: unknown;
         };
@@ -3330,6 +3341,11 @@ export interface components {
             /** @description The `after` of a page that begins behind it. */
             cursor: string;
             deadline: number | null;
+            /**
+             * @description Names what the gate asks and shows. It changes with them; an answer sends it back.
+             * @default
+             */
+            digest: string;
             executionId: string;
             gateId: string;
             groups: string[];
@@ -3921,6 +3937,11 @@ export interface components {
             comment: string;
             /** @description What its form asks for, or the fields that were changed. */
             data?: unknown;
+            /**
+             * @description The gate's `digest` as it was read: where the gate shows something else by now, the answer is refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded.
+             * @default
+             */
+            digest: string;
             /** @description The gate, or its node while that has one open gate. */
             gateId: string;
             /**

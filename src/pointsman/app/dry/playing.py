@@ -14,8 +14,10 @@ from pointsman.app.dry.standing_in import CHARS_PER_TOKEN, OUTPUT_TOKENS, Quiet
 from pointsman.app.executions import Execution
 from pointsman.app.families import OpenGate
 from pointsman.app.views import errors_of, path_of, warnings_of
+from pointsman.engine.answers import EDIT, edit_of_nothing
 from pointsman.engine.events import LoopRound
 from pointsman.engine.plan import Plan
+from pointsman.engine.state import Gate
 from pointsman.engine.wait_events import TimerRang
 from pointsman.models.prices import Prices
 from pointsman.models.samples import sample
@@ -96,7 +98,7 @@ async def _answer(execution: Execution, gate: OpenGate, left: list[Answer]) -> J
     if given is not None:
         left.remove(given)
     action = given.action if given is not None else str(at.options[0]["value"])
-    data = given.data if given is not None else None if at.form is None else sample(at.form, "dry run")
+    data = given.data if given is not None else _data(at, action)
     users = (at.approvers.users if at.approvers is not None else None) or ()
     groups = (at.approvers.groups if at.approvers is not None else None) or ()
     voter = 0
@@ -105,6 +107,13 @@ async def _answer(execution: Execution, gate: OpenGate, left: list[Answer]) -> J
         await execution.answer(gate.id, action, data, by=by, groups=groups)
         voter += 1
     return {"nodeId": gate.node, "kind": "gate", "event": None, "answered": action}
+
+
+def _data(gate: Gate, action: str) -> Json:
+    """Data that the gate takes with the action: an edit leaves the fields as they are."""
+    if action == EDIT and gate.editable:
+        return edit_of_nothing(gate)
+    return None if gate.form is None else sample(gate.form, "dry run")
 
 
 def _awaited(runtime: LocalRuntime) -> tuple[Driver, tuple[str, str]] | None:

@@ -55,6 +55,7 @@ RARE: Final = frozenset(
         events.StepFailed,
         events.LeavingFailed,
         wait_events.GateOpened,
+        wait_events.GateChanged,
         wait_events.GateEscalated,
         wait_events.GateClosed,
     }

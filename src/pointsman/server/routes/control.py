@@ -53,7 +53,14 @@ class NoConversation(CallerError):
 @router.post(
     "/respond",
     responses=changed(
-        "no-such-step", "gate-closed", "gate-unclear", "answer-differs", "action-not-offered", "not-an-approver"
+        "no-such-step",
+        "gate-closed",
+        "gate-changed",
+        "gate-unclear",
+        "answer-differs",
+        "action-not-offered",
+        "answer-invalid",
+        "not-an-approver",
     ),
     summary="Answer a gate",
 )
@@ -68,6 +75,7 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, k
         by=caller.name,
         groups=caller.groups,
         key=body.key or key or "",
+        digest=body.digest,
     )
     return seen(desk, await execution.view())
 

@@ -1,0 +1,100 @@
+"""Digests: names for what is put to people, so that an answer can name what the person saw.
+
+The digest covers the message in all languages, the options, the form, what is shown, and the editable fields with their
+present values; of tool calls their names and arguments. Two gates with one digest show the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+import msgspec
+
+from pointsman.engine.calls import CallVerdict, ProposedCall
+from pointsman.engine.state import StepState
+from pointsman.engine.wait_events import GateChanged, GateOpened
+from pointsman.values import Json, JsonObject, Path
+
+DIGEST_BYTES: Final = 16
+
+SHORT_CHARS: Final = 8
+"""People who type may give the first characters of a digest, so many at least."""
+
+Question: TypeAlias = GateOpened | GateChanged
+
+
+def values_at(at: StepState, editable: Sequence[Path]) -> tuple[Json, ...]:
+    """Return the present values of the editable fields. They are kept: writes copy from now on."""
+    if not editable:
+        return ()
+    at.scope.data.shared()
+    return tuple(at.scope.data.at(path) for path in editable)
+
+
+def digest_of(question: Question, values: Sequence[Json], work: Json = None) -> str:
+    """Return the digest of a question. `values`: of its editable fields; `work`: what its step will do."""
+    editable: list[Json] = [[[*path], value] for path, value in zip(question.editable, values, strict=True)]
+    calls = question.calls if isinstance(question, GateOpened) else ()
+    return _hashed(
+        [
+            question.message,
+            {**question.messages},
+            [*question.options],
+            question.form,
+            question.shown,
+            editable,
+            [_call(call) for call in calls],
+            work,
+        ]
+    )
+
+
+def digest_of_call(name: str, arguments: Json) -> str:
+    """Return the digest of a tool call: a person's consent is to exactly this call."""
+    return _hashed([name, arguments])
+
+
+def names(given: str, digest: str) -> bool:
+    """Whether a digest as somebody gives it, maybe shortened, is this one."""
+    return len(given) >= SHORT_CHARS and digest.startswith(given)
+
+
+def is_about(verdict: CallVerdict, name: str, arguments: JsonObject) -> bool:
+    """Whether a verdict is about exactly this call: an attempt that is performed again may want another one under the
+    same number. Verdicts of older journals do not say which call they are about.
+    """
+    if not verdict.of or verdict.of == digest_of_call(name, arguments):
+        return True
+    return verdict.arguments is not None and is_same(verdict.arguments, arguments)
+
+
+def _call(call: ProposedCall) -> Json:
+    return [call.number, call.name, call.arguments]
+
+
+def _hashed(value: list[Json]) -> str:
+    return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def is_same(one: Json, other: Json) -> bool:
+    """Whether two values are one in JSON: 1 and 1.0 and true are three. Shared parts are not looked into."""
+    pending: list[tuple[Json, Json]] = [(one, other)]
+    while pending:
+        left, right = pending.pop()
+        if left is right:
+            continue
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.keys() != right.keys():
+                return False
+            pending += [(left[key], right[key]) for key in left]
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pending += zip(left, right, strict=True)
+        elif left != right:
+            return False
+    return True

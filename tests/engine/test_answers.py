@@ -1,0 +1,198 @@
+"""Answers: what a gate takes from a person, and what it refuses with its place while it stays open."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from pointsman.engine.decide import decide
+from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.reports import GateAnswered
+from pointsman.engine.wait_events import GateClosed
+from pointsman.values import Json, JsonObject
+from tests.engine.world import World, started
+
+DRAWING: Final = (
+    "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1; ask1 -#reject-> tool2; ask1 -#skip-> tool2"
+)
+ACTIONS: Final = ["approve", "edit", "reject", "skip"]
+
+
+def asking(input: JsonObject, **config: object) -> World:
+    nodes = {"ask1": {"type": "human", "config": {"message": "ok?", "actions": ACTIONS, **config}}}
+    return started(DRAWING, nodes=nodes, input=input)
+
+
+def refused(world: World, action: str, data: Json, *, by: str = "") -> AnswerInvalid:
+    """Why the answer is refused; the gate is open, and nothing has changed."""
+    step, _ = world.at("ask1")
+    before = dict(world.data)
+    with pytest.raises(AnswerInvalid) as caught:
+        decide(world.simulation.plan, world.state, GateAnswered(step=step, action=action, data=data, by=by), world.now)
+    gate = world.state.steps[step].gate
+    assert (gate is not None, world.data) == (True, before)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"reprt": "x"},
+        {"reprt": "x", "report": "y"},
+        {"Report": "x"},
+        {"report.text": "x"},
+        {"data": {"report": "x"}},
+        {},
+        None,
+        ["x"],
+        5,
+        True,
+        {"report": None},
+        {"report": 5},
+        {"report": {"text": "x"}},
+    ],
+)
+def test_an_edit_that_does_not_name_an_editable_field_with_a_value_of_its_type_is_refused(data: Json) -> None:
+    world = asking({"report": "old"}, editable=["report"])
+    why = refused(world, "edit", data)
+    assert "report" in f"{why} {why.hint}"
+    assert world.answer("ask1", "edit", {"report": "new"}).data == {"report": "new"}
+
+
+def test_a_misspelt_field_is_refused_with_the_field_that_was_meant() -> None:
+    why = refused(asking({"report": "old"}, editable=["report"]), "edit", {"reprt": "x"})
+    assert "'reprt'" in str(why)
+    assert (why.hint or "").startswith("Did you mean 'report'? ")
+    assert "Editable: report." in (why.hint or "")
+
+
+def test_a_lone_editable_field_takes_a_bare_value_of_its_type_but_no_object() -> None:
+    assert asking({"report": "old"}, editable=["report"]).answer("ask1", "edit", "new").data == {"report": "new"}
+    world = asking({"address": {"street": "a"}}, editable=["address"])
+    refused(world, "edit", {"street": "b"})
+    assert world.answer("ask1", "edit", {"address": {"street": "b"}}).data == {"address": {"street": "b"}}
+
+
+@pytest.mark.parametrize("action", ["approve", "reject", "skip"])
+@pytest.mark.parametrize("data", [{"report": "new"}, "new", 0, False, [], [1]])
+@pytest.mark.parametrize("editable", [["report"], []])
+def test_an_action_that_takes_no_data_refuses_data(action: str, data: Json, editable: list[str]) -> None:
+    world = asking({"report": "old"}, editable=editable)
+    why = refused(world, action, data)
+    assert repr(action) in str(why)
+    if editable:
+        assert "edit" in (why.hint or "")
+        assert "report" in (why.hint or "")
+    assert world.answer("ask1", action).data == {"report": "old"}
+
+
+def test_an_edit_is_only_a_label_where_nothing_is_editable() -> None:
+    world = asking({"report": "old"})
+    refused(world, "edit", {"report": "new"})
+    assert world.answer("ask1", "edit").working == ["tool1"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"name": "ada", "nmae": "x"},
+        {"name": "ada", "home": {"street": "a", "stret": "b"}},
+        {"name": "ada", "tags": [{"key": "a"}, {"kye": "b"}]},
+        {"name": "ada", "contact": {"mail": "a", "male": "b"}},
+        {"name": 5},
+        {"name": "ada", "age": "5"},
+        {"name": None},
+        {"age": 5},
+        [],
+        "ada",
+    ],
+)
+def test_a_form_refuses_keys_it_does_not_name_at_any_depth(data: Json) -> None:
+    form: JsonObject = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string"},
+            "age": {"type": "integer"},
+            "home": {"$ref": "#/$defs/home"},
+            "tags": {"type": "array", "items": {"properties": {"key": {"type": "string"}}}},
+            "contact": {
+                "anyOf": [{"properties": {"mail": {"type": "string"}}}, {"properties": {"phone": {"type": "string"}}}]
+            },
+        },
+        "$defs": {"home": {"type": "object", "properties": {"street": {"type": "string"}}}},
+    }
+    world = asking({}, form=form)
+    refused(world, "approve", data)
+    whole: JsonObject = {"name": "ada", "home": {"street": "a"}, "tags": [{"key": "a"}], "contact": {"phone": "1"}}
+    world.answer("ask1", "approve", whole)
+    assert world.events(GateClosed)[0].data == whole
+
+
+MORE_KEYS: Final[list[JsonObject]] = [
+    {},
+    {"type": "object"},
+    {"properties": {"name": {}}, "additionalProperties": True},
+    {"properties": {"name": {}}, "additionalProperties": {"type": "integer"}},
+    {"properties": {"name": {}}, "patternProperties": {"^more": {}}},
+    {"allOf": [{"properties": {"name": {}}}, {"additionalProperties": True}]},
+    {"properties": {"name": {}}, "unevaluatedProperties": True},
+    {"allOf": [{"properties": {"name": {}}}, {"properties": {"more": {}}}]},
+    {"properties": {"name": {}}, "if": {"required": ["name"]}, "then": {"properties": {"more": {}}}},
+    {"properties": {"name": {}}, "dependentSchemas": {"name": {"properties": {"more": {}}}}},
+]
+
+
+@pytest.mark.parametrize("form", MORE_KEYS)
+def test_a_form_that_allows_more_keys_takes_them(form: JsonObject) -> None:
+    assert asking({}, form=form).answer("ask1", "approve", {"name": "ada", "more": 1}).working == ["tool1"]
+
+
+def test_an_unknown_key_of_a_form_is_refused_with_its_place_and_the_key_that_was_meant() -> None:
+    form: JsonObject = {"properties": {"home": {"properties": {"street": {"type": "string"}}}}}
+    why = refused(asking({}, form=form), "approve", {"home": {"stret": "a"}})
+    assert "home.stret" in str(why)
+    assert "'street'" in (why.hint or "")
+
+
+def test_a_form_that_refers_to_itself_is_followed_as_deep_as_the_data() -> None:
+    form: JsonObject = {"properties": {"name": {"type": "string"}, "below": {"$ref": "#"}}}
+    why = refused(asking({}, form=form), "approve", {"below": {"below": {"nmae": "x"}}})
+    assert "below.below.nmae" in str(why)
+
+
+def test_an_edited_field_is_held_to_its_schema_in_the_form_and_in_the_state() -> None:
+    form: JsonObject = {"properties": {"who": {"properties": {"name": {"type": "string"}}}}}
+    world = asking({"who": {"name": "ada"}}, form=form, editable=["who"])
+    refused(world, "edit", {"who": {"nmae": "ben"}})
+    refused(world, "edit", {"who": {"name": 5}})
+    assert world.answer("ask1", "edit", {"who": {"name": "ben"}}).data == {"who": {"name": "ben"}}
+
+
+def test_a_field_whose_form_allows_any_type_may_change_its_type() -> None:
+    world = asking({"report": "old"}, form={"properties": {"report": {}}}, editable=["report"])
+    assert world.answer("ask1", "edit", {"report": ["new"]}).data == {"report": ["new"]}
+
+
+def test_a_field_that_is_empty_takes_any_value() -> None:
+    assert asking({}, editable=["report"]).answer("ask1", "edit", {"report": ["a"]}).data == {"report": ["a"]}
+
+
+def test_a_vote_to_edit_needs_data_until_another_voter_gave_it() -> None:
+    world = asking({"report": "old"}, editable=["report"], approvers={"quorum": 2})
+    refused(world, "edit", None, by="ada")
+    step, _ = world.at("ask1")
+    world.tell(GateAnswered(step=step, action="edit", data={"report": "new"}, by="ada"))
+    refused(world, "edit", {"reprt": "new"}, by="ben")
+    assert world.answer("ask1", "edit", by="ben").data == {"report": "new"}
+
+
+def test_a_gate_that_asks_whether_a_step_may_start_takes_no_data() -> None:
+    nodes = {"tool1": {"requiresApproval": True}}
+    world = started("start -> tool1", nodes=nodes)
+    step, _ = world.at("tool1")
+    answer = GateAnswered(step=step, action="approve", data={"amount": 1})
+    with pytest.raises(AnswerInvalid):
+        decide(world.simulation.plan, world.state, answer, world.now)
+    assert world.answer("tool1", "approve").working == ["tool1"]

@@ -1,0 +1,384 @@
+"""Open gates whose data change: they are asked again, and an answer counts only for what the person saw."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointsman.engine.asking import GateClosedAlready, GateMoved
+from pointsman.engine.calls import ProposedCall
+from pointsman.engine.decide import decide
+from pointsman.engine.digests import is_same
+from pointsman.engine.facts import Edit
+from pointsman.engine.people import Approvers
+from pointsman.engine.reports import ApprovalAsked, ForkRequested, GateAnswered, MoveRequested, Report, SteerRequested
+from pointsman.engine.state import Gate
+from pointsman.engine.steps import Branch, Step
+from pointsman.engine.wait_events import GateChanged, GateClosed, GateOpened
+from pointsman.values import Json
+from tests.engine.replays import forked
+from tests.engine.world import More, World, plan_of, started
+
+REAL_TIME: Final = {"humanInLoop": "real_time"}
+LINE: Final = "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1"
+SHOWS: Final = {"actions": ["approve", "edit", "reject"], "message": "Send {letter}?", "show": ["letter"]}
+
+
+def human(**config: object) -> dict[str, object]:
+    return {"type": "human", "config": {**SHOWS, **config}}
+
+
+def asking(drawing: str = LINE, nodes: More | None = None, **config: object) -> World:
+    """A gate that shows a letter, before a tool that sends it."""
+    sends = {"config": {"tool": "send", "parameters": {"letter": "{{letter}}"}}}
+    return started(
+        drawing,
+        nodes={"ask1": human(**config), "tool1": sends, **(nodes or {})},
+        input={"letter": "old"},
+        config=REAL_TIME,
+    )
+
+
+def gate_at(world: World, name: str = "ask1") -> Gate:
+    step, _ = world.at(name)
+    gate = world.state.steps[step].gate
+    assert gate is not None
+    return gate
+
+
+def write(world: World, **values: Json) -> World:
+    world.tell(SteerRequested(edits=tuple(Edit((name,), value) for name, value in values.items()), by="eve"))
+    return world
+
+
+def answer(world: World, digest: str, action: str = "approve", data: Json = None, by: str = "") -> None:
+    """As its caller sees it: raises what refuses it."""
+    step, _ = world.at("ask1")
+    report = GateAnswered(step=step, action=action, data=data, by=by, digest=digest)
+    decide(world.simulation.plan, world.state, report, world.now)
+
+
+def test_a_gate_whose_data_a_person_changes_is_asked_again() -> None:
+    world = asking()
+    before = gate_at(world).digest
+    write(world, letter="new").crash()
+    gate = gate_at(world)
+    assert (gate.message, gate.shown, gate.opened) == ("Send new?", {"letter": "new"}, world.state.at)
+    assert gate.digest != before
+    assert [event.digest for event in world.events(GateChanged)] == [gate.digest]
+    with pytest.raises(GateMoved, match="ask1"):
+        answer(world, before)
+    assert world.gates == ["ask1"]
+    answer(world, gate.digest)
+    assert world.events(GateChanged)
+
+
+def test_an_answer_records_what_the_gate_showed_whether_it_names_it_or_not() -> None:
+    world = asking()
+    digest = gate_at(world).digest
+    world.answer("ask1", "approve")
+    assert [event.digest for event in world.events(GateClosed)] == [digest]
+    assert [event.digest for event in world.events(GateOpened)] == [digest]
+
+
+def test_a_fork_that_changes_the_letter_asks_for_the_new_letter() -> None:
+    world = asking()
+    before = gate_at(world).digest
+    rows = tuple(world.simulation.rows)
+    copy = World(world.simulation.plan)
+    report = ForkRequested(origin="simulated", row=len(rows), edits=(Edit(("letter",), "new"),))
+    copy.simulation = forked(world.simulation.plan, rows, report, seed=2)
+    assert gate_at(copy).shown == {"letter": "new"}
+    with pytest.raises(GateMoved):
+        answer(copy, before)
+    assert copy.answer("ask1", "approve").asked("tool1")["parameters"] == {"letter": "new"}
+    assert gate_at(world).digest == before
+
+
+def test_an_editable_field_that_is_not_shown_counts_too() -> None:
+    world = asking(show=[], message="Send it?", editable=["letter"])
+    before = gate_at(world)
+    assert before.values == ("old",)
+    digest = before.digest
+    write(world, letter="new").crash()
+    assert (gate_at(world).values, gate_at(world).digest != digest) == (("new",), True)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ([1], [True]), ({"a": 0}, {"a": False})])
+def test_values_that_differ_only_in_json_are_a_change(one: Json, other: Json) -> None:
+    world = write(asking(message="Send it?"), letter=one)
+    digest = gate_at(world).digest
+    assert gate_at(write(world, letter=other)).digest != digest
+
+
+def test_what_is_written_beside_does_not_ask_again() -> None:
+    world = asking()
+    digest = gate_at(world).digest
+    write(world, other="x", letter="old")
+    assert (gate_at(world).digest, world.events(GateChanged)) == (digest, [])
+
+
+def test_another_line_of_control_that_writes_an_editable_field_asks_again() -> None:
+    drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
+    nodes = {"wait1": {"type": "wait", "config": {"event": "e"}, "outputs": {"letter": "result"}}, "tool9": {}}
+    world = asking(drawing, nodes, message="Send it?", show=[], editable=["letter"])
+    digest = gate_at(world).digest
+    world.signal("e", "new").crash()
+    assert gate_at(world).values == ("new",)
+    with pytest.raises(GateMoved):
+        answer(world, digest)
+
+
+def test_another_line_of_control_that_writes_what_the_gate_reads_is_refused() -> None:
+    drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
+    nodes = {"wait1": {"type": "wait", "config": {"event": "e"}, "outputs": {"letter": "result"}}, "tool9": {}}
+    world = asking(drawing, nodes).signal("e", "new")
+    assert (world.failure.code, world.data) == ("read-race", {"letter": "old"})
+
+
+@pytest.mark.parametrize("timer", [True, False])
+def test_what_a_timer_or_an_event_brings_asks_again(timer: bool) -> None:
+    drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
+    waits = {"duration": "5s"} if timer else {"event": "e"}
+    world = asking(drawing, {"wait1": {"type": "wait", "config": waits}}, message="Send it?", show=["nodes.wait1"])
+    before = gate_at(world).digest
+    world = world.ring() if timer else world.signal("e", "new")
+    assert gate_at(world).digest != before
+
+
+def test_an_edit_at_one_gate_asks_again_at_another_where_the_field_is_editable() -> None:
+    drawing = f"{LINE}; start -> ask2; ask2 -#edit-> tool2"
+    world = asking(drawing, {"ask2": human(editable=["letter"], show=[])}, message="?", show=[], editable=["letter"])
+    digest = gate_at(world).digest
+    world.answer("ask2", "edit", {"letter": "new"})
+    assert gate_at(world).values == ("new",)
+    with pytest.raises(GateMoved):
+        answer(world, digest)
+
+
+def test_branches_of_a_parallel_do_not_disturb_each_others_gates() -> None:
+    drawing = "start -> fork1; fork1 -> ask1; fork1 -> tool2; ask1 -> join1; tool2 -> join1"
+    nodes = {
+        "fork1": {"type": "parallel"},
+        "join1": {"type": "join"},
+        "tool2": {"outputs": {"letter": "result"}},
+    }
+    world = asking(drawing, nodes)
+    step = next(iter(world.state.asked or world.simulation.asked.gates))
+    gate = world.state.steps[step].gate
+    assert gate is not None
+    digest = gate.digest
+    world.done(next(name for name in world.working if "tool2" in name), "new")
+    assert (world.state.steps[step].gate, gate.digest) == (gate, digest)
+
+
+def test_what_a_join_brings_asks_again_at_a_gate_around_it() -> None:
+    drawing = f"{LINE}; start -> fork1; fork1 -> tool2; fork1 -> tool3; tool2 -> join1; tool3 -> join1"
+    nodes = {
+        "fork1": {"type": "parallel"},
+        "join1": {"type": "join"},
+        "tool2": {"outputs": {"news": "result"}},
+    }
+    world = asking(drawing, nodes, show=["letter", "nodes"], message="Send it?")
+    digest = gate_at(world).digest
+    for name in list(world.working):
+        world.done(name, "x")
+    assert gate_at(world).digest != digest
+
+
+def test_votes_for_what_was_shown_before_do_not_count_for_what_is_shown_now() -> None:
+    world = asking(approvers={"users": ["ada", "ben"], "quorum": 2})
+    step, _ = world.at("ask1")
+    world.tell(GateAnswered(step=step, action="approve", by="ada"))
+    assert [*gate_at(world).votes] == ["ada"]
+    write(world, letter="new").crash()
+    assert gate_at(world).votes == {}
+    world.tell(GateAnswered(step=step, action="approve", by="ben"))
+    assert world.gates == ["ask1"]
+    world.answer("ask1", "approve", by="ada")
+    assert world.asked("tool1")["parameters"] == {"letter": "new"}
+
+
+def test_a_gate_that_cannot_be_shown_any_more_fails_as_one_that_cannot_open() -> None:
+    world = asking(message="Send it?", show=["letter + 'x'"])
+    write(world, letter="new")
+    assert gate_at(world).shown == {"letter + 'x'": "newx"}
+    write(world, letter={"a": 1})
+    assert (world.status, world.state.steps) == ("failed", {})
+
+
+def test_names_of_the_engine_in_a_message_do_not_ask_again() -> None:
+    drawing = f"{LINE}; start -> tool2; tool2 -> tool3"
+    world = asking(drawing, message="Step {_currentStep}, visit {_currentNodeIteration}: {letter}?", show=[])
+    before = gate_at(world).message
+    world.done("tool2").done("tool3")
+    assert (gate_at(world).message, world.events(GateChanged)) == (before, [])
+    write(world, letter="new")
+    assert gate_at(world).message == before.replace("old", "new")
+
+
+def test_another_definition_asks_again_where_its_gate_differs() -> None:
+    world = asking()
+    digest = gate_at(world).digest
+    form = {"type": "object", "properties": {"why": {"type": "string"}}}
+    config = {"options": [{"value": "send"}, {"value": "drop"}], "message": "Now?", "form": form}
+    plan = plan_of(
+        "start -> ask1; ask1 -#send-> tool1",
+        nodes={"ask1": {"type": "human", "config": {**config, "approvers": {"groups": ["finance"]}}}},
+        config=REAL_TIME,
+    )
+    decide(plan, world.state, MoveRequested(definition="d2"), world.now)
+    gate = gate_at(world)
+    assert (gate.message, [one["value"] for one in gate.options], gate.form) == ("Now?", ["send", "drop"], form)
+    assert gate.approvers == Approvers(groups=("finance",))
+    assert gate.digest != digest
+
+
+def test_another_definition_with_the_same_gate_does_not_ask_again() -> None:
+    world = asking()
+    digest = gate_at(world).digest
+    decision = decide(world.simulation.plan, world.state, MoveRequested(definition="d2"), world.now)
+    assert gate_at(world).digest == digest
+    assert not any(isinstance(event, GateChanged) for event in decision.events)
+
+
+def test_a_step_that_waits_to_start_is_asked_again_where_another_definition_would_do_something_else() -> None:
+    def plan(tool: str, to: str):
+        work = {"config": {"tool": tool, "parameters": {"to": to}}, "requiresApproval": True}
+        return plan_of("start -> tool1", nodes={"tool1": work})
+
+    for tool, to in (("send", "ben"), ("send_all", "ada")):
+        world = World(plan("send", "ada")).begin()
+        digest = gate_at(world, "tool1").digest
+        same = decide(plan("send", "ada"), world.state, MoveRequested(definition="d1"), world.now)
+        assert not any(isinstance(event, GateChanged) for event in same.events)
+        decide(plan(tool, to), world.state, MoveRequested(definition="d2"), world.now)
+        gate = gate_at(world, "tool1")
+        assert gate.digest != digest
+        step, _ = world.at("tool1")
+        assert gate.shown == world.state.steps[step].input
+        assert isinstance(gate.shown, dict)
+        assert gate.shown["parameters"] == {"to": to}
+
+
+def test_a_row_of_an_older_journal_has_a_digest_when_it_is_folded() -> None:
+    world = asking(editable=["letter"])
+    digest = gate_at(world).digest
+    rows = world.simulation.rows
+    for at, row in enumerate(rows):
+        events = [msgspec.structs.replace(e, digest="") if isinstance(e, GateOpened) else e for e in row.events]
+        rows[at] = msgspec.structs.replace(row, events=tuple(events))
+    world.crash()
+    assert gate_at(world).digest == digest
+
+
+LETTERS: Final = st.sampled_from(["a", "b", 1, True, None, {"to": "ben"}])
+DEEDS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), LETTERS),
+        st.tuples(st.just("write beside"), LETTERS),
+        st.tuples(st.just("look"), st.none()),
+        st.tuples(st.sampled_from(["answer", "vote", "edit"]), LETTERS),
+        st.tuples(st.just("event"), LETTERS),
+        st.tuples(st.just("crash"), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@given(DEEDS, st.sampled_from([[], ["letter"], ["nodes"]]))
+def test_what_an_approval_releases_is_what_the_person_saw(deeds: list[tuple[str, Json]], show: list[str]) -> None:
+    """The law: for any interleaving of writes and answers, the data an answer releases are those whose digest it
+    carries."""
+    drawing = f"{LINE}; start -> wait1; wait1 -> wait2; wait2 -> wait1"
+    taken = {"outputs": {"letter": "result"}}
+    nodes = {f"wait{n}": {"type": "wait", "config": {"event": "e"}, **taken} for n in (1, 2)}
+    world = asking(
+        drawing, nodes, message="?", show=show, editable=["letter"], approvers={"users": ["ada", "ben"], "quorum": 2}
+    )
+    seen: dict[str, tuple[str, Json]] = {}
+    for what, value in deeds:
+        if world.gates != ["ask1"]:
+            break
+        gate = gate_at(world)
+        match what:
+            case "look":
+                seen["ada"] = seen["ben"] = gate.digest, world.data["letter"]
+            case "answer" | "vote" | "edit" if seen:
+                by = "ada" if what == "vote" else "ben"
+                step, _ = world.at("ask1")
+                digest, letter = seen[by]
+                data = {"letter": value} if what == "edit" else None
+                report = GateAnswered(
+                    step=step, action="edit" if what == "edit" else "approve", data=data, by=by, digest=digest
+                )
+                must_hold(world, report, digest, letter)
+            case "write":
+                write(world, letter=value)
+            case "write beside":
+                write(world, other=value)
+            case "event":
+                world.signal("e", value)
+            case "crash":
+                world.crash()
+            case _:
+                pass
+        if world.gates == ["ask1"]:
+            now = gate_at(world)
+            if show == ["letter"]:
+                assert is_same(now.shown, {"letter": world.data["letter"]})
+            assert is_same([*now.values], [world.data["letter"]])
+
+
+def must_hold(world: World, report: Report, digest: str, letter: Json) -> None:
+    """Tell it, as the simulation does; where it closed the gate, the letter is the one that was seen."""
+    rows = len(world.simulation.rows)
+    world.tell(report)
+    closed = [e for row in world.simulation.rows[rows:] for e in row.events if isinstance(e, GateClosed)]
+    for event in closed:
+        assert event.digest == digest
+        before = event.changes[0].before if event.changes else world.data["letter"]
+        assert is_same(before, letter)
+
+
+def test_an_answer_to_a_closed_gate_is_refused_as_closed_whatever_digest_it_carries() -> None:
+    world = asking()
+    step, _ = world.at("ask1")
+    digest = gate_at(world).digest
+    world.answer("ask1", "approve")
+    with pytest.raises(GateClosedAlready):
+        decide(world.simulation.plan, world.state, GateAnswered(step=step, action="approve", digest=digest), world.now)
+
+
+def test_a_gate_in_a_branch_is_asked_again_when_the_data_of_its_branch_are_edited() -> None:
+    drawing = "start -> fork1; fork1 -> ask1; ask1 -> join1"
+    nodes = {"fork1": {"type": "parallel", "config": {"items": "['x', 'y']"}}, "join1": {"type": "join"}}
+    world = asking(drawing, nodes)
+    branch = (Branch("fork1", 1, 0),)
+    world.tell(SteerRequested(edits=(Edit(("letter",), "new", branch),)))
+    shown = {step.scope: at.gate.shown for step, at in world.state.steps.items() if at.gate is not None}
+    assert shown == {branch: {"letter": "new"}, (Branch("fork1", 1, 1),): {"letter": "old"}}
+
+
+def proposed(to: str) -> ApprovalAsked:
+    call = ProposedCall(number=2, name="send", arguments={"to": to})
+    return ApprovalAsked(step=Step("tool1"), attempt=1, calls=(call,))
+
+
+def test_consent_to_a_tool_call_is_consent_to_exactly_that_call() -> None:
+    world = started("start -> tool1")
+    world.simulation.asked.work.clear()
+    world.tell(proposed("ada"))
+    assert gate_at(world, "tool1").shown == {"2": {"tool": "send", "arguments": {"to": "ada"}}}
+    world.answer("tool1", "approve")
+    world.simulation.asked.work.clear()
+    assert not decide(world.simulation.plan, world.state, proposed("ada"), world.now).events
+    world.tell(proposed("ben"))
+    assert gate_at(world, "tool1").shown == {"2": {"tool": "send", "arguments": {"to": "ben"}}}
+    world.answer("tool1", "reject")
+    (verdict,) = (world.state.steps[Step("tool1")].verdicts or {}).values()
+    assert not verdict.approved
