@@ -66,7 +66,7 @@ async def test_an_answer_to_what_a_gate_does_not_show_any_more_is_a_conflict(ser
     (entry,) = (await served.client.get("/api/inbox")).json()["gates"]
     assert entry["digest"] == seen["digest"]
     if hand == "fork":
-        made = await served.act(execution, "fork", {"at": 1, "set": {"letter": "new"}}, expect=201)
+        made = await served.act(execution, "fork", {"at": 1, "set": {"letter": "new"}}, expect=202)
         execution = made["executionId"]
     else:
         await served.act(execution, "steer", {"set": {"letter": "new"}})

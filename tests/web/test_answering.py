@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, Request, expect
+import pytest
+from playwright.async_api import Page, Request, Route, expect
 
 from tests.server import flows
 from tests.server.conftest import Served
@@ -81,3 +82,71 @@ async def test_who_is_not_asked_is_told_who_is_and_offered_no_answer(opens: Open
         await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
     told = await served.client.get(f"/api/workflows/executions/{execution}", headers=keys[0])
     assert (told.json()["status"], told.json()["answers"][0]["by"]) == ("completed", "eve")
+
+
+SENDS = """\
+pointsman: 1
+id: sends
+config: {humanInLoop: real_time}
+input: {type: object, properties: {letter: {type: string}}}
+output: {letter: letter}
+nodes:
+  - id: review
+    type: human
+    config: {message: Send it?, show: [letter], editable: [letter], actions: [approve, edit, reject]}
+  - {id: done, type: end}
+edges:
+  - {source: review, target: done, condition: {type: label, label: approve}}
+  - {source: review, target: done, condition: {type: label, label: edit}}
+"""
+MOVED = "This changed while you were reading. Look again before you answer."
+
+
+@pytest.mark.parametrize("place", ["/inbox", "/executions/{}"])
+async def test_a_question_that_changes_under_its_reader_is_looked_at_again(
+    opens: Opens, served: Served, place: str
+) -> None:
+    await served.save(SENDS)
+    execution = await served.execute("sends", {"letter": "old"})
+    async with opens(place.format(execution)) as page:
+        sent = answers_of(page)
+        letter = page.get_by_label("Edit letter")
+        await expect(letter).to_have_value("old")
+        await letter.fill("mine")
+        await page.get_by_label("Comment").fill("shorter")
+        await served.act(execution, "steer", {"set": {"letter": "new"}})
+        await expect(page.get_by_text(MOVED)).to_be_visible()
+        await expect(letter).to_have_value("mine")
+        await expect(page.get_by_label("Comment")).to_have_value("shorter")
+        await expect(page.get_by_role("deletion").filter(has_text="new")).to_be_visible()
+        for name in ("Approve", "Edit", "Reject"):
+            await expect(page.get_by_role("button", name=name, exact=False).first).to_be_disabled()
+        assert sent == []
+        await page.get_by_role("button", name="Answer what is shown now").click()
+        await expect(page.get_by_text(MOVED)).to_have_count(0)
+        await page.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("Edit letter")).to_have_count(0)
+    (answer,) = (await served.ended(execution))["answers"]
+    assert (answer["data"], answer["comment"], answer["changes"][0]["before"]) == ({"letter": "mine"}, "shorter", "new")
+
+
+async def test_an_answer_that_crosses_a_change_is_refused_in_words_and_the_page_shows_the_change(
+    opens: Opens, served: Served
+) -> None:
+    await served.save(SENDS)
+    execution = await served.execute("sends", {"letter": "old"})
+    async with opens(f"/executions/{execution}", lenient=True) as page:
+        await expect(page.get_by_label("Edit letter")).to_have_value("old")
+
+        async def first_changed(route: Route) -> None:
+            await served.act(execution, "steer", {"set": {"letter": "new"}})
+            await route.continue_()
+
+        await page.route("**/respond", first_changed, times=1)
+        await page.get_by_role("button", name="Approve").click()
+        await expect(page.get_by_text(MOVED)).to_be_visible()
+        await expect(page.get_by_label("Edit letter")).to_have_value("new")
+        await page.get_by_role("button", name="Answer what is shown now").click()
+        await page.get_by_role("button", name="Approve").click()
+        await expect(page.get_by_label("Edit letter")).to_have_count(0)
+    assert (await served.ended(execution))["output"] == {"letter": "new"}

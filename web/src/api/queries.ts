@@ -182,6 +182,8 @@ export interface GateAnswer {
   comment?: string;
   /** The same answer with the same key counts once. */
   key?: string;
+  /** Of what the reader saw: an answer to anything else is refused. */
+  digest?: string;
 }
 
 export const respond = (execution: string, answer: GateAnswer) =>

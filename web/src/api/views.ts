@@ -130,6 +130,10 @@ export interface Gate {
   form: JsonObject | null;
   shown: Json;
   editable: string[];
+  /** The present values of the editable fields. */
+  values: JsonObject;
+  /** Names what is asked and shown: an answer sends it back. */
+  digest: string;
   approvers: { quorum: number; rejectQuorum: number; groups?: string[]; users?: string[]; delegable: boolean } | null;
   about: Json;
   step: string;

@@ -11,9 +11,21 @@ import { actionCalled } from "@/graph/answers";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { Changes } from "@/values/Changes";
-import { changesIn, isObject } from "@/values/changes";
+import { changesIn } from "@/values/changes";
 import { Value } from "../execution/Value";
-import { asText, changed, dataOf, isOff, isWritten, mayEdit, NOTHING, offers, takenOver, type Written } from "./answer";
+import {
+  asText,
+  changed,
+  dataOf,
+  isOff,
+  isWritten,
+  lookedAt,
+  mayEdit,
+  NOTHING,
+  offers,
+  takenOver,
+  type Written,
+} from "./answer";
 import { useBarred } from "./Barred";
 import { CallsAsked } from "./CallsAsked";
 import { callsAt } from "./calls";
@@ -26,6 +38,9 @@ const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ def
 
 /** What stands before a server says so of it, or it says so itself as it goes. */
 const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/** The code of an answer to something that the gate does not show any more. */
+const MOVED = "gate-changed";
 
 /** What a person is asked, and the ways to answer. */
 export function GateForm(props: {
@@ -46,6 +61,8 @@ export function GateForm(props: {
   const [written, setWritten] = useState<Written>(NOTHING);
   const write = (change: Partial<Written>) => setWritten((before) => ({ ...before, ...change }));
   const fits = useRef<Fits>(null);
+  // The answer names what was on the page: what changed under the reader's eyes is looked at again first.
+  const [seen, setSeen] = useState(gate.digest);
   const barred = useBarred(gate);
   const answer = useMutation<Execution, ApiError, GateAnswer>({
     mutationFn: (given) => respond(props.execution, given),
@@ -57,10 +74,15 @@ export function GateForm(props: {
       client.setQueryData(["execution", props.execution], next);
       void client.invalidateQueries({ queryKey: ["inbox"] });
     },
+    onError: (why) => {
+      if (why.code === MOVED) void client.invalidateQueries({ queryKey: ["execution"] });
+    },
   });
   // One's own answer is not somebody else's.
   const over = answer.isPending || answer.isSuccess ? null : (props.over ?? null);
-  const mayAnswer = barred === null && over === null;
+  const hasMoved = over === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
+  const isRefused = answer.isError && !(answer.error.code === MOVED && hasMoved);
+  const mayAnswer = barred === null && over === null && !hasMoved;
   const isKept = isWritten(written) || answer.isError;
   const { onKept } = props;
   // biome-ignore lint/correctness/useExhaustiveDependencies: told once that it is so
@@ -93,7 +115,13 @@ export function GateForm(props: {
       ...(data === null ? {} : { data }),
       ...(written.comment ? { comment: written.comment } : {}),
       key: uniqueId(),
+      digest: seen,
     });
+  }
+
+  function lookAgain() {
+    setSeen(gate.digest);
+    answer.reset();
   }
 
   const keys =
@@ -110,6 +138,15 @@ export function GateForm(props: {
 
   return (
     <section aria-labelledby={name}>
+      {hasMoved ? (
+        <div role="alert" className="mb-3 rounded-md border border-waiting/40 bg-waiting-soft p-3">
+          <p className="font-medium">{t("gate.moved")}</p>
+          {isWritten(written) ? <p className="mt-1 text-ink-soft">{t("gate.movedKept")}</p> : null}
+          <Button className="mt-2" onClick={lookAgain}>
+            {t("gate.movedSeen")}
+          </Button>
+        </div>
+      ) : null}
       <GateHead
         id={name}
         gate={gate}
@@ -156,7 +193,7 @@ export function GateForm(props: {
               key={option.value}
               kind={at === 0 ? "primary" : option.value === "reject" ? "danger" : "plain"}
               className="max-w-full"
-              disabled={answer.isPending || isOff(gate, option.value, written)}
+              disabled={answer.isPending || hasMoved || isOff(gate, option.value, written)}
               onClick={() => say(option.value)}
             >
               <span className="truncate">{labelOf(option)}</span>
@@ -182,7 +219,7 @@ export function GateForm(props: {
         {over !== null && isWritten(written) ? <p className="mt-1 text-ink-soft">{t("gate.notSent")}</p> : null}
         {answer.failureCount > 0 && answer.isPending ? <p className="mt-2 text-waiting">{t("gate.kept")}</p> : null}
       </div>
-      {answer.isError ? (
+      {isRefused ? (
         <div className="mt-3">
           <Failed why={answer.error} />
         </div>
@@ -195,13 +232,14 @@ export function GateForm(props: {
 function Shown(props: { gate: Gate; written: Written; onWrite: ((change: Partial<Written>) => void) | null }) {
   const { t } = useTranslation();
   const { gate, written, onWrite } = props;
-  if (!isObject(gate.shown)) return null;
+  const shown = lookedAt(gate);
+  if (Object.keys(shown).length === 0) return null;
   const { edits } = written;
-  const changes = Object.keys(edits).length > 0 ? changesIn(gate.shown, changed(gate, written)) : [];
+  const changes = Object.keys(edits).length > 0 ? changesIn(shown, changed(gate, written)) : [];
   return (
     <>
       <dl className="mt-2 space-y-2">
-        {Object.entries(gate.shown).map(([path, value]) => (
+        {Object.entries(shown).map(([path, value]) => (
           <div key={path}>
             <dt className="font-mono text-xs text-ink-soft">{path}</dt>
             <dd>

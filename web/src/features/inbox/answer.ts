@@ -39,7 +39,9 @@ export function isOff(gate: Gate, action: string, written: Written): boolean {
     if (action === "edit") return !decided || verdictsOn(calls, written.decisions) === null;
     return action !== "reject" && decided;
   }
-  return Object.keys(written.edits).length > 0 && action !== "edit" && action !== "reject";
+  const hasEdits = Object.keys(written.edits).length > 0;
+  if (action === "edit" && mayEdit(gate)) return !hasEdits && !gate.votes.some((vote) => vote.action === "edit");
+  return hasEdits && action !== "reject";
 }
 
 /** What goes with the action, of what no form asks for; null: nothing does. */
@@ -51,9 +53,14 @@ export function dataOf(gate: Gate, action: string, written: Written): Json {
   return Object.keys(found).length > 0 ? found : null;
 }
 
+/** What there is to look at: what is shown, and the fields that may be edited. */
+export function lookedAt(gate: Gate): JsonObject {
+  return { ...(isObject(gate.shown) ? gate.shown : {}), ...(mayEdit(gate) ? gate.values : {}) };
+}
+
 /** What is shown, with what was changed in it. */
 export function changed(gate: Gate, written: Written): Json {
-  return { ...(isObject(gate.shown) ? gate.shown : {}), ...edited(gate, { ...written, form: null }) };
+  return { ...lookedAt(gate), ...edited(gate, { ...written, form: null }) };
 }
 
 /** As somebody else voted, to be voted the same. */
@@ -69,10 +76,11 @@ export function takenOver(gate: Gate, data: Json, written: Written): Written {
   };
 }
 
-/** The fields that were changed, as they were before: text stays text, the rest is read as JSON. */
+/** The editable fields that were changed, as they were before: text stays text, the rest is read as JSON. */
 function edited(gate: Gate, { form, edits }: Written): JsonObject {
-  const found: JsonObject = isObject(form) ? { ...form } : {};
-  const shown = isObject(gate.shown) ? gate.shown : {};
+  const filled = Object.entries(isObject(form) ? form : {}).filter(([path]) => gate.editable.includes(path));
+  const found: JsonObject = Object.fromEntries(filled);
+  const shown = lookedAt(gate);
   for (const [path, text] of Object.entries(edits)) {
     if (typeof shown[path] === "string") found[path] = text;
     else {

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import type { Gate } from "@/api/views";
+import { changed, dataOf, isOff, lookedAt, NOTHING } from "./answer";
+
+const option = (value: string) => ({ value, label: value });
+const gate = {
+  about: "node",
+  options: [option("approve"), option("edit"), option("reject")],
+  form: null,
+  shown: { topic: "tides" },
+  editable: ["letter"],
+  values: { letter: "old" },
+  votes: [],
+} as unknown as Gate;
+
+it("shows the editable fields that are not shown otherwise", () => {
+  expect(lookedAt(gate)).toEqual({ topic: "tides", letter: "old" });
+  expect(lookedAt({ ...gate, options: [option("approve")] })).toEqual({ topic: "tides" });
+});
+
+it("offers an edit once a field has changed or another voter has edited", () => {
+  expect(isOff(gate, "edit", NOTHING)).toBe(true);
+  expect(isOff(gate, "edit", { ...NOTHING, edits: { letter: "new" } })).toBe(false);
+  expect(isOff({ ...gate, votes: [{ by: "ada", action: "edit", comment: "" }] }, "edit", NOTHING)).toBe(false);
+});
+
+it("sends an edit only the fields that are editable", () => {
+  const written = { ...NOTHING, form: { copies: 2 }, edits: { letter: "new" } };
+  expect(dataOf(gate, "edit", written)).toEqual({ letter: "new" });
+  expect(dataOf(gate, "approve", written)).toBeNull();
+  expect(changed(gate, written)).toEqual({ topic: "tides", letter: "new" });
+});
