@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.triggers.saved import WebhookTaken
-from pointsman.app.triggers.signatures import key_of, sign
+from pointsman.app.triggers.saved import WebhookTaken, put_declared
+from pointsman.app.triggers.signatures import key_of, sign, verify
 from pointsman.app.triggers.webhooks import (
     BodyInvalid,
     BodyTooLarge,
@@ -52,6 +53,127 @@ async def refused(app: Pointsman, path: str, body: bytes, headers: dict[str, str
     return f"{why.value} {why.value.hint}"
 
 
+async def test_signature_of_one_scheme_is_refused_in_the_other(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting("plain", triggers=[hook()]))
+        await app.save(noting("hub", triggers=[hook(path="hub", scheme="github")]))
+        good = standard(clock.now())
+        replayed = f"{good['Webhook-Id']}.{good['Webhook-Timestamp']}.".encode() + BODY
+        digest = base64.b64decode(good["Webhook-Signature"].removeprefix("v1,")).hex()
+        copied = {"X-Hub-Signature-256": f"sha256={digest}", "Content-Type": "application/json"}
+        for path in ("issues", "hub"):
+            with pytest.raises((WebhookRefused, BodyInvalid)):
+                await app.webhook(path, replayed, copied)
+        assert await refused(app, "issues", replayed, copied)
+        assert await refused(app, "issues", BODY, github())
+        assert await refused(app, "issues", BODY, {**github(), "Webhook-Signature": "v1,"})
+        assert await refused(app, "hub", BODY, good)
+        assert await app.executions() == []
+        last = (await app.triggers.webhooks.deliveries.note("hub"))[0]
+        assert "`scheme` of the trigger" in last.why
+
+
+@pytest.mark.parametrize("secret", ["", "   ", "short", "whsec_", "whsec_AAAA"])
+async def test_secret_that_is_empty_or_short_signs_nothing(tmp_path: Path, secret: str) -> None:
+    clock = HandClock()
+    known = (b"", b"the key of nobody, so that an unknown path takes as long as a known one", key_of(secret))
+    async with opened(tmp_path, clock, settings=Settings(secrets={"HOOK": secret})) as app:
+        await app.save(noting(triggers=[hook(secret="secret.HOOK")]))
+        await app.save(noting("hub", triggers=[hook(path="hub", secret="secret.HOOK", scheme="github")]))
+        for key in known:
+            at = int(clock.now())
+            signed = {"webhook-id": "1", "webhook-timestamp": str(at), "webhook-signature": sign(key, "1", at, BODY)}
+            hub = {"x-hub-signature-256": "sha256=" + hmac.new(key, BODY, hashlib.sha256).hexdigest()}
+            for path, headers in (("issues", signed), ("hub", hub)):
+                with pytest.raises(SecretMissing, match="HOOK"):
+                    await app.webhook(path, BODY, headers)
+                for scheme in ("standard", "github"):
+                    assert not verify(key_of(secret), scheme, BODY, headers, clock.now()).ok
+        assert await app.executions() == []
+
+
+async def test_document_with_an_empty_secret_does_not_open_its_webhook(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        document = noting(triggers=[hook(secret="secret.HOOK")])
+        await app.save(document)
+        entry = await app.store.entries.find("webhook", "issues")
+        assert entry is not None
+        workflow, _ = await app.library.saved("report")
+        assert workflow.triggers is not None
+        emptied = workflow.model_copy(update={"triggers": [workflow.triggers[0].model_copy(update={"secret": ""})]})
+        await put_declared(app, emptied)
+        with pytest.raises(SecretMissing):
+            await app.webhook("issues", BODY, {})
+        assert await app.executions() == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Webhook-Id": "a.1"},
+        {"Webhook-Timestamp": "0{at}"},
+        {"Webhook-Timestamp": " {at}"},
+        {"Webhook-Timestamp": "+{at}"},
+        {"Webhook-Timestamp": "{at}.0"},
+        {"Webhook-Timestamp": ""},
+        {"Webhook-Signature": ""},
+        {"Webhook-Signature": "v1,"},
+        {"Webhook-Signature": "v1a,{signature}"},
+        {"Webhook-Signature": "{signature}"},
+        {"Webhook-Signature": "v1, v1 {signature}"},
+        {"Webhook-Signature": "v1,AAAA " * 20 + "v1,{signature}"},
+    ],
+    ids=str,
+)
+async def test_headers_of_a_signature_are_read_strictly(tmp_path: Path, changed: dict[str, str]) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook()]))
+        good = standard(clock.now(), id=changed.get("Webhook-Id", "msg-1"))
+        found = {"at": good["Webhook-Timestamp"], "signature": good["Webhook-Signature"].removeprefix("v1,")}
+        assert await refused(app, "issues", BODY, good | {name: one.format(**found) for name, one in changed.items()})
+
+
+async def test_secret_that_was_changed_counts_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = HandClock()
+    monkeypatch.setenv("POINTSMAN_SECRET_HOOK", SECRET)
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook(secret="secret.HOOK")]))
+        assert (await app.webhook("issues", BODY, standard(clock.now()))).started is not None
+        monkeypatch.setenv("POINTSMAN_SECRET_HOOK", SECRET[::-1])
+        assert await refused(app, "issues", BODY, standard(clock.now(), id="msg-2"))
+        assert (await app.webhook("issues", BODY, standard(clock.now(), id="msg-3", secret=SECRET[::-1]))).started
+
+
+@pytest.mark.parametrize("forged", ["webhook|issues|msg-1", "webhook|6:issues|5:msg-1", "issues|msg-1", "msg-1"])
+async def test_keys_of_callers_do_not_swallow_calls_of_webhooks(tmp_path: Path, forged: str) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        await app.save(noting(triggers=[hook(event="paid")]))
+        waits = await app.start(listening())
+        await waits.settled()
+        await waits.signal("other", {"amount": 1}, key=forged)
+        await app.publish("other", {"amount": 1}, key=forged, by="webhook issues")
+        received = await app.webhook("issues", BODY, standard(clock.now()))
+        assert received.published is not None
+        assert received.published.delivered == (waits.id,)
+
+
+async def test_each_caller_has_keys_of_its_own(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[{"id": "paid", "type": "event", "event": "paid"}]))
+        first = await app.publish("paid", {}, key="1", by="ada")
+        assert first.key == "1"
+        assert (await app.publish("paid", {}, key="1", by="ada")).started == first.started
+        other = await app.publish("paid", {}, key="1", by="bob")
+        assert other.started != first.started
+        split = await app.publish("paid", {}, key="a|1", by="bo")
+        assert (await app.publish("paid", {}, key="1", by="bo|a")).started != split.started
+        unnamed = await app.publish("paid", {}, by="ada")
+        assert (await app.publish("paid", {}, key=unnamed.key, by="ada")).started == unnamed.started
+
+
 @pytest.mark.requirement("S1-O8")
 async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp_path: Path) -> None:
     clock = HandClock()
@@ -70,7 +192,7 @@ async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp
 async def test_calls_signed_as_github_does_are_taken(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         inputs: Json = {"kind": "headers['x-github-event']", "all": "event"}
-        await app.save(noting(triggers=[hook(inputs=inputs)]))
+        await app.save(noting(triggers=[hook(scheme="github", inputs=inputs)]))
         received = await app.webhook("issues", BODY, github())
         assert received.started is not None
         assert (await app.open(received.started)).state.input == {"kind": "issues", "all": json.loads(BODY)}
@@ -117,7 +239,7 @@ async def test_while_a_secret_changes_one_signature_of_several_is_enough(tmp_pat
 async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
-        await app.save(noting(triggers=[hook(event="paid")]))
+        await app.save(noting(triggers=[hook(scheme="github", event="paid")]))
         waits = await app.start(listening())
         await waits.settled()
         received = await app.webhook("issues", b'{"amount": 5}', github(body=b'{"amount": 5}'))
@@ -129,7 +251,7 @@ async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
 
 async def test_a_call_that_does_not_match_is_taken_and_starts_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
-        await app.save(noting(triggers=[hook(match="headers['x-github-event'] == 'ping'")]))
+        await app.save(noting(triggers=[hook(scheme="github", match="headers['x-github-event'] == 'ping'")]))
         received = await app.webhook("issues", BODY, github())
         assert (received.started, received.published) == (None, None)
         assert await app.executions() == []
@@ -171,7 +293,7 @@ async def test_a_webhook_goes_with_its_document(tmp_path: Path) -> None:
 
 async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
-        await app.save(noting(triggers=[hook(initialData={"role": "guest"})]))
+        await app.save(noting(triggers=[hook(scheme="github", initialData={"role": "guest"})]))
         body = b'{"role": "admin", "n": 1}'
         received = await app.webhook("issues", body, github(body=body))
         assert received.started is not None
@@ -180,7 +302,7 @@ async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path
 
 async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
-        await app.save(noting(triggers=[hook()]))
+        await app.save(noting(triggers=[hook(scheme="github")]))
         with pytest.raises(BodyTooLarge):
             await app.webhook("issues", b"x" * (app.settings.server.webhook_bytes_max + 1), {})
         for body in (b"{", b"\xff", b"[" * 5000, b"NaN"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Final, cast, get_args
 
 import pytest
 
+from pointsman import Pointsman
 from pointsman.app.access.callers import Caller, Role
-from pointsman.app.access.keys import KNOWN_FOR_S, KeyExists, Keys, NoSuchKey
+from pointsman.app.access.keys import KNOWN_FOR_S, KeyExists, Keys, LastAdmin, NoSuchKey
 from pointsman.server.application import openapi_document
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
@@ -271,6 +274,97 @@ async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None
         mine = secret_of("day")
         reply = await served.client.post("/api/workflows", content=mine, headers=outside)
         assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed")
+
+
+async def test_store_that_had_a_key_never_opens_without_one(file_store: str) -> None:
+    async with serving(file_store) as served:
+        assert (await served.client.get("/api/workflows")).status_code == 200
+        await served.key("ada", "admin")
+        await served.desk.keys.revoke("ada")
+        assert (await served.client.get("/api/workflows")).status_code == 401
+        assert (await served.client.post("/mcp", json={})).status_code == 401
+        assert (await served.client.get("/api/login")).json()["asks"] is True
+    async with serving(file_store) as served:
+        assert (await served.client.get("/api/workflows")).status_code == 401, "also after a restart"
+        again = await served.key("bob", "admin")
+        assert (await served.client.get("/api/workflows", headers=again)).status_code == 200
+
+
+async def test_store_asks_for_keys_after_all_have_expired_or_were_deleted_from_it() -> None:
+    async with Pointsman("memory:", model="scripted") as app:
+        clock = HandClock()
+        keys = Keys(app.store.entries, clock)
+        await keys.make("ada", "viewer", expires=Instant(clock.at + 1))
+        clock.at += 10
+        assert await keys.are_made()
+        await app.store.entries.delete("api-key", "ada")
+        assert await Keys(app.store.entries, clock).are_made()
+
+
+async def test_store_of_an_older_version_asks_for_keys_when_its_last_is_revoked() -> None:
+    async with Pointsman("memory:", model="scripted") as app:
+        keys = Keys(app.store.entries, app.clock)
+        await keys.make("ada", "viewer")
+        await app.store.entries.delete("access", "keys")
+        later = Keys(app.store.entries, app.clock)
+        assert await later.are_made()
+        await later.revoke("ada")
+        assert await Keys(app.store.entries, app.clock).are_made()
+
+
+async def test_store_that_was_opened_by_an_identity_provider_stays_shut_without_it() -> None:
+    async with Pointsman("memory:", model="scripted") as app:
+        keys = Keys(app.store.entries, app.clock)
+        assert not await keys.are_made()
+        await keys.require()
+        assert await Keys(app.store.entries, app.clock).are_made()
+
+
+async def test_restored_backup_still_asks_for_keys(file_store: str, tmp_path: Path) -> None:
+    async with Pointsman(file_store, model="scripted") as app:
+        keys = Keys(app.store.entries, app.clock)
+        await keys.make("ada", "admin")
+        await keys.revoke("ada")
+        await app.storage.back_up(tmp_path / "kept.backup")
+    async with Pointsman(f"sqlite:///{tmp_path / 'other.db'}", model="scripted") as app:
+        assert not await Keys(app.store.entries, app.clock).are_made()
+        await app.storage.restore(tmp_path / "kept.backup")
+        assert await Keys(app.store.entries, app.clock).are_made()
+
+
+async def test_admins_who_revoke_each_other_leave_one(file_store: str) -> None:
+    async with Pointsman(file_store, model="scripted") as here, Pointsman(file_store, model="scripted") as there:
+        for number in range(20):
+            one, other = f"a{number}", f"b{number}"
+            near, far = Keys(here.store.entries, here.clock), Keys(there.store.entries, there.clock)
+            await near.make(one, "admin")
+            await near.make(other, "admin")
+            ended = await asyncio.gather(
+                near.revoke(one, but_last_admin=True),
+                far.revoke(other, but_last_admin=True),
+                near.revoke(other, but_last_admin=True),
+                return_exceptions=True,
+            )
+            left = await near.admins()
+            assert len(left) == 1, (ended, left)
+            assert any(isinstance(why, LastAdmin) for why in ended)
+            with pytest.raises(LastAdmin):
+                await far.revoke(left[0], but_last_admin=True)
+            await near.revoke(left[0])
+
+
+async def test_key_that_was_being_revoked_in_a_crash_can_be_revoked_and_made_again() -> None:
+    async with Pointsman("memory:", model="scripted") as app:
+        keys = Keys(app.store.entries, app.clock)
+        await keys.make("ada", "admin")
+        await keys.make("bob", "admin")
+        await app.store.entries.put("access", "keys", {"asks": True, "revoking": ["ada"]})
+        with pytest.raises(LastAdmin):
+            await keys.revoke("bob", but_last_admin=True)
+        await keys.revoke("ada", but_last_admin=True)
+        await keys.make("ada", "admin")
+        await keys.revoke("bob", but_last_admin=True)
+        assert await keys.admins() == ["ada"]
 
 
 async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> None:

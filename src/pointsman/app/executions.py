@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.app.edits import edits_of
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
-from pointsman.app.inputs import check_event
+from pointsman.app.inputs import check_event, event_key
 from pointsman.app.views import event_view, waiting_view
 from pointsman.engine.kinds import Call, Work
 from pointsman.engine.reports import (
@@ -356,12 +356,14 @@ class Execution:
         await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
-        """Send it an event: to the steps that wait for it, else to the first that will. Under one key it comes once.
+        """Send it an event: to the steps that wait for it, else to the first that will. Under one key of one caller
+        (`by`) it comes once.
 
         Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
         """
         check_event(name, data)
-        told = EventReceived(name=name, data=data, by=by, key=key, keeps=True)
+        named = event_key("caller", by, key) if key else ""
+        told = EventReceived(name=name, data=data, by=by, key=named, keeps=True)
         events = await self._tell(lambda driver: driver.deliver(told))
         taken = [event for event in events if isinstance(event, EventTaken)]
         if taken:

@@ -133,6 +133,13 @@ def check_session(name: str) -> None:
         )
 
 
+def event_key(source: str, *parts: str) -> str:
+    """The key of an event: each source, and within it each caller or webhook, has keys of its own. Nobody can use up a
+    key of another one."""
+    # Lengths keep ("a", "bc") and ("ab", "c") apart.
+    return "|".join((source, *(f"{len(part)}:{part}" for part in parts)))
+
+
 def check_event(name: str, data: Json) -> None:
     """Raises `EventTooLarge`, `InputInvalid`."""
     if not 0 < len(name) <= EVENT_NAME_MAX:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Self, Unpack
@@ -17,6 +18,7 @@ from pointsman.app.definitions import source as saved_source
 from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
+from pointsman.app.inputs import event_key
 from pointsman.app.library import Library
 from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.meant import ANYBODY
@@ -295,8 +297,11 @@ class Pointsman:
         return await self.triggers.schedules.plan(workflow, **how)
 
     async def publish(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Published:
-        """Tell an event to every execution that waits for it, and start what it starts. Under one key: once."""
-        return await self.triggers.events.publish(name, data, key=key, by=by)
+        """Publish an event to every execution that waits for it, and start what it starts. Under one key of one caller
+        (`by`): once."""
+        named = key or os.urandom(16).hex()
+        published = await self.triggers.events.publish(name, data, key=event_key("caller", by, named), by=by)
+        return published._replace(key=named)
 
     async def webhook(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
         """A call from outside, checked by its signature. See `Webhooks.receive`."""

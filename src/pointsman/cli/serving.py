@@ -67,7 +67,7 @@ async def _serve(
 
 @click.group()
 def keys() -> None:
-    """Keys that open the server: add, list, revoke. While there is none, only this machine is let in."""
+    """Keys that open the server: add, list, revoke. Until the first is made, this machine is let in."""
 
 
 @keys.command()
@@ -125,14 +125,19 @@ async def _list(store: str | None, search: str, role: Role | None) -> list[JsonO
 @json_option
 @store_option
 def revoke(name: str, *, as_json: bool, store: str | None) -> None:
-    """Let a key open nothing any more, within a second."""
-    go(_revoke(store, name))
+    """Let a key open nothing any more, within a second. Without any key of an admin, the server still asks for one."""
+    admins = go(_revoke(store, name))
     if as_json:
-        print_json({"revoked": [name]})
-    else:
-        say(f"revoked {name}")
+        print_json({"revoked": [name], "admins": len(admins)})
+        return
+    say(f"revoked {name}")
+    if not admins:
+        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
 
 
-async def _revoke(store: str | None, name: str) -> None:
+async def _revoke(store: str | None, name: str) -> list[str]:
+    """The keys of admins that are left."""
     async with installation(store) as app:
-        await Keys(app.store.entries, app.clock).revoke(name)
+        keys = Keys(app.store.entries, app.clock)
+        await keys.revoke(name)
+        return await keys.admins()

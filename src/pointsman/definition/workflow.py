@@ -83,6 +83,8 @@ class Trigger(Shape):
     """The end of a webhook's address."""
     secret: str | None = None
     """What signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
+    scheme: Literal["standard", "github"] | None = None
+    """How a webhook's calls are signed: as Standard Webhooks (default) or as GitHub signs. Others are refused."""
     event: str | None = None
     """The name of the event; of a webhook: what it publishes instead of starting the workflow."""
     match: Expression | None = None

@@ -101,6 +101,8 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     """
     host, life, hurry = settings.host, Life(), asyncio.Event()
     desk = make_desk(app, is_local=is_loopback(host) and not settings.names and not settings.proxies, life=life)
+    if desk.tokens is not None:
+        await desk.keys.require()  # Taking the provider out of the settings must not open the store.
     if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
         raise Unguarded(
             f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"

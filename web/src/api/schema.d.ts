@@ -1177,7 +1177,8 @@ export interface paths {
         put?: never;
         /**
          * Call a webhook
-         * @description Takes no key: a call is signed with the webhook's secret (Standard Webhooks, or as GitHub signs). A call that
+         * @description Takes no key: a call is signed with the webhook's secret in the scheme of its trigger: as
+         *     Standard Webhooks, or as GitHub signs. A call that
          *     comes again with the same id is taken once.
          */
         post: operations["triggers_call"];
@@ -4633,6 +4634,11 @@ export interface components {
             address: string;
             event: string | null;
             path: string;
+            /**
+             * @description How: as Standard Webhooks, or as GitHub signs.
+             * @enum {string}
+             */
+            scheme: "standard" | "github";
             /** @description Whether calls must be signed. */
             signed: boolean;
             trigger: string;

@@ -3,12 +3,16 @@
     pm_<random>  ── SHA-256 ──▶  the store: name, role, groups, expiry, when last used
 
 The random part has 256 bits, so a plain hash is enough: there is nothing to guess.
+
+A store that ever had a key, or an identity provider, asks everybody for one for good (`Guard`): also when the last key
+was revoked or has expired. Who can open the store on its machine makes another: `pointsman keys add`.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from hashlib import sha256
 from typing import ClassVar, Final
 
@@ -23,6 +27,8 @@ from pointsman.ports import Clock
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "api-key"
+GUARD: Final = ("access", "keys")
+"""Kind and key of the entry that says whether the store asks for keys."""
 PREFIX: Final = "pm_"
 RANDOM_BYTES: Final = 32
 NAME_CHARS_MAX: Final = 100
@@ -71,6 +77,13 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.expires is None or now < self.expires
 
 
+class Guard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether a store asks for keys, and which keys of admins are being revoked."""
+
+    asks: bool = False
+    revoking: tuple[str, ...] = ()
+
+
 class Keys:
     """The API keys of one store."""
 
@@ -78,6 +91,7 @@ class Keys:
         self._entries = entries
         self._clock = clock
         self._known: dict[str, ApiKey] = {}
+        self._asks = False
         self._read_at = -math.inf
 
     async def make(self, name: str, role: Role, *, groups: tuple[str, ...] = (), expires: Instant | None = None) -> str:
@@ -92,16 +106,24 @@ class Keys:
             groups=groups,
             expires=expires,
         )
+        await self.require()  # First: a crash in between must not leave a store that has a key and asks nobody.
         try:
             await self._entries.put(KIND, name, msgspec.to_builtins(key), after=0)
         except EntryMoved:
             raise KeyExists(f"there is a key named {name!r}", hint="Name it differently, or revoke that one.") from None
+        await self._change(lambda guard: _without(guard, name))
         self._read_at = -math.inf
         return token
 
     async def are_made(self) -> bool:
-        """Whether there is any: then nobody is let in without one."""
-        return bool(await self._by_digest())
+        """Whether there is or ever was any: then nobody is let in without one."""
+        await self._by_digest()
+        return self._asks
+
+    async def require(self) -> None:
+        """From now on everybody is asked for a key, whether there is one or not."""
+        await self._change(lambda guard: msgspec.structs.replace(guard, asks=True))
+        self._read_at = -math.inf
 
     async def all(self) -> list[ApiKey]:
         """By name."""
@@ -116,13 +138,10 @@ class Keys:
         opens everything: who has no other way in would shut themselves out."""
         self._read_at = -math.inf
         if but_last_admin:
-            admins = [key.name for key in await self.all() if key.role == "admin" and key.is_good_at(self._clock.now())]
-            if admins == [name]:
-                raise LastAdmin(
-                    f"{name!r} is the only key of an admin",
-                    hint="Make another one first, or use `pointsman keys revoke`.",
-                )
-        if not await self._entries.delete(KIND, name):
+            await self._begin_revoking(name)
+        is_deleted = await self._entries.delete(KIND, name)
+        await self._change(lambda guard: _without(guard, name))
+        if not is_deleted:
             known = ", ".join(repr(key.name) for key in await self.all()) or "none"
             raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
 
@@ -139,11 +158,55 @@ class Keys:
         await self._note_use(found, Instant(now))
         return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
 
+    async def admins(self) -> list[str]:
+        """The names of the keys that open everything now."""
+        now = self._clock.now()
+        return [key.name for key in await self.all() if key.role == "admin" and key.is_good_at(now)]
+
+    async def _begin_revoking(self, name: str) -> None:
+        """Note that the key of an admin is being revoked. Of several who do so at once, with each other's keys too, one
+        writes first; the others read what it noted. Raises `LastAdmin`."""
+        while True:
+            guard, version = await self._guard()  # Before the keys: whoever is faster moves it.
+            left = {*await self.admins()} - {*guard.revoking}
+            if name not in left:
+                return
+            if left == {name}:
+                raise LastAdmin(
+                    f"{name!r} is the only key of an admin",
+                    hint="Make another one first, or use `pointsman keys revoke`.",
+                )
+            if await self._put_guard(msgspec.structs.replace(guard, revoking=(*guard.revoking, name)), version):
+                return
+
+    async def _change(self, change: Callable[[Guard], Guard]) -> None:
+        """Change the guard, again where another process was faster."""
+        while True:
+            guard, version = await self._guard()
+            changed = change(guard)
+            if changed == guard or await self._put_guard(changed, version):
+                return
+
+    async def _guard(self) -> tuple[Guard, int]:
+        entry = await self._entries.find(*GUARD)
+        return (Guard(), 0) if entry is None else (msgspec.convert(entry.value, Guard), entry.version)
+
+    async def _put_guard(self, guard: Guard, version: int) -> bool:
+        """False: another process was faster."""
+        try:
+            await self._entries.put(*GUARD, msgspec.to_builtins(guard), after=version)
+        except EntryMoved:
+            return False
+        return True
+
     async def _by_digest(self) -> dict[str, ApiKey]:
         now = self._clock.now()
         if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
-            self._known = {key.digest: key for key in await self.all()}
-            self._read_at = now
+            known = {key.digest: key for key in await self.all()}
+            asks = (await self._guard())[0].asks
+            if known and not asks:  # Written by an older version, or by hand.
+                await self.require()
+            self._known, self._asks, self._read_at = known, asks or bool(known), now
         return self._known
 
     async def _note_use(self, key: ApiKey, now: Instant) -> None:
@@ -157,6 +220,10 @@ class Keys:
             await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
         except EntryMoved:
             return  # Another process noted it, or it was revoked meanwhile.
+
+
+def _without(guard: Guard, name: str) -> Guard:
+    return msgspec.structs.replace(guard, revoking=tuple(one for one in guard.revoking if one != name))
 
 
 def check_name(name: str) -> None:

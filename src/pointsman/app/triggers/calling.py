@@ -43,6 +43,7 @@ async def webhooks_view(app: Pointsman) -> list[JsonObject]:
             "trigger": one.trigger,
             "event": one.event or None,
             "signed": bool(one.secret),
+            "scheme": one.scheme,
         }
         for path, one in found
     ]

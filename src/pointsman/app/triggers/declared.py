@@ -8,6 +8,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
+from pointsman.app.triggers.signatures import Scheme
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.names import Names
@@ -35,6 +36,9 @@ class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
     initial: Json = None
     secret: str = ""
     """`secret.NAME`; or `document`: in the document of the workflow; or nothing: whoever knows the path may call."""
+
+    scheme: Scheme = "standard"
+    """How calls are signed."""
 
     @property
     def id(self) -> str:

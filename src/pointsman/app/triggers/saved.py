@@ -126,7 +126,8 @@ def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
     """None: it is a schedule, or does not say enough."""
     if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
         return None
-    secret = trigger.secret or ""
+    # A secret that is empty, maybe by a variable, is one that nobody knows: the webhook must not be open to everybody.
+    secret = "" if trigger.secret is None else trigger.secret if trigger.secret.startswith(HANDLE) else IN_DOCUMENT
     return Declared(
         workflow=workflow.id,
         trigger=trigger.id,
@@ -134,7 +135,8 @@ def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
         match=trigger.match or "",
         inputs=dict(trigger.inputs or {}),
         initial=trigger.initial_data,
-        secret=secret if not secret or secret.startswith(HANDLE) else IN_DOCUMENT,
+        secret=secret,
+        scheme=trigger.scheme or "standard",
     )
 
 

@@ -1,10 +1,11 @@
 """Signatures of webhooks, coming and going: HMAC-SHA256 over the body as it was sent, byte for byte.
 
-    Standard Webhooks   webhook-id, webhook-timestamp, webhook-signature: v1,<base64 of "id.timestamp.body">
-    GitHub's            x-hub-signature-256: sha256=<hex of body>, x-github-delivery
+    standard    webhook-id, webhook-timestamp, webhook-signature: v1,<base64 of "id.timestamp.body">
+    github      x-hub-signature-256: sha256=<hex of body>, x-github-delivery
 
-The first covers the id and the time too: a copy is refused after five minutes, and known before. GitHub's covers the
-body alone, so a copy of it under another id cannot be told from a new call.
+A webhook has one scheme: what is signed in the one could be sent as the body of the other. The first covers the id and
+the time too: a copy is refused after five minutes, and known before. GitHub's covers the body alone, so a copy of it
+under another id cannot be told from a new call.
 """
 
 from __future__ import annotations
@@ -13,14 +14,22 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
+import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Scheme: TypeAlias = Literal["standard", "github"]
 
 WINDOW_S: Final = 300.0
 """How far the time of a signature may be from ours."""
 ENCODED: Final = "whsec_"
 """How a secret begins that is written in base 64."""
-NOBODY: Final = b"the key of nobody, so that an unknown path takes as long as a known one"
+KEY_BYTES_MIN: Final = 16
+TIMESTAMP: Final = re.compile(r"[1-9][0-9]{0,11}")
+SIGNATURES_MAX: Final = 10
+_UNKNOWN: Final = os.urandom(32)
+"""Signs in vain for paths that are not there, so that they take as long as others."""
 
 
 class Signed(NamedTuple):
@@ -46,18 +55,37 @@ def sign(key: bytes, delivery: str, at: int, body: bytes) -> str:
     return "v1," + base64.b64encode(digest).decode()
 
 
-def verify(key: bytes | None, body: bytes, headers: Mapping[str, str], now: float) -> Signed:
-    """`headers` have lower-case names. Without a key the same work is done in vain."""
-    delivery, given = headers.get("webhook-id", ""), headers.get("webhook-signature")
-    if given is not None:
-        at = headers.get("webhook-timestamp", "")
-        recent = at.isdecimal() and len(at) < 12 and abs(int(at) - now) <= WINDOW_S
-        expected = sign(key or NOBODY, delivery, int(at) if recent else 0, body)
-        # Several signatures: the sender is changing its secret.
-        same = [hmac.compare_digest(expected.encode(), one.encode()) for one in given.split(" ")[:10]]
-        return Signed(any(same) and recent and bool(delivery) and key is not None, delivery)
-    expected = "sha256=" + hmac.new(key or NOBODY, body, hashlib.sha256).hexdigest()
-    same_one = hmac.compare_digest(expected.encode(), headers.get("x-hub-signature-256", "").encode())
+def verify(key: bytes | None, scheme: Scheme, body: bytes, headers: Mapping[str, str], now: float) -> Signed:
+    """`headers` have lower-case names. Without a key, or with one that is too short to be a secret, the same work is
+    done in vain."""
+    is_known = key is not None and len(key) >= KEY_BYTES_MIN
+    used = key if key is not None and is_known else _UNKNOWN
+    signed = _as_standard(used, body, headers, now) if scheme == "standard" else _as_github(used, body, headers)
+    return Signed(signed.ok and is_known, signed.delivery)
+
+
+def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float) -> Signed:
+    delivery, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    recent = TIMESTAMP.fullmatch(at) is not None and abs(int(at) - now) <= WINDOW_S
+    expected = sign(key, delivery, int(at) if recent else 0, body)
+    # Several signatures: the sender is changing its secret.
+    given = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
+    same = [hmac.compare_digest(expected.encode(), one.encode()) for one in given]
+    # With a full stop in the id, what is signed could be divided in other ways.
+    return Signed(any(same) and recent and bool(delivery) and "." not in delivery, delivery)
+
+
+def _as_github(key: bytes, body: bytes, headers: Mapping[str, str]) -> Signed:
+    expected = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
+    same = hmac.compare_digest(expected.encode(), headers.get("x-hub-signature-256", "").encode())
     # A sender that names no deliveries can still repeat one: the same body is the same call.
-    named = headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest()
-    return Signed(same_one and key is not None, named)
+    return Signed(same, headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest())
+
+
+def signed_headers(key: bytes, scheme: Scheme, delivery: str, at: int, body: bytes) -> dict[str, str]:
+    """The headers of a call that we make."""
+    if scheme == "github":
+        digest = hmac.new(key, body, hashlib.sha256).hexdigest()
+        return {"x-hub-signature-256": f"sha256={digest}", "x-github-delivery": delivery}
+    signature = sign(key, delivery, at, body)
+    return {"webhook-id": delivery, "webhook-timestamp": str(at), "webhook-signature": signature}

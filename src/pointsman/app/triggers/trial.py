@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
-from pointsman.app.triggers.signatures import key_of, sign
+from pointsman.app.triggers.signatures import key_of, signed_headers
 from pointsman.app.triggers.webhooks import Received
 from pointsman.errors import CallerError
 from pointsman.values import Json
@@ -41,8 +41,8 @@ async def try_webhook(app: Pointsman, workflow: str, trigger: str, data: Json) -
     """What is started, is started for real. Raises `NoSuchTrigger`, and what a call raises."""
     path, declared = await webhook_of(app, workflow, trigger)
     body, delivery, at = msgspec.json.encode(data), DELIVERY + os.urandom(16).hex(), int(app.clock.now())
-    headers = {"content-type": "application/json", "webhook-id": delivery, "webhook-timestamp": str(at)}
+    headers = {"content-type": "application/json", "webhook-id": delivery}
     if declared.secret:
         key = key_of(await app.triggers.webhooks.secret_of(declared))
-        headers["webhook-signature"] = sign(key, delivery, at, body)
+        headers |= signed_headers(key, declared.scheme, delivery, at, body)
     return await app.triggers.webhooks.receive(path, body, headers)

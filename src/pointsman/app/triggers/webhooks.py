@@ -15,12 +15,13 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.app.inputs import event_key
 from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.deliveries import Deliveries, Delivery
 from pointsman.app.triggers.events import Events, Published
-from pointsman.app.triggers.signatures import Signed, key_of, verify
+from pointsman.app.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, verify
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.settings import HANDLE
 from pointsman.values import ExecutionId, Json
@@ -58,7 +59,7 @@ class BodyInvalid(CallerError):
 
 
 class SecretMissing(OperatorError):
-    """A secret is named by a handle, and the installation has none of that name."""
+    """A webhook has a secret, and it is not set, empty or too short to sign with."""
 
     code: ClassVar[str] = "secret-missing"
 
@@ -93,7 +94,7 @@ class Webhooks:
         if declared is None or not signed.ok:
             hint = "Check path and secret; a signature is good for five minutes."
             refusal = WebhookRefused("no webhook of this path takes this call", hint=hint)
-            why = "no good signature"
+            why = _why_refused(declared, lower)
             self.deliveries.refused(
                 path, Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code, why=why)
             )
@@ -125,7 +126,7 @@ class Webhooks:
         data = read_body(body, headers.get("content-type", ""))
         seen = {name: value for name, value in headers.items() if name not in HIDDEN}
         delivery = named or os.urandom(16).hex()
-        key = f"webhook|{path}|{delivery}"
+        key = event_key("webhook", path, delivery)
         if not declared.accepts(data, seen):
             return Received(delivery)
         if declared.event:
@@ -136,8 +137,10 @@ class Webhooks:
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
         if declared is not None and not declared.secret:
             return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
-        key = None if declared is None else key_of(await self.secret_of(declared))
-        return verify(key, body, headers, self._app.clock.now())
+        now = self._app.clock.now()
+        if declared is None:
+            return verify(None, "standard", body, headers, now)
+        return verify(key_of(await self.secret_of(declared)), declared.scheme, body, headers, now)
 
     async def secret_of(self, declared: Declared) -> str:
         """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
@@ -145,17 +148,34 @@ class Webhooks:
             name = declared.secret.removeprefix(HANDLE)
             await self._app.settings.refresh()
             found = self._app.settings.secret(name)
-            if found is None:
+            if found is None or not found.strip():
                 raise SecretMissing(
-                    f"the secret {name!r} of webhook {declared.id!r} is not set",
+                    f"the secret {name!r} of webhook {declared.id!r} is {'not set' if found is None else 'empty'}",
                     hint=f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}.",
                 )
+            _must_be_long(found, f"the secret {name!r} of webhook {declared.id!r}")
             return found
         workflow, _ = await self._app.library.saved(declared.workflow)
         for trigger in self._app.library.resolved(workflow).triggers or ():
-            if trigger.id == declared.trigger and trigger.secret:
+            if trigger.id == declared.trigger and trigger.secret and trigger.secret.strip():
+                _must_be_long(trigger.secret, f"the secret of webhook {declared.id!r}")
                 return trigger.secret
         raise SecretMissing(f"the document of {declared.workflow!r} has no secret for {declared.trigger!r} any more")
+
+
+def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
+    """For those who look at the webhook; whoever called is not told."""
+    other = {"standard": "x-hub-signature-256", "github": "webhook-signature"}
+    if declared is not None and other[declared.scheme] in headers:
+        return f"signed by another scheme than {declared.scheme!r}; `scheme` of the trigger says which one"
+    return "no good signature"
+
+
+def _must_be_long(secret: str, named: str) -> None:
+    """Raises `SecretMissing`."""
+    if len(key_of(secret)) < KEY_BYTES_MIN:
+        hint = f"It needs {KEY_BYTES_MIN} bytes; behind `whsec_` they are written in base 64."
+        raise SecretMissing(f"{named} is too short", hint=hint)
 
 
 def _came(said: Delivery, received: Received) -> Delivery:

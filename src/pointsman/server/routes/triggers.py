@@ -51,6 +51,7 @@ class WebhookAnswer(Answer):
     trigger: str
     event: str | None
     signed: bool = Field(description="Whether calls must be signed.")
+    scheme: Literal["standard", "github"] = Field(description="How: as Standard Webhooks, or as GitHub signs.")
 
 
 class WebhookPage(Answer):
@@ -65,6 +66,7 @@ class WebhookPage(Answer):
                 "trigger": "order",
                 "event": None,
                 "signed": True,
+                "scheme": "standard",
             }
         ],
         next=None,
@@ -84,8 +86,7 @@ class CalledAnswer(Answer):
 @router.post("/api/events", responses=answers(PublishedAnswer, "input-invalid", body=True), summary="Publish an event")
 async def publish(desk: AtDesk, caller: Operator, body: SignalBody, key: Key = None) -> Response:
     """To every execution that waits for it; and to the triggers that start workflows with it."""
-    name = body.key or ("" if key is None else f"{caller.name}|{key}")
-    published = await desk.app.publish(body.name, body.data, key=name, by=caller.name)
+    published = await desk.app.publish(body.name, body.data, key=body.key or key or "", by=caller.name)
     return JsonReply(await published_for(desk.app, caller, published))
 
 
@@ -218,7 +219,8 @@ async def call(
     request: Request,
     path: Annotated[str, Path(min_length=1, max_length=500, description="As the workflow declares it.")],
 ) -> Response:
-    """Takes no key: a call is signed with the webhook's secret (Standard Webhooks, or as GitHub signs). A call that
+    """Takes no key: a call is signed with the webhook's secret in the scheme of its trigger: as
+    Standard Webhooks, or as GitHub signs. A call that
     comes again with the same id is taken once."""
     desk.webhook_pace.take(address_of(request))
     body_of(request.scope).allow(desk.app.settings.server.webhook_bytes_max)

@@ -9,6 +9,7 @@ const HOOK: Webhook = {
   trigger: "call",
   event: null,
   signed: true,
+  scheme: "standard",
 };
 
 describe("a webhook", () => {
@@ -20,6 +21,12 @@ describe("a webhook", () => {
   it("is called with a signature over id, time and body where it is signed", () => {
     expect(curlOf(HOOK, "https://x.example/hook")).toContain("webhook-signature: v1,$signature");
     expect(curlOf({ ...HOOK, signed: false }, "https://x.example/hook")).not.toContain("signature");
+  });
+
+  it("is called as GitHub signs where that is its scheme", () => {
+    const command = curlOf({ ...HOOK, scheme: "github" }, "https://x.example/hook");
+    expect(command).toContain("x-hub-signature-256: sha256=$signature");
+    expect(command).not.toContain("webhook-signature");
   });
 
   it("is nothing but an address to a shell, whatever its path holds", () => {

@@ -37,6 +37,14 @@ export const addressOf = (one: Webhook): string =>
 export function curlOf(one: Webhook, address: string): string {
   const url = quoted(address);
   if (!one.signed) return `curl -X POST ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"order": 12}'`;
+  if (one.scheme === "github")
+    return [
+      `body='{"order": 12}'`,
+      `signature="$(printf '%s' "$body" | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d ' ' -f 1)"`,
+      `curl -X POST ${url} \\`,
+      `  -H 'content-type: application/json' \\`,
+      `  -H "x-hub-signature-256: sha256=$signature" -H "x-github-delivery: $(date +%s%N)" -d "$body"`,
+    ].join("\n");
   return [
     `body='{"order": 12}'; id="msg_$(date +%s%N)"; at="$(date +%s)"`,
     `signature="$(printf '%s.%s.%s' "$id" "$at" "$body" |`,
