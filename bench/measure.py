@@ -70,7 +70,7 @@ class Children:
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         raise AssertionError("nothing is taken up again here")
 
-    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+    async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
         return self._plans[reference], Start(input={})
 
 

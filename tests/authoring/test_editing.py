@@ -10,6 +10,8 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.access.callers import LOCAL, Caller, NotAllowed
+from pointsman.app.access.seeing import IdTaken
+from pointsman.app.library import UnknownWorkflow
 from pointsman.app.revisions import NoSuchRevision, RevisionMoved
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.authoring.editing import Edited, edit
@@ -240,13 +242,19 @@ async def test_a_bench_lets_nobody_do_what_their_role_does_not(app: Pointsman) -
         bench(app, viewer).delete("letter"),
         bench(app, viewer).rollback("letter", 1),
         bench(app, viewer).start("letter", {"goal": "x"}),
-        bench(app, stranger).get("letter"),
-        bench(app, stranger).edit("letter", gone),
-        bench(app, stranger).delete("letter"),
-        bench(app, stranger).start("letter", {"goal": "x"}),
-        bench(app, stranger).save(Workflow.parse(LETTER)),
     )
     for work in refused:
         with pytest.raises(NotAllowed):
             await work
+    hidden = (
+        bench(app, stranger).get("letter"),
+        bench(app, stranger).edit("letter", gone),
+        bench(app, stranger).delete("letter"),
+        bench(app, stranger).start("letter", {"goal": "x"}),
+    )
+    for work in hidden:
+        with pytest.raises(UnknownWorkflow):
+            await work
+    with pytest.raises(IdTaken):
+        await bench(app, stranger).save(Workflow.parse(LETTER))
     assert len(await app.workflows("letter")) == 1

@@ -14,18 +14,16 @@ from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 from tests.cli.test_serving import STORE
 
-BEGIN: frozenset[str] = frozenset({"run", "chat", "test", "demo"})
-"""An execution tells who began it."""
+ASIDE: frozenset[str] = frozenset({"test", "demo"})
+"""They run in stores of their own, of which nothing is kept."""
 GO_BETWEENS: frozenset[str] = frozenset({"keep", "serve", "mcp"})
 LOOK: frozenset[str] = frozenset(
     {
         "audit",
-        "backup",
         "check",
         "completion",
         "convert",
         "events",
-        "export",
         "inbox",
         "keys list",
         "list",
@@ -86,7 +84,7 @@ def told(prompt: Prompt, store: list[str] = STORE) -> list[tuple[str, str, str |
 
 
 def test_of_every_command_it_is_said_whether_it_changes_something() -> None:
-    said = BEGIN | GO_BETWEENS | LOOK | OUTSIDE
+    said = ASIDE | GO_BETWEENS | LOOK | OUTSIDE
     assert said.isdisjoint(CHANGES)
     assert {path for path, one in commands().items() if not isinstance(one, click.Group)} == said | set(CHANGES)
 
@@ -106,6 +104,8 @@ def test_what_was_said_to_an_execution_at_a_prompt_is_told_with_who_it_was(promp
     assert prompt("answer", execution, "review", "approve", "--as", "ann", *STORE).code == 0
     assert prompt("cancel", other, "--reason", "a secret reason", *STORE).code == 0
     assert told(prompt) == [
+        ("run", "workflow=letter.yaml", None),
+        ("run", "workflow=letter.yaml", None),
         ("answer", f"execution={execution}, node=review, by=ann", None),
         ("cancel", f"execution={other}", None),
     ]
@@ -151,10 +151,11 @@ def test_a_restored_store_tells_it_behind_what_the_backup_brought(prompt: Prompt
     assert prompt("restore", "monday.backup", *there).code == 0
     assert told(prompt, there) == [
         ("workflows save", "file=letter.yaml", None),
+        ("backup", "file=monday.backup", None),
         ("restore", "file=monday.backup", None),
     ]
     assert prompt("restore", "monday.backup", *there).code == 1
-    assert len(told(prompt, there)) == 2, "nothing was restored"
+    assert len(told(prompt, there)) == 3, "nothing was restored"
     assert prompt("verify", *there).code == 0
 
 

@@ -85,15 +85,15 @@ async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() 
             }
         async with over_http(served, bob) as client:
             assert "workflow__secret" not in await names(client)
-            shut: tuple[tuple[str, JsonObject], ...] = (
-                ("get_workflow", {"workflow": "secret"}),
-                ("run_workflow", {"workflow": "secret"}),
-                ("edit_workflow", {"workflow": "secret", "operations": []}),
-                ("delete_workflow", {"workflow": "secret"}),
-                ("save_workflow", {"document": secret_of("day")}),
+            shut: tuple[tuple[str, JsonObject, str], ...] = (
+                ("get_workflow", {"workflow": "secret"}, "unknown-workflow"),
+                ("run_workflow", {"workflow": "secret"}, "unknown-workflow"),
+                ("edit_workflow", {"workflow": "secret", "operations": []}, "unknown-workflow"),
+                ("delete_workflow", {"workflow": "secret"}, "unknown-workflow"),
+                ("save_workflow", {"document": secret_of("day")}, "id-taken"),
             )
-            for tool, arguments in shut:
-                assert (await refused(client, tool, **arguments))["error"]["code"] == "not-allowed", tool
+            for tool, arguments, code in shut:
+                assert (await refused(client, tool, **arguments))["error"]["code"] == code, tool
 
 
 async def test_pages_of_others_and_bodies_that_are_too_large_are_refused() -> None:

@@ -47,10 +47,17 @@ OF_THINGS: Final = (
 )
 BY_BODY: Final = frozenset({"POST /api/schedules", "POST /v1/chat/completions", "POST /v1/responses"})
 """They name a workflow in what they are sent."""
-UNHEARD_OF: Final = frozenset(
-    {"GET /session/{id}", "GET /v1/models/{id}", "GET /api/tools/{name}", "POST /api/tools/{name}/try"}
+MISSING: Final = frozenset(
+    {
+        "unknown-workflow",
+        "unknown-execution",
+        "unknown-session",
+        "no-such-schedule",
+        "no-such-tool",
+    }
 )
-"""Their clients are told that there is no such thing, not that it is shut."""
+"""A thing that is hidden is answered as one that does not exist."""
+OF_OTHERS: Final = frozenset({"GET /v1/models/{id}", "POST /v1/chat/completions", "POST /v1/responses"})
 MARKS: Final = re.compile(r"(word|thing)(\d+)")
 PATIENCE_S: Final = 60.0
 SHOWN_MAX: Final = 20
@@ -137,8 +144,11 @@ class Siege:
 
     def _judge(self, cell: Cell, told: Told) -> None:
         is_shut = (told.status, told.code) == (403, "not-allowed")
-        if cell.thing is not None and cell.has_role and cell.operation in UNHEARD_OF:
-            is_shut = told.status == 404
+        if cell.thing is not None and cell.has_role:
+            # Of chats clients are told a code of another system.
+            missing = told.status == 404 and (told.code in MISSING or cell.operation in OF_OTHERS)
+            # Who may delete it may find that another one did.
+            is_shut = is_shut or (missing and not (cell.is_open and cell.operation.startswith("DELETE")))
         if told.status in (401, 429) or told.status >= 500 or is_shut == cell.is_open:
             self.wrong.append(f"{cell}: {told.status} {told.code}, and it is {'open' if cell.is_open else 'shut'}")
         for mark, number in sorted(set(MARKS.findall(told.text))):

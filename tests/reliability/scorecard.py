@@ -23,6 +23,7 @@ from tests.reliability import (
     requests,
     restarts,
     secret_encodings,
+    sharing,
     simulation,
     stopping,
     subscribers,
@@ -189,6 +190,16 @@ ROWS: Final = (
         {"pr": 200, "long": 2_000},
         "agents",
         crowd.examine,
+    ),
+    Row(
+        "sharing",
+        "people × sharing × ways by which one workflow comes to execute another: directly, by nodes, tools, agents, "
+        "drafts, events, schedules, webhooks, sub-workflows, forks; and every question about a name",
+        "executed exactly where the starter may and the author sees it; hidden answered as missing",
+        {"pr": 300, "long": 100_000},
+        "cells",
+        sharing.examine,
+        test_size=60,
     ),
     Row(
         "fuzz",

@@ -18,6 +18,8 @@ ALSO_A_WORKFLOW: Final = frozenset(
     {"POST /api/workflows/executions/{eid}/move", "POST /api/workflows/executions/{eid}/replay"}
 )
 """They are sent a revision of the workflow, too."""
+OF_SCHEDULES: Final = frozenset({"PUT /api/schedules/{sid}", "DELETE /api/schedules/{sid}"})
+"""For the owners of schedules, which are made by an admin here."""
 STARTS: Final = "operator"
 DOCUMENT: Final = """\
 pointsman: 1
@@ -133,6 +135,8 @@ class Thing(NamedTuple):
         path = operation.partition(" ")[2]
         if operation in OWNERS_ALONE:
             return one.role == "admin" or (one == self.owner and self.is_seen_by(one))
+        if operation in OF_SCHEDULES:
+            return one.role == "admin"
         if "{scope}" in path:
             return self.remembers_for(one, scope)
         if "{eid}" in path:

@@ -90,7 +90,7 @@ class Shelf:
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         return self.plans[definition]
 
-    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
+    async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
         return self.plans[reference], Start(input={}, definition=reference)
 
 

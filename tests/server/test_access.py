@@ -107,6 +107,8 @@ LEAST: Final[dict[str, Role | None]] = {
     "GET /api/agents/{name}": "viewer",
     "PUT /api/agents/{name}": "editor",
     "DELETE /api/agents/{name}": "editor",
+    "GET /api/agents/{name}/sharing": "viewer",
+    "PUT /api/agents/{name}/sharing": "editor",
     "GET /api/agents/{name}/versions": "viewer",
     "GET /api/tools": "viewer",
     "GET /api/tools/{name}": "viewer",
@@ -228,7 +230,8 @@ async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
         ]
         for method, address in shut:
             reply = await served.client.request(method, address, headers=outside, json={})
-            assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed"), (method, address)
+            expected = "unknown-execution" if execution in address else "unknown-workflow"
+            assert (reply.status_code, reply.json()["code"]) == (404, expected), (method, address)
         listed = {}
         for name, header in (("admin", admin), ("inside", inside), ("outside", outside)):
             saved = (await served.client.get("/api/workflows?builtIn=false", headers=header)).json()["workflows"]
@@ -273,7 +276,7 @@ async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None
         ).status_code == 201
         mine = secret_of("day")
         reply = await served.client.post("/api/workflows", content=mine, headers=outside)
-        assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed")
+        assert (reply.status_code, reply.json()["code"]) == (409, "id-taken")
 
 
 async def test_store_that_had_a_key_never_opens_without_one(file_store: str) -> None:

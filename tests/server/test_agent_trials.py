@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pointsman import tool
 from pointsman.app.scripts import parse_script
+from pointsman.settings import Settings
 from tests.server.conftest import Served, serving
-from tests.server.flows import TALK, secret_of
+from tests.server.flows import CHAIN, TALK
 
 SCRIPT = """
 rules:
@@ -130,12 +132,25 @@ async def test_what_cannot_be_tried_is_refused_before_anything_begins(served: Se
 
 async def test_nobody_goes_on_with_a_trial_of_another_or_calls_by_it_what_they_may_not_see(served: Served) -> None:
     await keep(served, {"system": "You are kind."})
-    await served.save(secret_of("ops"))
     ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
     said = await served.client.post("/api/agents/writer/try", json={"message": "Hello"}, headers=ada)
     await (await served.app.open(said.json()["executionId"])).settled()
     again = {"message": "Hello", "sessionId": said.json()["sessionId"]}
     assert (await served.client.post("/api/agents/writer/try", json=again, headers=bob)).status_code == 403
-    calls = {"message": "Hello", "agent": {"tools": ["workflow__secret"]}}
-    refused = await served.client.post("/api/agents/writer/try", json=calls, headers=bob)
-    assert (refused.status_code, refused.json()["code"]) == (403, "not-allowed")
+    failures: list[Any] = []
+    for named in ("workflow__secret", "workflow__missing"):
+        script = parse_script(json.dumps({"rules": [{"node": "agent", "call": 1, "toolCalls": [{"name": named}]}]}))
+        settings = Settings(delays=False)
+        async with serving(is_local=False, script=script, settings=settings) as other:
+            hers = await other.key("ada", "editor")
+            his = await other.key("bob", "editor")
+            await other.client.post("/api/workflows", content=CHAIN.replace("id: chain", "id: secret"), headers=hers)
+            await other.client.put("/api/workflows/secret/sharing", json={"audience": "private"}, headers=hers)
+            calls = {"message": "Hello", "agent": {"tools": [named]}}
+            said = await other.client.post("/api/agents/writer/try", json=calls, headers=his)
+            assert said.status_code == 202, said.text
+            tried = await other.app.open(said.json()["executionId"])
+            await tried.settled()
+            assert [one.workflow for one in await other.app.executions()] == ["try-writer"]
+            failures.append(json.dumps(await tried.view(), default=str).count("tool-not-scripted"))
+    assert failures[0] == failures[1], "a hidden tool is one that is not there"

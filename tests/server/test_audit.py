@@ -174,8 +174,9 @@ async def test_a_time_is_looked_at_and_the_whole_chain_goes_into_a_file(served: 
     export = await served.client.get("/api/audit/export")
     assert "attachment" in export.headers["content-disposition"]
     lines = [msgspec.json.decode(line) for line in export.content.splitlines()]
-    assert [line["row"] for line in lines] == [1, 2, 3, 4, 5]
-    assert state == {"rows": 5, "hash": lines[-1]["hash"], "damage": []}
+    assert [line["row"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert lines[-1]["deeds"][0]["what"] == "GET /api/audit/export", "an export is in the log too"
+    assert state == {"rows": 5, "hash": lines[-2]["hash"], "damage": []}
     second = (await entries.list("audit-000000"))[1]
     await entries.delete("audit-000000", second.key)
     assert (await served.client.get("/api/audit/state")).json()["damage"][0] == "the audit log has no row 2"

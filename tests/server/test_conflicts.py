@@ -63,6 +63,7 @@ CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "POST /api/schedules": ({}, {"json": {"id": "nightly", "workflow": "chain", "every": 3600}}),
     "PUT /api/schedules/{sid}": ({"sid": "nightly"}, {"json": {"workflow": "chain", "every": 60}, "headers": OLD}),
     "PUT /api/workflows/{id}/sharing": ({"id": "chain"}, {"json": {"audience": "private"}, "headers": OLD}),
+    "PUT /api/agents/{name}/sharing": ({"name": "writer"}, {"json": {"audience": "private"}, "headers": OLD}),
     "PATCH /api/sessions/{id}": ({"id": "s1"}, {"json": {"title": "Tides"}, "headers": OLD}),
     "PUT /api/secrets/{name}": ({"name": "WEATHER"}, {"json": {"value": "another-value"}, "headers": NEW}),
     "DELETE /api/secrets/{name}": ({"name": "WEATHER"}, {"headers": OLD}),

@@ -133,7 +133,7 @@ async def test_an_event_tells_nobody_of_what_it_starts_hidden() -> None:
         reply = await served.client.post("/api/events", json={"name": "arrived"}, headers=bob)
         assert (reply.status_code, HIDDEN in reply.text) == (200, False), reply.text
         found = (await served.client.get("/api/workflows/executions", headers=ada)).json()["executions"]
-        assert len(found) == 2, "it did start"
+        assert len(found) == 1, "the publisher may not execute what the event would start"
         for one in found:
             assert one["executionId"] not in reply.text
 

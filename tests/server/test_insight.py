@@ -86,7 +86,7 @@ async def test_relatives_that_somebody_may_not_see_are_not_shown() -> None:
         hidden = await served.execute("secret")
         served.client.headers.update(await served.key("ada", "operator", "desk"))
         for what in ("family", "calls?step=first"):
-            await ask(served, hidden, what, expect=403)
+            await ask(served, hidden, what, expect=404)
 
 
 async def test_a_step_tells_its_calls_with_what_came_of_them() -> None:

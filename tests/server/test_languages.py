@@ -6,8 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.library import ALL_LANGUAGES, Library
-from pointsman.definition.workflow import Workflow
+from pointsman.app.library import ALL_LANGUAGES, Library, Prepared
 from pointsman.values import JsonObject
 from tests.examples.plays import overheard
 from tests.server.conftest import Served
@@ -72,8 +71,8 @@ async def test_what_was_begun_by_an_earlier_release_says_things_in_one_language_
 ) -> None:
     of_today = Library.options
 
-    async def of_then(self: Library, workflow: Workflow, revision: int) -> JsonObject:
-        found = await of_today(self, workflow, revision)
+    async def of_then(self: Library, prepared: Prepared) -> JsonObject:
+        found = await of_today(self, prepared)
         return {name: said for name, said in found.items() if name != ALL_LANGUAGES}
 
     await served.save(POLYGLOT)

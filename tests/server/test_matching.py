@@ -158,7 +158,7 @@ async def test_who_gave_a_workflow_away_does_not_get_it_back_by_sharing_it_late(
             return (await served.client.put(path, json={"audience": "private", **body}, headers=who)).status_code
 
         given, late = await asyncio.gather(share(root, owner="eve"), share(ada))
-        assert (given, late) in ((200, 403), (200, 409), (200, 200), (409, 200))
+        assert (given, late) in ((200, 404), (200, 403), (200, 409), (200, 200), (409, 200))
         if given == 200:
             assert (await served.client.get(path, headers=root)).json()["owner"] == "eve"
 
@@ -178,6 +178,7 @@ def test_what_is_read_with_an_etag_is_changed_and_deleted_with_one() -> None:
             *((path, "PUT") for path in ("/api/agents/{name}", "/api/schedules/{sid}")),
             *((path, "PATCH") for path in ("/api/workflows/{id}", "/api/sessions/{id}")),
             *((f"/api/{path}", "DELETE") for path in ("workflows/{id}", "agents/{name}", "secrets/{name}")),
+            ("/api/agents/{name}/sharing", "PUT"),
             ("/api/schedules/{sid}", "DELETE"),
             ("/api/workflows/{id}/edit", "POST"),
         )

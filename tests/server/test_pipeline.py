@@ -132,7 +132,7 @@ async def test_a_pipeline_and_a_session_of_some_groups_are_not_there_for_others(
         mine = await served.client.post("/run", json={"goal": "a memo"}, headers=inside)
         assert mine.status_code == 200, mine.text
         theirs = await served.client.post("/run", json={"goal": "a memo"}, headers=outside)
-        assert (theirs.status_code, theirs.json()["code"]) == (403, "not-allowed")
+        assert (theirs.status_code, theirs.json()["code"]) == (404, "unknown-workflow")
         (one,) = (await served.client.get("/api/workflows/executions", headers=inside)).json()["executions"]
         for headers, status in ((inside, 200), (outside, 404)):
             reply = await served.client.get(f"/session/{one['sessionId']}", headers=headers)

@@ -265,10 +265,10 @@ async def test_schedules_and_webhooks_of_a_hidden_workflow_are_not_there() -> No
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         assert (await served.client.post("/api/workflows", content=secret_of("desk"), headers=ada)).status_code == 201
         body = {"workflow": "secret", "every": 3600, "id": "hourly"}
-        assert (await served.client.post("/api/schedules", json=body, headers=bob)).status_code == 403
+        assert (await served.client.post("/api/schedules", json=body, headers=bob)).status_code == 404
         assert (await served.client.post("/api/schedules", json=body, headers=ada)).status_code == 201
-        assert (await served.client.get("/api/schedules/hourly", headers=bob)).status_code == 403
-        assert (await served.client.post("/api/schedules/hourly/pause", headers=bob)).status_code == 403
+        assert (await served.client.get("/api/schedules/hourly", headers=bob)).status_code == 404
+        assert (await served.client.post("/api/schedules/hourly/pause", headers=bob)).status_code == 404
         assert (await served.client.get("/api/schedules", headers=bob)).json()["schedules"] == []
         assert len((await served.client.get("/api/schedules", headers=ada)).json()["schedules"]) == 1
 

@@ -240,14 +240,15 @@ async def test_what_others_said_is_not_gone_on_from_and_a_refusal_is_in_the_audi
             for key in (admin, await served.key("bob", "operator"), await served.key("eve", "viewer"))
         )
         first = await ask(root, model="talk", input="Hello")
-        with pytest.raises(openai.PermissionDeniedError):
+        with pytest.raises(openai.NotFoundError):
             await ask(bob, model="talk", input="And now?", previous_response_id=first.id)
         with pytest.raises(openai.PermissionDeniedError):
             await ask(eve, model="talk", input="Hello")
         with pytest.raises(openai.AuthenticationError):
             await ask(client, model="talk", input="Hello")
         deeds = (await served.client.get("/api/audit", headers=admin)).json()["deeds"]
-        assert [(one["who"], one["what"], one["refused"]) for one in deeds[:2]] == [
+        assert [(one["who"], one["what"], one["refused"]) for one in deeds[:3]] == [
+            ("", "failed login", "not-signed-in"),
             ("eve", "POST /v1/responses", "not-allowed"),
-            ("bob", "POST /v1/responses", "not-allowed"),
+            ("bob", "POST /v1/responses", "unknown-execution"),
         ]

@@ -63,9 +63,9 @@ async def test_an_owner_says_who_sees_a_workflow_and_that_outlives_the_server(fi
     async with serving(file_store, is_local=False) as served:
         assert [await listed(served, one) for one in (ada, bob, eve, root)] == [everyones, nothing, nothing, everyones]
         for address in ("/api/workflows/chain", "/api/workflows/chain@1", "/api/workflows/chain/sharing"):
-            assert [await status(served, address, one) for one in (ada, bob, root)] == [200, 403, 200], address
-        assert (await start(served, "chain", bob)).status_code == 403
-        assert await save(served, CHAIN.replace("two", "mine"), bob) == 403
+            assert [await status(served, address, one) for one in (ada, bob, root)] == [200, 404, 200], address
+        assert (await start(served, "chain", bob)).status_code == 404
+        assert await save(served, CHAIN.replace("two", "mine"), bob) == 409
         assert await share(served, "chain", ada, audience="groups", groups=["desk"]) == 200
         assert [await listed(served, one) for one in (bob, eve)] == [everyones, nothing]
         assert await share(served, "chain", root, audience="private", owner="eve") == 200
@@ -78,7 +78,7 @@ async def test_sharing_never_opens_what_the_document_shuts() -> None:
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         assert await save(served, secret_of("desk"), ada) == 201
         assert await share(served, "secret", ada, audience="groups", groups=["day"]) == 200
-        assert await status(served, "/api/workflows/secret", bob) == 403
+        assert await status(served, "/api/workflows/secret", bob) == 404
         assert await status(served, "/api/workflows/secret", ada) == 200
 
 
@@ -97,10 +97,10 @@ async def test_a_workflow_can_be_its_owners_alone_from_the_beginning() -> None:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert await save(served, CHAIN.replace("target: second", "target: nowhere"), bob) == 422
         assert await save(served, CHAIN, ada) == 201, "what was not saved is nobody's"
-        assert await status(served, "/api/workflows/chain", bob) == 403
-        assert (await served.client.delete("/api/workflows/chain", headers=bob)).status_code == 403
+        assert await status(served, "/api/workflows/chain", bob) == 404
+        assert (await served.client.delete("/api/workflows/chain", headers=bob)).status_code == 404
         assert (await served.client.delete("/api/workflows/chain", headers=ada)).status_code == 204
-        assert await save(served, CHAIN, bob) == 403, "its id is not free: its executions are still there"
+        assert await save(served, CHAIN, bob) == 409, "its id is not free: its executions are still there"
 
 
 async def test_whom_it_is_shared_with_may_change_but_not_delete_it() -> None:
@@ -117,7 +117,7 @@ async def test_nobody_reaches_a_private_workflow_by_calling_it_from_their_own() 
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert await save(served, CHAIN, ada) == 201
         assert await share(served, "chain", ada, audience="private") == 200
-        assert await save(served, CALLS, bob) == 403
+        assert await save(served, CALLS, bob) == 422
         assert await save(served, CALLS, ada) == 201
         assert await status(served, "/api/workflows/outer", bob) == 200
 
@@ -157,7 +157,7 @@ async def test_who_asks_for_a_schedule_that_is_not_there_is_not_told_of_those_of
             reply = await served.client.request(method, f"/api/schedules/{path}", headers=bob)
             assert (reply.status_code, reply.json()["code"]) == (404, "no-such-schedule"), path
             assert "nightly" not in reply.text
-        assert await status(served, "/api/schedules/nightly", bob) == 403
+        assert await status(served, "/api/schedules/nightly", bob) == 404
         assert await status(served, "/api/schedules/nightly", ada) == 200
 
 
@@ -173,13 +173,13 @@ async def test_a_session_is_whose_who_began_it() -> None:
         assert (taken.status_code, taken.json()["code"]) == (403, "not-allowed")
         said = {"message": "Go on", "wait": True}
         address = f"/api/workflows/executions/{execution}"
-        for headers, expected in ((bob, 403), (ada, 200), (root, 200)):
+        for headers, expected in ((bob, 404), (ada, 200), (root, 200)):
             reply = await served.client.post(f"{address}/messages", json=said, headers=headers)
             assert reply.status_code == expected, reply.text
         again = await start(served, "talk", ada, input="Still mine", sessionId="s1")
         assert again.status_code == 200, "an admin who said something did not take it over"
         for place in ("", "/events", "/state", "/stream"):
-            assert await status(served, address + place, bob) == 403, "what is said in a conversation is its speaker's"
+            assert await status(served, address + place, bob) == 404, "what is said in a conversation is its speaker's"
         assert [await status(served, "/session/s1", one) for one in (ada, bob, root)] == [200, 404, 200]
         assert [(await listed(served, one))[1] for one in (ada, bob, root)] == [4, 0, 4]
 
@@ -205,10 +205,14 @@ async def test_whoever_a_gate_asks_by_name_sees_and_answers_it() -> None:
         execution = (await start(served, "letter", ada, input={"goal": "tides"})).json()["executionId"]
         assert [(await listed(served, one))[2] for one in (bob, eve)] == [1, 0]
         address = f"/api/workflows/executions/{execution}"
-        assert [await status(served, address, one) for one in (ada, bob, eve)] == [200, 200, 403]
+        assert [await status(served, address, one) for one in (ada, bob, eve)] == [200, 200, 404]
         answer = {"gateId": "review", "action": "approve"}
         refused = await served.client.post(f"{address}/respond", json=answer, headers=eve)
-        assert refused.status_code == 403
+        assert refused.status_code == 404
+        for verb in ("fork", "cancel", "retry", "steer", "pause"):
+            more = await served.client.post(f"{address}/{verb}", json={}, headers=bob)
+            assert (more.status_code, more.json()["code"]) == (403, "not-allowed"), "he is asked, and no more"
+        assert await status(served, f"{address}/export", bob) == 403
         answered = await served.client.post(f"{address}/respond", json=answer, headers=bob)
         assert answered.json()["status"] == "completed"
-        assert await status(served, address, bob) == 403, "he is asked no more"
+        assert await status(served, address, bob) == 404, "he is asked no more"

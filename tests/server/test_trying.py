@@ -122,9 +122,9 @@ async def test_nobody_tries_what_they_may_not_see() -> None:
         reply = await served.client.post("/api/workflows", content=secret_of("staff"), headers=boss)
         assert reply.status_code == 201, reply.text
         reply = await served.client.post("/api/workflows/secret/try", json={}, headers=guest)
-        assert reply.status_code in (403, 404)
+        assert (reply.status_code, reply.json()["code"]) == (404, "unknown-workflow")
         calls = "pointsman: 1\nid: mine\nnodes: [{id: go, type: workflow, config: {workflow: secret}}]\n"
         own = "pointsman: 1\nid: mine\nnodes: [{id: go, type: agent, config: {prompt: x}}]\n"
         assert (await served.client.post("/api/workflows", content=own, headers=guest)).status_code == 201
         reply = await served.client.post("/api/workflows/mine/try", json={"document": calls}, headers=guest)
-        assert reply.status_code in (403, 404)
+        assert (reply.status_code, reply.json()["problems"][0]["code"]) == (422, "unknown-workflow")

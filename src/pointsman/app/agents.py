@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
+from pointsman.app.access.callers import LOCAL, Caller
 from pointsman.app.searching import says
 from pointsman.app.sources import Workflow, invalid
 from pointsman.definition.agents import AgentConfig
@@ -28,7 +29,7 @@ from pointsman.errors import CallerError
 from pointsman.journal.faults import EntryMoved, RevisionMoved
 from pointsman.journal.records import revision_named
 from pointsman.journal.store import Entries
-from pointsman.values import Instant, JsonObject
+from pointsman.values import Instant, Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -48,6 +49,11 @@ class NoSuchAgent(CallerError):
     code: ClassVar[str] = "no-such-agent"
 
 
+def no_such_agent(reference: str) -> NoSuchAgent:
+    """The refusal for an agent that does not exist, or that the caller may not see: both get the same answer."""
+    return NoSuchAgent(f"there is no agent {reference!r}", hint="GET /api/agents lists those that you may see.")
+
+
 class AgentInvalid(CallerError):
     """That cannot be the name of an agent."""
 
@@ -55,9 +61,14 @@ class AgentInvalid(CallerError):
 
 
 class AgentTaken(CallerError):
-    """An agent of the settings has that name. Nodes would go on meaning that one."""
+    """The name cannot be used: an agent of the settings has it, or one that the caller may not see."""
 
     code: ClassVar[str] = "agent-taken"
+
+
+def agent_taken(name: str) -> AgentTaken:
+    """The refusal for the name of an agent of the settings, or of one that the caller may not see."""
+    return AgentTaken(f"the name {name!r} is taken", hint="Take another name.")
 
 
 class SavedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,8 +80,15 @@ class SavedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its description, as in the `agents` of a workflow."""
     saved: Instant
     author: str = ""
+    entrance: str = "key"
+    """How its author was let in."""
     deleted: bool = False
     """Of the latest: it is not there any more; saving brings it back under the next revision."""
+
+    @property
+    def by(self) -> Json:
+        """Its author, as executions record them; None: people at the machine of the store."""
+        return {"name": self.author, "entrance": self.entrance} if self.author else None
 
 
 class Agents:
@@ -88,17 +106,19 @@ class Agents:
         found = [msgspec.convert(entry.value, SavedAgent) for entry in await self._entries.list(LATEST)]
         return [one for one in found if not one.deleted]
 
-    async def found(self, words: str = "", *, names: Collection[str] | None = None) -> list[SavedAgent]:
-        """Those with all these words in name or description; `names`: only these."""
+    async def found(
+        self, words: str = "", *, names: Collection[str] | None = None, sees: SeesAgent
+    ) -> list[SavedAgent]:
+        """Return the agents with all these words in name or description that `sees` lets through; `names`: only
+        these."""
         among = [one for one in await self.list() if names is None or one.name in names]
-        return [one for one in among if says(words, one.name, one.agent)]
+        return [one for one in among if says(words, one.name, one.agent) and await sees(one.name)]
 
     async def get(self, reference: str) -> SavedAgent:
         """By `name` or `name@revision`. Raises `NoSuchAgent`."""
         found = await _find(self._entries, reference)
         if found is None:
-            known = ", ".join(one.name for one in (await self.list())[:20]) or "none"
-            raise NoSuchAgent(f"there is no agent {reference!r}", hint=f"Saved: {known}.")
+            raise no_such_agent(reference)
         return found
 
     async def versions(self, name: str) -> list[SavedAgent]:
@@ -107,31 +127,34 @@ class Agents:
         found = [await _find(self._entries, f"{name}@{number}") for number in range(latest.revision, 0, -1)]
         return [one for one in found if one is not None]
 
-    async def check(self, name: str, agent: JsonObject) -> tuple[Problem, ...]:
-        """What is wrong with a description; pointers begin at it."""
+    async def check(self, name: str, agent: JsonObject, *, reader: Caller = LOCAL) -> tuple[Problem, ...]:
+        """Return the problems of a description, limited to what `reader` may see; pointers begin at it."""
         around: JsonObject = {
             "pointsman": 1,
             "id": AROUND,
             "agents": {name: agent},
             "nodes": [{"id": "it", "type": "agent", "config": {"agent": name}}],
         }
-        checked = await self._app.check(Workflow.of(around))
+        checked = await self._app.check(Workflow.of(around), reader=reader)
         inside = f"/agents/{name}"
         return tuple(
             dataclasses.replace(problem, pointer=problem.pointer.removeprefix(inside), line=None, column=None)
             for problem in checked.problems
         )
 
-    async def save(self, name: str, agent: JsonObject, *, author: str = "", after: int | None = None) -> SavedAgent:
+    async def save(
+        self, name: str, agent: JsonObject, *, author: str = "", after: int | None = None, by: Caller = LOCAL
+    ) -> SavedAgent:
         """A new revision; the latest one again where it says the same. `after`: the revision it must be at, 0: none.
+        `by` is checked against, and kept with it; whether they may save it, `save_agent_as` checks.
 
         Raises `WorkflowInvalid` listing its problems, `AgentTaken`, `RevisionMoved`.
         """
         if not NAME.fullmatch(name):
             raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
         if name in self._app.settings.agents:
-            raise AgentTaken(f"the settings describe an agent {name!r}", hint="Take another name.")
-        problems = await self.check(name, agent)
+            raise agent_taken(name)
+        problems = await self.check(name, agent, reader=by)
         if any(problem.severity == "error" for problem in problems):
             raise invalid(problems)
         entry = await self._entries.find(LATEST, name)
@@ -143,7 +166,12 @@ class Agents:
             return latest
         revision = 1 if latest is None else latest.revision + 1
         made = SavedAgent(
-            name=name, revision=revision, agent=agent, saved=Instant(self._app.clock.now()), author=author
+            name=name,
+            revision=revision,
+            agent=agent,
+            saved=Instant(self._app.clock.now()),
+            author=author,
+            entrance=by.entrance,
         )
         if latest is not None:  # Before it is replaced: a crash loses no revision.
             kept = msgspec.structs.replace(latest, deleted=False)
@@ -189,17 +217,39 @@ def agents_named(workflow: Definition) -> set[str]:
     return {site.text for site in sites_of(workflow) if site.kind == "agent"}
 
 
-async def saved_agents(entries: Entries, names: Collection[str]) -> dict[str, AgentConfig]:
-    """Those of these names that are saved, as nodes name them."""
-    found = {name: await _find(entries, name) for name in sorted(names)}
-    return {name: cast(AgentConfig, read_as(AgentConfig, one.agent)) for name, one in found.items() if one is not None}
+SeesAgent: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Whether the people that something is checked or run for may use the saved agent of a name."""
 
 
-async def with_saved_agents(workflow: Definition, entries: Entries, known: Mapping[str, AgentConfig]) -> Definition:
-    """The workflow, and in it the saved agents that it names. `known`: those of the settings."""
+async def saved_agents(entries: Entries, names: Collection[str], sees: SeesAgent) -> dict[str, SavedAgent]:
+    """Return the saved agents of these names (`name` or `name@revision`) that may be used, as nodes name them."""
+    found = {name: await _find(entries, name) for name in sorted(names) if await sees(name.partition("@")[0])}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+class WithAgents(NamedTuple):
+    """A workflow with the saved agents that it names."""
+
+    workflow: Definition
+    authors: dict[str, Json]
+    """Agent, as nodes name it -> the recorded author of the revision; null: people at the machine of the store."""
+
+
+async def with_saved_agents(
+    workflow: Definition, entries: Entries, known: Mapping[str, AgentConfig], sees: SeesAgent
+) -> WithAgents:
+    """Put the saved agents that a workflow names, and that may be used, into it. `known`: those of the settings."""
     missing = agents_named(workflow) - known.keys() - (workflow.agents or {}).keys()
-    found = await saved_agents(entries, missing) if missing else {}
-    return workflow.model_copy(update={"agents": {**(workflow.agents or {}), **found}}) if found else workflow
+    found = await saved_agents(entries, missing, sees) if missing else {}
+    if not found:
+        return WithAgents(workflow, {})
+    described = {**(workflow.agents or {}), **configs_of(found)}
+    return WithAgents(workflow.model_copy(update={"agents": described}), {n: one.by for n, one in found.items()})
+
+
+def configs_of(agents: Mapping[str, SavedAgent]) -> dict[str, AgentConfig]:
+    """Return saved agents as the `agents` of a workflow."""
+    return {name: cast(AgentConfig, read_as(AgentConfig, one.agent)) for name, one in agents.items()}
 
 
 def agent_view(one: SavedAgent) -> JsonObject:

@@ -61,12 +61,16 @@ def check_workflow(
     lenient: bool,
     model: str | None,
     offered: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> Checked:
-    """Everything that is wrong, at once. `workflows`, and of those that are tools the `offered`, may be suggested."""
+    """Everything that is wrong, at once. `workflows`, and of those that are tools the `offered`, may be suggested.
+    `hidden`: tools that are checked as if they did not exist."""
     read = source.read
     if read.workflow is None:
         return Checked(read.problems, read.dialect, None)
-    known = replace(known_of(settings, KnownTools(tools, offered), workflows), node_types=_performed(read.workflow))
+    known = replace(
+        known_of(settings, KnownTools(tools, offered, hidden), workflows), node_types=_performed(read.workflow)
+    )
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
     if lenient or is_scripted(model or settings.model_in_effect):
@@ -111,14 +115,16 @@ def softened(problem: Problem) -> Problem:
 
 class KnownTools(Mapping[str, ToolFacts]):
     """The tools of an installation. A tool is looked at when somebody asks about it: there may be thousands. Of saved
-    workflows only those are listed that are `offered`: not everybody may know of the others."""
+    workflows only those are listed that are `offered`: not everybody may know of the others. The `hidden` do not
+    exist."""
 
-    def __init__(self, tools: ToolRegistry, offered: Collection[str] = ()) -> None:
+    def __init__(self, tools: ToolRegistry, offered: Collection[str] = (), hidden: Collection[str] = ()) -> None:
         self._tools = tools
         self._offered = offered
+        self._hidden = hidden
 
     def __getitem__(self, name: str) -> ToolFacts:
-        spec = self._tools.find(name)
+        spec = None if name in self._hidden else self._tools.find(name)
         if spec is None:
             raise KeyError(name)
         return ToolFacts(

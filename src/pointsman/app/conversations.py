@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.app.access.seeing import must_own_session, sees
+from pointsman.app.access.seeing import must_see_session, sees
 from pointsman.app.bulletins import observability_of
 from pointsman.app.inputs import InputInvalid, check_session
 from pointsman.app.looking import place_in, place_of_list
 from pointsman.app.marks import NOTHING, delete_after, mark_at, mark_of, put_after
 from pointsman.app.observing.history import History
 from pointsman.app.observing.redacting import redactor_for
-from pointsman.app.storage.deletion import TITLE, UnknownSession
+from pointsman.app.storage.deletion import TITLE, unknown_session
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
@@ -94,11 +94,11 @@ async def entitle(app: Pointsman, caller: Caller, session: str, title: str, *, a
 
     Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
     """
-    await must_own_session(app, caller, session)
+    await must_see_session(app, caller, session)
     check_session(session)
     turns = await app.executions(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
-        raise UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
+        raise unknown_session(session)
     said = " ".join(title.split())
     if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
         raise InputInvalid("the title cannot be shown", hint=f"At most {TITLE_CHARS_MAX} printable characters.")

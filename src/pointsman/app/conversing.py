@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.app.inputs import check_session
 from pointsman.app.lists import summary_view
-from pointsman.app.storage.deletion import UnknownSession
+from pointsman.app.storage.deletion import unknown_session
 from pointsman.journal.records import ExecutionQuery
 from pointsman.values import JsonObject
 
@@ -21,7 +21,7 @@ async def conversation_view(app: Pointsman, session: str) -> JsonObject:
     check_session(session)
     turns = await app.executions(ExecutionQuery(session=session, limit=TURNS_MAX))
     if not turns:
-        raise UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
+        raise unknown_session(session)
     said = await app.storage.conversation(session)
     return {
         "sessionId": session,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pointsman.app.access.callers import Caller
-from pointsman.app.agents import agents_named, saved_agents
+from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
+from pointsman.app.agents import agents_named, configs_of, saved_agents
 from pointsman.app.checking import ANSWERED, Checked, check_workflow, workflow_tools_in
 from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.shelf.documents import IDS
@@ -54,9 +56,11 @@ async def check(
     saved = [*IDS, *(await _workflows_for(app, store, workflow.read.workflow, reader))]
     called = workflow_tools_in(workflow)
     await app.tools.prepare(called)
-    offered = await _tools_for(app, store, [name for name in called if app.tools.find(name) is None], reader)
+    hidden = [name for name in called if not await _may_use(app, store, name, reader)]
+    missing = [name for name in called if name in hidden or app.tools.find(name) is None]
+    offered = await _tools_for(app, store, missing, reader)
     settings = app.settings
-    known = await _agents_of(store, workflow.read.workflow, settings.agents)
+    known = await _agents_of(app, store, workflow.read.workflow, settings.agents, reader)
     if known:
         settings = settings.model_copy(update={"agents": {**known, **settings.agents}})
     return check_workflow(
@@ -67,12 +71,15 @@ async def check(
         lenient=lenient,
         model=model or app.model,
         offered=offered,
+        hidden=hidden,
     )
 
 
-async def save(app: Pointsman, workflow: Workflow, *, author: str, draft: bool, after: int | None) -> SavedWorkflow:
+async def save(
+    app: Pointsman, workflow: Workflow, *, author: str, draft: bool, after: int | None, reader: Caller
+) -> SavedWorkflow:
     """Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; then nothing is saved."""
-    checked = await app.check(workflow)
+    checked = await app.check(workflow, reader=reader)
     # A draft may be wrong in all but its address: nobody could read it there.
     is_readable = workflow.read.workflow is not None and workflow.definition.id not in ANSWERED
     if not (is_readable and (checked.ok or draft)):
@@ -99,11 +106,16 @@ async def _workflows_for(app: Pointsman, store: Store | None, workflow: Definiti
         return []
     named = {site.text.partition("@")[0] for site in sites_of(workflow) if site.kind == "workflow"}
     wanted = sorted(id for id in named - {*IDS, workflow.id} if "{" not in id)
-    there = [id for id in wanted if await store.workflows.find(id) is not None]
+    there = [id for id in wanted if await sees_workflow(app, reader, id)]
     if len(there) == len(wanted):
         return there
     every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await store.workflows.list()}
-    return [*there, *await meant(app, reader, wanted, every)]
+    return [*there, *await meant(app, reader, [id for id in wanted if id not in there], every)]
+
+
+async def _may_use(app: Pointsman, store: Store | None, tool: str, reader: Caller) -> bool:
+    """Whether a tool that may be a saved workflow is there for the reader, as far as there is one."""
+    return store is None or await sees_tool(app, reader, tool)
 
 
 async def _tools_for(app: Pointsman, store: Store | None, missing: list[str], reader: Caller) -> list[str]:
@@ -116,10 +128,15 @@ async def _tools_for(app: Pointsman, store: Store | None, missing: list[str], re
 
 
 async def _agents_of(
-    store: Store | None, workflow: Definition | None, known: Mapping[str, AgentConfig]
+    app: Pointsman,
+    store: Store | None,
+    workflow: Definition | None,
+    known: Mapping[str, AgentConfig],
+    reader: Caller,
 ) -> dict[str, AgentConfig]:
-    """The saved agents that a workflow names and that neither it nor the settings describe."""
+    """The saved agents that a workflow names and the reader may use, and that neither it nor the settings describe."""
     if store is None or workflow is None:
         return {}
     missing = agents_named(workflow) - known.keys() - (workflow.agents or {}).keys()
-    return await saved_agents(store.entries, missing) if missing else {}
+    found = await saved_agents(store.entries, missing, partial(sees_agent, app, reader)) if missing else {}
+    return configs_of(found)

@@ -17,6 +17,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakValueDictionary
 
+from pointsman.app.access.authority import AppRights, acting_for
+from pointsman.app.access.working import GuardedExecutors
 from pointsman.app.executions import Execution
 from pointsman.app.library import Library
 from pointsman.app.places import Places
@@ -52,7 +54,8 @@ class Fleeting:
 
         self._app = app
         self.store = MemoryStore()
-        self.library = Library(self.store, app.settings, app.store.workflows)
+        self.library = Library(self.store, app.settings, app.store.workflows, agents=app.store.entries)
+        self.library.rights = AppRights(app, self.library)
         self._hands = wire(
             app.settings,
             app.tools,
@@ -72,6 +75,7 @@ class Fleeting:
             ended=self._turn_ended,
             emitted=self._emitted,
         )
+        self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._hands.executors)
         self._places = Places(self.store, app.clock, self.runtime.open)
         self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
         self._ended: dict[ExecutionId, float] = {}
@@ -120,9 +124,9 @@ class Fleeting:
                 await self.store.memory.forget("session", session)
                 await self.store.memory.forget(CACHE, f"session/{session}")
 
-    async def _emitted(self, name: str, data: Json, key: str) -> None:
-        await self._app.runtime.broadcast(name, data, key=key)
-        await self._app.triggers.events.emitted(name, data, key)
+    async def _emitted(self, name: str, data: Json, key: str, by: ExecutionId) -> None:
+        await self._app.runtime.broadcast(name, data, key=key, hears=await self._app.audience_of(by))
+        await self._app.triggers.events.emitted(name, data, key, caller=await acting_for(self._app, by))
 
 
 def _until(times: dict[Name, float], before: float) -> list[Name]:

@@ -6,9 +6,9 @@ that is deleted by `gc` (see `app.storage.copies`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from pointsman.app.artifacts import copy_artifacts
 from pointsman.app.edits import edits_of
@@ -27,9 +27,11 @@ from pointsman.journal.faults import SessionMoved
 from pointsman.journal.store import Store
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.local import LocalRuntime, UnknownExecution, folded
+from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
+
+Begun: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
 
 
 class NoSuchRow(CallerError):
@@ -67,7 +69,7 @@ async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
     """The whole journal. Raises `UnknownExecution`."""
     rows = [row async for row in store.journal.read(execution)]
     if not rows:
-        raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+        raise unknown_execution(execution)
     return rows
 
 
@@ -96,8 +98,12 @@ async def fork(
     changes: Changes,
     *,
     onto: MoveRequested | None = None,
+    begun: Begun | None = None,
 ) -> Driver:
-    """Begin the copy and let it go on. Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`."""
+    """Begin the copy and let it go on. `begun` gets its id before a row of it is written.
+
+    Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`.
+    """
     execution = new_id()
     state = folded(execution, origin.rows)
     definition = state.definition if onto is None else onto.definition
@@ -119,6 +125,8 @@ async def fork(
         await _take_along(runtime.store, state, changes.session)
     async with announced(runtime.store, runtime.clock, [execution]):
         await copy_artifacts(settings, origin.execution, execution)
+        if begun is not None:
+            await begun(execution)
         return await runtime.adopt(execution, plan, origin.rows, report)
 
 

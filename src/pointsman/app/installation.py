@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Self, Unpack
 
-from pointsman.app.access.callers import Caller
+import msgspec
+
+from pointsman.app.access.audit import Audit
+from pointsman.app.access.authority import OF_DOCUMENT, AppRights, Party, acting_for, all_of, author_of, recorded
+from pointsman.app.access.callers import LOCAL, Caller, together
+from pointsman.app.access.seeing import sees_execution
 from pointsman.app.access.vault import Vault
+from pointsman.app.access.working import GuardedExecutors
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked
 from pointsman.app.definitions import check as check_definition
@@ -19,7 +25,7 @@ from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
 from pointsman.app.inputs import event_key
-from pointsman.app.library import Library
+from pointsman.app.library import ACTORS, Library, Prepared
 from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.meant import ANYBODY
 from pointsman.app.observing.calls import Calls
@@ -33,7 +39,6 @@ from pointsman.app.tooling import registry_for
 from pointsman.app.turns import save_turn
 from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
-from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.moving import Misfit
 from pointsman.engine.replaying import Replay
 from pointsman.engine.state import ExecutionState
@@ -45,7 +50,7 @@ from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.runtime.local import Hears, LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.tool import Tool
@@ -100,6 +105,7 @@ class Pointsman:
         self._runtime: LocalRuntime | None = None
         self.hands: Hands | None = None
         self._library: Library | None = None
+        self._audit: Audit | None = None
         self._triggers: Triggers | None = None
         self._places: Places | None = None
         self._fleeting: Fleeting | None = None
@@ -110,11 +116,14 @@ class Pointsman:
         self._store = await open_store(self.settings.store_url)
         await self.vault.open(self._store.entries)
         self._library = Library(self._store, self.settings, absent=self._lacks_tool)
+        self._library.rights = AppRights(self, self._library)
         self.hands = self._wired(self._store)
         executors, ended, emitted = self.hands.executors, self._turn_ended, self._emitted
         self._runtime = LocalRuntime(
             self._store, self._library, executors, self.clock, self.feed, ended=ended, emitted=emitted
         )
+        self._runtime.audience_of = self.audience_of
+        self._runtime.executors = GuardedExecutors(self, self._runtime, self._library, executors)
         self._places = Places(self._store, self.clock, self._driver)
         return self
 
@@ -139,7 +148,7 @@ class Pointsman:
                 self.tools.add(canned, origin="scripted")
 
     async def __aexit__(self, *_: object) -> None:
-        for part in (self._triggers, self._fleeting, self._places, self._runtime, self.hands, self._store):
+        for part in (self._audit, self._triggers, self._fleeting, self._places, self._runtime, self.hands, self._store):
             if part is not None:
                 await part.close()
 
@@ -169,6 +178,13 @@ class Pointsman:
     def library(self) -> Library:
         assert self._library is not None, "use `async with Pointsman(…)`"
         return self._library
+
+    @property
+    def audit(self) -> Audit:
+        """The audit log of its store."""
+        if self._audit is None:
+            self._audit = Audit(self.store.entries, self.clock)
+        return self._audit
 
     @property
     def storage(self) -> Storage:
@@ -215,21 +231,33 @@ class Pointsman:
         """All that is wrong, at once, told to `reader`. Never raises. Before entering, no workflow is saved."""
         return await check_definition(self, self._store, workflow, lenient=lenient, reader=reader)
 
-    async def runnable(self, workflow: Workflow, *, lenient: bool = False) -> Definition:
-        """The definition, its variables replaced. Raises `WorkflowInvalid` listing all problems, `Disabled`."""
-        checked = await self.check(workflow, lenient=lenient)
+    async def runnable(
+        self, workflow: Workflow, *, lenient: bool = False, revision: int = 0, reader: Caller = LOCAL
+    ) -> Prepared:
+        """The definition as it runs for `reader`: checked, its variables replaced, its saved agents in it.
+
+        Raises `WorkflowInvalid` listing all problems, `Disabled`.
+        """
+        checked = await self.check(workflow, lenient=lenient, reader=reader)
         if checked.workflow is None or not checked.ok:
             raise invalid(checked.problems)
         if checked.workflow.enabled is False:
             raise Disabled(f"{checked.workflow.id!r} is disabled", hint="Set `enabled: true`.")
-        return await self.library.complete(checked.workflow)
+        return await self.library.prepared(checked.workflow, revision, reader)
 
     async def save(
-        self, workflow: Workflow, *, author: str = "", draft: bool = False, after: int | None = None
+        self,
+        workflow: Workflow,
+        *,
+        author: str = "",
+        draft: bool = False,
+        after: int | None = None,
+        reader: Caller = LOCAL,
     ) -> SavedWorkflow:
         """Save a revision. Raises `WorkflowInvalid` for one with errors, unless it is meant as a draft. `after`: the
-        revision it must be at (0: none); raises `RevisionMoved` where it is at another one."""
-        return await save_definition(self, workflow, author=author, draft=draft, after=after)
+        revision it must be at (0: none); raises `RevisionMoved` where it is at another one. `reader`: the caller whom
+        the problems are for."""
+        return await save_definition(self, workflow, author=author, draft=draft, after=after, reader=reader)
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
         """The latest revision of each saved workflow; or all revisions of one, newest first."""
@@ -255,6 +283,8 @@ class Pointsman:
         key: str | None = None,
         trigger: JsonObject | None = None,
         by: str = "",
+        caller: Caller = LOCAL,
+        written_by: Iterable[Party] = (),
         model: str | None = None,
         trial: JsonObject | None = None,
     ) -> Execution:
@@ -262,14 +292,16 @@ class Pointsman:
 
         `execution` is the id it shall have. Raises `JournalMoved` where there is one of that id. With a `key` the
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
-        `trigger` says what started it (`kind`, `id`), `by` who. `language`: of its texts; absent: the settings'.
-        `model` answers all its agents; or `ModelFixed`: here another one does that. `trial`: see `app.trials`.
+        `trigger` says what started it (`kind`, `id`), `by` who; `caller` is who it acts for. `written_by`: the authors
+        of a document, where it is not the caller's own. `language`: of its texts; absent: the settings'. `model`
+        answers all its agents; or `ModelFixed`: here another one does that. `trial`: see `app.trials`.
         """
-        definition, revision = await self._definition(workflow, lenient=lenient)
+        prepared = await self._definition(workflow, lenient=lenient, caller=caller, written_by=written_by)
+        definition = prepared.definition
         fleeting = self.fleeting if is_fleeting(definition) and self.store.shared else None
-        options = await self._options(fleeting.library if fleeting else self.library, definition, revision, model)
+        options = await self._options(fleeting.library if fleeting else self.library, prepared, model)
         given: JsonObject = {"durability": durability, "language": language, "trigger": trigger}
-        given |= {"by": by or None, "trial": trial}
+        given |= {"by": by or None, "trial": trial, ACTORS: recorded(caller) or None}
         options |= {name: said for name, said in given.items() if said is not None}
         wish = Wish(options, session, config or {}, execution, key)
         if fleeting is not None:
@@ -278,15 +310,27 @@ class Pointsman:
             options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
         return await Starts(self.runtime, self.library, self.places, self._driver).start(definition, input, wish)
 
-    async def _definition(self, workflow: Workflow | str, *, lenient: bool = False) -> tuple[Definition, int]:
-        """What runs, and the saved revision it is; 0 for a document."""
+    async def _definition(
+        self,
+        workflow: Workflow | str,
+        *,
+        lenient: bool = False,
+        caller: Caller = LOCAL,
+        written_by: Iterable[Party] = (),
+    ) -> Prepared:
+        """What runs for a caller, and the saved revision it is; 0 for a document."""
         if not isinstance(workflow, str):
-            return await self.runnable(workflow, lenient=lenient), 0
+            authors = tuple(written_by)
+            reader = together(caller, await all_of(self, authors)) if authors else caller
+            prepared = await self.runnable(workflow, lenient=lenient, reader=reader)
+            said: Json = msgspec.to_builtins(authors)
+            return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: said}) if authors else prepared
         found = await self.library.found(workflow)
-        return await self.runnable(source_of(found.draft), lenient=lenient), found.revision
+        reader = together(caller, await author_of(self, found))
+        return await self.runnable(source_of(found.draft), lenient=lenient, revision=found.revision, reader=reader)
 
-    async def _options(self, library: Library, definition: Definition, revision: int, model: str | None) -> JsonObject:
-        options = await library.options(definition, revision)
+    async def _options(self, library: Library, prepared: Prepared, model: str | None) -> JsonObject:
+        options = await library.options(prepared)
         model = model_of(self, model)
         if model is not None:
             options["model"] = model
@@ -296,11 +340,14 @@ class Pointsman:
         """Start a saved workflow by a cron schedule, every so many seconds, or once at an instant. See `Plan`."""
         return await self.triggers.schedules.plan(workflow, **how)
 
-    async def publish(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Published:
-        """Publish an event to every execution that waits for it, and start what it starts. Under one key of one caller
-        (`by`): once."""
+    async def publish(
+        self, name: str, data: Json = None, *, key: str = "", by: str = "", caller: Caller = LOCAL
+    ) -> Published:
+        """Publish an event to the executions that wait for it and that `caller` sees, and start what it starts and they
+        may execute. Under one key of one caller (`by`): once."""
         named = key or os.urandom(16).hex()
-        published = await self.triggers.events.publish(name, data, key=event_key("caller", by, named), by=by)
+        shared = event_key("caller", by, named)
+        published = await self.triggers.events.publish(name, data, key=shared, by=by, caller=caller)
         return published._replace(key=named)
 
     async def webhook(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
@@ -317,15 +364,23 @@ class Pointsman:
     @property
     def lives(self) -> Lives:
         """Copies, moves and replays of executions."""
-        return Lives(self.runtime, self.library, self.settings, self._definition, self._take_up_script)
+        return Lives(self, self._definition, self._take_up_script)
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
         """A new execution that begins as a copy of another one, up to a row or a step. See `Lives.fork`."""
         return await self.lives.fork(execution, **how)
 
-    async def move(self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "") -> list[Misfit]:
+    async def move(
+        self,
+        execution: str,
+        to: Workflow | str,
+        *,
+        check_only: bool = False,
+        by: str = "",
+        caller: Caller = LOCAL,
+    ) -> list[Misfit]:
         """Let an execution that stands still go on with another definition. See `Lives.move`."""
-        return await self.lives.move(execution, to, check_only=check_only, by=by)
+        return await self.lives.move(execution, to, check_only=check_only, by=by, caller=caller)
 
     async def dry_run(
         self,
@@ -334,16 +389,19 @@ class Pointsman:
         *,
         answers: Sequence[Answer] = (),
         trial: JsonObject | None = None,
+        caller: Caller = LOCAL,
+        written_by: Iterable[Party] = (),
     ) -> DryRun:
         """The way an execution, or a trial, would go, what it calls and costs; nothing is kept. See `app.dry`."""
         from pointsman.app.dry import dry_run  # Most processes run for real.
 
         found = await self.source(workflow) if isinstance(workflow, str) else workflow
-        return await dry_run(self, found, input, answers, trial)
+        prepared = await self._definition(workflow, caller=caller, written_by=written_by)
+        return await dry_run(self, found, prepared, input, answers, trial)
 
-    async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
+    async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
         """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
-        return await self.lives.replay(execution, against=against)
+        return await self.lives.replay(execution, against=against, caller=caller)
 
     async def reach(self, execution: str) -> Execution:
         """An execution to be told something (cancel, pause) without taking it up: only what it does in answer (undoing)
@@ -367,7 +425,7 @@ class Pointsman:
         self._learn(script)
         self._script_found = True
         self.hands = self._wired(self.store)
-        self.runtime.executors = self.hands.executors
+        self.runtime.executors = GuardedExecutors(self, self.runtime, self.library, self.hands.executors)
 
     def watch(self, see: See) -> Callable[[], None]:
         """Show every event (as JSON) once it is durable, and what happens live inside steps. The returned function
@@ -392,9 +450,18 @@ class Pointsman:
         """Executions, newest first."""
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
 
-    async def _emitted(self, name: str, data: Json, key: str) -> None:
+    async def _emitted(self, name: str, data: Json, key: str, by: ExecutionId) -> None:
         """An execution emitted an event: it may start workflows."""
-        await self.triggers.events.emitted(name, data, key)
+        await self.triggers.events.emitted(name, data, key, caller=await acting_for(self, by))
+
+    async def audience_of(self, emitter: ExecutionId) -> Hears:
+        """Return whether other executions hear what this one emits: those that the people it acts for see."""
+        caller = await acting_for(self, emitter)
+
+        async def hears(execution: ExecutionId) -> bool:
+            return await sees_execution(self, caller, execution)
+
+        return hears
 
     async def _turn_ended(self, state: ExecutionState) -> None:
         await save_turn(self.store, state)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from hashlib import sha256
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, NamedTuple, Protocol, cast
 
 import msgspec
 
+from pointsman.app.access.callers import LOCAL, Caller, together
 from pointsman.app.agents import with_saved_agents
 from pointsman.app.shelf.documents import IDS
 from pointsman.app.shelf.library import WithShelf
@@ -27,7 +29,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.journal.records import SavedWorkflow
-from pointsman.journal.store import Store, Workflows
+from pointsman.journal.store import Entries, Store, Workflows
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -53,10 +55,57 @@ class UnknownWorkflow(CallerError):
     code: ClassVar[str] = "unknown-workflow"
 
 
+def unknown_workflow(reference: str) -> UnknownWorkflow:
+    """The refusal for a workflow that does not exist, or that the caller may not see: both get the same answer."""
+    hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
+    return UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
+
+
 class VariableUnresolved(AuthorError):
     """The definition names a variable that the operator does not grant."""
 
     code: ClassVar[str] = "unresolved-variable"
+
+
+ACTORS: Final = "actors"
+"""The option of executions that records their starters."""
+AUTHORS: Final = "authors"
+"""The option of executions that records the authors of the saved agents they use."""
+
+OF_PARENT: Final = frozenset({TRIAL, AUTHORS, ACTORS})
+"""Options of an execution that its sub-workflows do not take over: they name its nodes, agents and starters."""
+LOG: Final = logging.getLogger("pointsman.access")
+
+
+class Rights(Protocol):
+    """Decides who may see and call what. Implemented above, by `app.access`."""
+
+    async def may_call(self, parent: ExecutionState, node: str, target: str) -> bool:
+        """Return whether an execution may call a saved workflow at one of its nodes."""
+        ...
+
+    async def sees_workflow(self, caller: Caller, reference: str) -> bool: ...
+
+    async def sees_agent(self, caller: Caller, name: str) -> bool: ...
+
+    async def author_of(self, saved: SavedWorkflow) -> Caller:
+        """Return what the author of a saved revision may do now."""
+        ...
+
+    async def starters(self, parent: ExecutionState) -> list[Json]:
+        """Return the people whom an execution acts for, as they are recorded."""
+        ...
+
+
+class Prepared(NamedTuple):
+    """A definition that is ready to run, for the people in whose name it runs."""
+
+    definition: Workflow
+    revision: int
+    """The saved revision that it is; 0 for a document."""
+    authors: dict[str, Json]
+    """The recorded authors of the saved agents that it uses."""
+    reader: Caller
 
 
 class Library:
@@ -68,10 +117,14 @@ class Library:
         settings: Settings,
         workflows: Workflows | None = None,
         *,
+        agents: Entries | None = None,
         absent: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`workflows`: the saved ones of another store, instead of this one's. `absent`: whether this process has no
-        tool of that name."""
+        """`workflows` and `agents`: the saved ones of another store, instead of this one's. `absent`: whether this
+        process has no tool of that name."""
+        self.rights: Rights | None = None
+        """Absent: everybody may see and call everything."""
+        self._entries = store.entries if agents is None else agents
         self._absent = absent
         self._store = store
         self._saved = store.workflows if workflows is None else workflows
@@ -107,9 +160,14 @@ class Library:
             raise AuthorError(f"after its variables were replaced: {problems[0].message}")
         return found
 
-    async def complete(self, workflow: Workflow) -> Workflow:
-        """As `resolved`, with the saved agents that it names in it."""
-        return await with_saved_agents(self.resolved(workflow), self._store.entries, self._settings.agents)
+    async def prepared(self, workflow: Workflow, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
+        """As `resolved`, and with the saved agents that it names and that `reader` may use."""
+
+        async def sees(name: str) -> bool:
+            return self.rights is None or await self.rights.sees_agent(reader, name)
+
+        found = await with_saved_agents(self.resolved(workflow), self._entries, self._settings.agents, sees)
+        return Prepared(found.workflow, revision, found.authors, reader)
 
     async def keep(self, workflow: Workflow) -> str:
         """Store the definition an execution will run on; its digest."""
@@ -159,89 +217,127 @@ class Library:
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
         found = await self.found(reference)
-        workflow, problems = Workflow.from_document(found.draft.native)
-        if workflow is None:
-            raise AuthorError(f"the saved workflow {reference!r} has errors: {problems[0].message}")
-        return workflow, found.revision
+        return read_saved(found), found.revision
 
     async def found(self, reference: str) -> SavedWorkflow:
         """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
         found = await self.workflows.find(reference)
         if found is None:
-            # Which there are is not told: not everybody who reads this may know of all.
-            hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
-            raise UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
+            raise unknown_workflow(reference)
         return found
 
     async def ids(self) -> list[str]:
         """Of all workflows, saved and built in."""
         return [*(entry.id for entry in await self._saved.list()), *IDS]
 
-    async def pins(self, workflow: Workflow, *, tools: set[str] | None = None) -> dict[str, Json]:
-        """Reference → {digest, revision} of every sub-workflow it can call, directly or not, as they are now. Their
-        tools are added to `tools`."""
+    async def pins(self, prepared: Prepared, *, tools: set[str] | None = None) -> dict[str, Json]:
+        """Return reference → {definition, revision, authors} of every sub-workflow that it can call, directly or not,
+        as they are now. Their tools are added to `tools`.
+
+        Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people it runs
+        for, or the author of the calling revision, may not see. Tools that are such workflows are left out.
+        """
         pinned: dict[str, Json] = {}
-        waiting = await self.called(workflow)
+        waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]
         while waiting:
-            reference = waiting.pop()
+            reference, caller = waiting.pop()
+            if self.rights is not None and not await self.rights.sees_workflow(caller, reference):
+                raise unknown_workflow(reference)
             if reference in pinned:
                 continue
             if len(pinned) >= PINS_MAX:
                 raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
-            found, revision = await self.saved(reference)
-            found = await self.complete(found)
-            pinned[reference] = {"definition": await self.keep(found), "revision": revision}
+            child = await self._child(await self.found(reference), prepared.reader)
+            pin: JsonObject = {"definition": await self.keep(child.definition), "revision": child.revision}
+            pinned[reference] = {**pin, AUTHORS: child.authors} if child.authors else pin
             if tools is not None:
-                tools |= {*tools_in(found, self.agents)}
-            waiting += await self.called(found)
+                tools |= {*tools_in(child.definition, self.agents)}
+            waiting += [(one, child.reader) for one in await self.called(child.definition, child.reader)]
         return pinned
 
-    async def called(self, workflow: Workflow) -> list[str]:
-        """What its nodes call, and the saved workflows that are tools of its agents."""
+    async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
+        """A sub-workflow as it runs for the people of `reader` and its own author."""
+        reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
+        return await self.prepared(read_saved(saved), saved.revision, reader)
+
+    async def called(self, workflow: Workflow, reader: Caller = LOCAL) -> list[str]:
+        """Return what its nodes call, and the saved workflows that are tools of its agents and that `reader` sees."""
         called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
         tools = [*tools_in(workflow, self.agents)]
         called += shipped_among(tools)
         saved = [name for name in tools if name.startswith(PREFIX)]
-        return [*called, *workflows_named(saved, await self._saved.list())] if saved else called
+        if not saved:
+            return called
+        named = workflows_named(saved, await self._saved.list())
+        return [*called, *[one for one in named if await self._sees(reader, one)]]
 
-    async def copy_into(self, other: Store) -> None:
-        """Save every revision of every workflow in another store too, under the same numbers."""
+    async def _sees(self, reader: Caller, reference: str) -> bool:
+        return self.rights is None or await self.rights.sees_workflow(reader, reference)
+
+    async def copy_into(self, other: Store, workflows: Collection[str]) -> None:
+        """Save every revision of these workflows in another store too, under the same numbers."""
         for latest in await self._saved.list():
-            for entry in reversed(await self._saved.list(latest.id)):
+            for entry in reversed(await self._saved.list(latest.id)) if latest.id in workflows else ():
                 found = await self._saved.find(f"{entry.id}@{entry.revision}")
                 if found is not None:
                     await other.workflows.save(found.draft)
 
-    async def options(self, workflow: Workflow, revision: int) -> JsonObject:
-        """The options of an execution that its definition gives: its revision, its pins, what its feed shows; and the
-        language of its texts, so that a change of the settings changes nothing that runs; and the tools that this
-        process does not have."""
+    async def options(self, prepared: Prepared) -> JsonObject:
+        """The options of an execution that its definition gives: its revision, its pins, the authors of its agents,
+        what its feed shows; and the language of its texts, so that a change of the settings changes nothing that
+        runs; and the tools that this process does not have."""
         options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
-        if revision:
-            options["revision"] = revision
-        tools = {*tools_in(workflow, self.agents)}
-        pins = await self.pins(workflow, tools=tools)
+        if prepared.revision:
+            options["revision"] = prepared.revision
+        if prepared.authors:
+            options[AUTHORS] = prepared.authors
+        tools = {*tools_in(prepared.definition, self.agents)}
+        pins = await self.pins(prepared, tools=tools)
         if pins:
             options["pins"] = pins
-        absent: list[Json] = [f"tool:{name}" for name in sorted(tools) if self._absent(name)]
+        # A saved workflow is in the store, and not with a process.
+        absent: list[Json] = [
+            f"tool:{name}" for name in sorted(tools) if not name.startswith(PREFIX) and self._absent(name)
+        ]
         if absent:
             options[ABSENT] = absent
-        level = self._settings.observability.level_for(workflow.config and workflow.config.observability)
+        config = prepared.definition.config
+        level = self._settings.observability.level_for(config and config.observability)
         if level != "standard":
             options["observability"] = level
         return options
 
-    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
-        """The plan of a sub-workflow as its parent pinned it."""
+    async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as its parent pinned it, for the node that calls it.
+
+        Raises `UnknownWorkflow` where it was not there when the execution began, or may not be called (any more).
+        """
         pins = parent.options.get("pins")
         pin = pins.get(reference) if isinstance(pins, dict) else None
         if not isinstance(pin, dict):
-            raise UnknownWorkflow(f"the sub-workflow {reference!r} was not there when the execution began")
-        passed = {name: said for name, said in parent.options.items() if name != TRIAL}  # it names the parent's nodes
+            raise unknown_workflow(reference)
+        if self.rights is not None and not await self.rights.may_call(parent, node, reference):
+            LOG.warning(
+                "%s may not call %r at node %r: its starter or its author lost the right", parent.id, reference, node
+            )
+            raise unknown_workflow(reference)
+        passed = {name: said for name, said in parent.options.items() if name not in OF_PARENT}
         options: JsonObject = {**passed, "revision": pin["revision"]}
+        if AUTHORS in pin:
+            options[AUTHORS] = pin[AUTHORS]
+        if self.rights is not None and (starters := await self.rights.starters(parent)):
+            options[ACTORS] = starters
         definition = str(pin["definition"])
         plan = await self.pinned(definition, options)
         return plan, Start(input={}, config={}, definition=definition, options=options)
+
+
+def read_saved(saved: SavedWorkflow) -> Workflow:
+    """The definition of a saved revision. Raises `AuthorError`."""
+    workflow, problems = Workflow.from_document(saved.draft.native)
+    if workflow is None:
+        raise AuthorError(f"the saved workflow {saved.draft.id!r} has errors: {problems[0].message}")
+    return workflow
 
 
 def without_delays(workflow: Workflow) -> Workflow:

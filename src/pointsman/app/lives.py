@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias, TypedDict, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
+from pointsman.app.access.authority import own_fork
+from pointsman.app.access.callers import LOCAL, Caller
 from pointsman.app.executions import Execution
 from pointsman.app.forking import Changes, at_row, before_step, fork, rows_of
-from pointsman.app.library import Library
+from pointsman.app.library import Prepared
 from pointsman.app.moving import move, onto_definition
 from pointsman.app.replays import replay_rows
 from pointsman.app.sources import Workflow
-from pointsman.definition.workflow import Workflow as Definition
 from pointsman.engine.moving import Misfit
 from pointsman.engine.replaying import Replay
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.state import ExecutionState
-from pointsman.runtime.local import LocalRuntime, folded
-from pointsman.settings import Settings
+from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Json, JsonObject
 
-Define: TypeAlias = Callable[[Workflow | str], Awaitable[tuple[Definition, int]]]
-"""What runs of a document or a saved workflow, and the saved revision it is."""
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
+
+
+class Define(Protocol):
+    """Gets what runs of a document or a saved workflow, for a caller."""
+
+    async def __call__(self, workflow: Workflow | str, *, caller: Caller) -> Prepared: ...
+
 
 TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
 """Gets what an execution was started with (its script) at hand."""
@@ -45,17 +53,18 @@ class ForkOptions(TypedDict, total=False):
     to: Workflow | str | None
     """The definition it goes on with."""
     by: str
+    caller: Caller
+    """Whose the fork is: it acts for them, and for nobody whom its origin acts for."""
 
 
 class Lives:
     """The verbs over executions that have a past."""
 
-    def __init__(
-        self, runtime: LocalRuntime, library: Library, settings: Settings, define: Define, take_up: TakeUp
-    ) -> None:
-        self.runtime = runtime
-        self.library = library
-        self._settings = settings
+    def __init__(self, app: Pointsman, define: Define, take_up: TakeUp) -> None:
+        self._app = app
+        self.runtime = app.runtime
+        self.library = app.library
+        self._settings = app.settings
         self._define = define
         self._take_up = take_up
 
@@ -73,29 +82,39 @@ class Lives:
         else:
             origin = at_row(name, rows, len(rows) if at is None else at)
         await self._take_up(name)
-        onto = None if to is None else await self._onto(to, folded(name, origin.rows), by)
+        caller = how.get("caller", LOCAL)
+        onto = None if to is None else await self._onto(to, folded(name, origin.rows), by, caller)
         changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
-        forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto)
+        begun = partial(own_fork, self._app, caller)
+        forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto, begun=begun)
         return Execution(self.runtime, forked)
 
-    async def move(self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "") -> list[Misfit]:
+    async def move(
+        self,
+        execution: str,
+        to: Workflow | str,
+        *,
+        check_only: bool = False,
+        by: str = "",
+        caller: Caller = LOCAL,
+    ) -> list[Misfit]:
         """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or
         would be. Raises `MoveRefused` where something does not fit and it is not only checked.
         """
         driver = await self.runtime.open(ExecutionId(execution), recover=False)
-        onto = await self._onto(to, driver.state, by)
+        onto = await self._onto(to, driver.state, by, caller)
         return await move(self.library, driver, onto, check_only=check_only)
 
-    async def replay(self, execution: str, *, against: Workflow | str | None = None) -> Replay:
+    async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
         """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
         name = ExecutionId(execution)
         rows = await rows_of(self.runtime.store, name)
         plan = None
         if against is not None:
-            onto = await self._onto(against, folded(name, rows), "")
+            onto = await self._onto(against, folded(name, rows), "", caller)
             plan = await self.library.pinned(onto.definition, onto.options)
         return await replay_rows(self.library, name, rows, plan)
 
-    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str) -> MoveRequested:
-        definition, revision = await self._define(to)
-        return await onto_definition(self.library, definition, revision, state, by)
+    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MoveRequested:
+        prepared = await self._define(to, caller=caller)
+        return await onto_definition(self.library, prepared, state, by)

@@ -29,8 +29,8 @@ NAMES_MAX: Final = 50
 
 async def meant(app: Pointsman, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]) -> list[str]:
     """Those of the `known` names that the others may have meant and whose workflow the reader sees."""
-    wrong = sorted({*names} - known.keys())[:NAMES_MAX]
-    near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX)}
+    wrong = sorted({*names})[:NAMES_MAX]
+    near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX) if one not in wrong}
     return [name for name in sorted(near) if await _sees(app, reader, known[name])]
 
 

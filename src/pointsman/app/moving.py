@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.app.library import Library
-from pointsman.definition.workflow import Workflow
+from pointsman.app.library import AUTHORS, Library, Prepared
 from pointsman.engine.data import dotted
 from pointsman.engine.declared import undeclared
 from pointsman.engine.moving import Misfit, MoveRefused, misfits
@@ -14,17 +13,15 @@ from pointsman.engine.state import ExecutionState
 from pointsman.runtime.driver import Driver
 from pointsman.values import Json, JsonObject
 
-OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability"})
+OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS})
 """Options that an execution has from its definition."""
 
 
-async def onto_definition(
-    library: Library, definition: Workflow, revision: int, state: ExecutionState, by: str
-) -> MoveRequested:
+async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MoveRequested:
     """The request to go on with a definition. The store keeps it; nobody uses it yet."""
     kept: JsonObject = {name: value for name, value in state.options.items() if name not in OF_DEFINITIONS}
-    options = {**kept, **await library.options(definition, revision)}
-    return MoveRequested(definition=await library.keep(definition), options=options, by=by)
+    options = {**kept, **await library.options(prepared)}
+    return MoveRequested(definition=await library.keep(prepared.definition), options=options, by=by)
 
 
 async def move(library: Library, driver: Driver, onto: MoveRequested, *, check_only: bool) -> list[Misfit]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pointsman.app.identity import new_session
 from pointsman.app.inputs import check_session
 from pointsman.app.library import DefinitionGone
-from pointsman.app.storage.deletion import UnknownSession
+from pointsman.app.storage.deletion import unknown_session
 from pointsman.engine.events import StepPassed, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import ExecutionStarted
@@ -51,10 +51,6 @@ async def records_of(
     if not kept[SESSIONS]:
         raise unknown_session(session)
     return {"session_id": session, **kept}
-
-
-def unknown_session(session: str) -> UnknownSession:
-    return UnknownSession(f"there is no session {session!r}", hint="`pointsman list --json` shows sessionId.")
 
 
 async def free_session(app: Pointsman) -> str:

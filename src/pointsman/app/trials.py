@@ -6,15 +6,17 @@ and lists of executions leave it out unless they are asked for trials.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from pointsman.app.access.callers import Caller
 from pointsman.app.identity import new_id
 from pointsman.engine.compile.pins import TrialUnfit
 from pointsman.journal.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
+    from pointsman.app.access.authority import Party
     from pointsman.app.executions import Execution
     from pointsman.app.installation import Pointsman
     from pointsman.app.sources import Workflow
@@ -48,11 +50,31 @@ def trial_of(
 
 
 async def try_out(
-    app: Pointsman, workflow: Workflow | str, input: Json, trial: JsonObject, *, by: str = "", model: str | None = None
+    app: Pointsman,
+    workflow: Workflow | str,
+    input: Json,
+    trial: JsonObject,
+    *,
+    caller: Caller,
+    written_by: Iterable[Party] = (),
+    model: str | None = None,
 ) -> Execution:
-    """Begin a trial of a document or of a saved workflow. Raises `TrialUnfit` before anything is written."""
-    trigger: JsonObject = {"kind": KIND, "by": by}
-    return await app.start(workflow, input, execution=trial_id(), trial=trial, by=by, trigger=trigger, model=model)
+    """Begin a trial of a document or of a saved workflow for a caller. `written_by`: as for `Pointsman.start`.
+
+    Raises `TrialUnfit` before anything is written.
+    """
+    trigger: JsonObject = {"kind": KIND, "by": caller.name}
+    return await app.start(
+        workflow,
+        input,
+        execution=trial_id(),
+        trial=trial,
+        by=caller.name,
+        caller=caller,
+        written_by=written_by,
+        trigger=trigger,
+        model=model,
+    )
 
 
 def trial_id() -> ExecutionId:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pointsman.app.access.fresh import FreshTools
 from pointsman.app.access.secret_access import SecretAccess
+from pointsman.app.access.working import GuardedTools
 from pointsman.app.artifacts import artifact
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
@@ -156,7 +157,7 @@ def wire(
     )
     played = is_scripted(model or default)
     secrets = SecretAccess(settings, workflows or store.workflows)
-    called = FreshTools(tools, secrets)
+    called = GuardedTools(FreshTools(tools, secrets))
     interpreter = interpreter_of(settings)
     meaning = None if played else meaning_of(settings, store, clock, models)
     hands = Executors(

@@ -7,17 +7,18 @@ A turn is a trial: journalled, streamed, paid for, in no list. Its tools do what
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.app.access.acting import agent_for
+from pointsman.app.access.authority import Party
 from pointsman.app.access.beginning import own_session, take_start
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow
 from pointsman.app.agents import NAME, AgentInvalid
 from pointsman.app.identity import new_trial_session
 from pointsman.app.inputs import InputInvalid
-from pointsman.app.library import UnknownWorkflow
 from pointsman.app.sources import invalid
 from pointsman.app.trials import KIND
 from pointsman.journal.records import TRIAL
@@ -59,10 +60,7 @@ async def try_agent(
             f"{session[:60]!r} is no conversation of trials",
             hint="Leave it out, and say the next thing in the one that is answered.",
         )
-    source = await _around(app, name, agent)
-    for called in await app.library.called(source.definition):
-        with suppress(UnknownWorkflow):
-            await must_see_workflow(app, caller, called)
+    source, written_by = await _around(app, caller, name, agent)
     take_start(app, caller)
     within = new_trial_session() if session is None else session
     async with own_session(app, caller, within):
@@ -73,19 +71,26 @@ async def try_agent(
             trial={},
             trigger={"kind": KIND, "by": caller.name},
             by=caller.name,
+            caller=caller,
+            written_by=written_by,
             model=model,
         )
     return Said(within, execution)
 
 
-async def _around(app: Pointsman, name: str, agent: JsonObject | None) -> Workflow:
-    """The workflow that is the agent alone. Raises `AgentInvalid`, `NoSuchAgent`, `WorkflowInvalid`."""
+async def _around(app: Pointsman, caller: Caller, name: str, agent: JsonObject | None) -> tuple[Workflow, list[Party]]:
+    """The workflow that is the agent alone, and the author of a saved one.
+
+    Raises `AgentInvalid`, `NoSuchAgent`, `WorkflowInvalid`.
+    """
+    written_by: list[Party] = []
     if agent is None:
-        saved = await app.agents.get(name)
+        saved = await agent_for(app, caller, name)
         name, agent = saved.name, saved.agent
+        written_by = [msgspec.convert(saved.by, Party)] if saved.by is not None else []
     elif not NAME.fullmatch(name):
         raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
-    problems = await app.agents.check(name, agent)
+    problems = await app.agents.check(name, agent, reader=caller)
     if any(problem.severity == "error" for problem in problems):
         raise invalid(problems)
     document: JsonObject = {
@@ -96,4 +101,4 @@ async def _around(app: Pointsman, name: str, agent: JsonObject | None) -> Workfl
         "agents": {name: agent},
         "nodes": [{"id": NODE, "name": name, "type": "agent", "config": {"agent": name}}],
     }
-    return Workflow.of(document)
+    return Workflow.of(document), written_by

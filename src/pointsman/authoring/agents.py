@@ -1,7 +1,9 @@
 """The verbs as tools of agents: an assistant in a chat designs workflows, saves them and runs them.
 
-They are there where the operator's settings give agents a role (`authoring`). An agent acts under the name of whoever
-started its execution, with that role, and asks a person before it destroys anything.
+They are there where the operator's settings give agents a role (`authoring`). An agent acts under the name of the
+person who started its execution. It may do what this person may do, what the authors of its workflow and of its
+description may do, and what the setting allows: the least of these, as it is at the moment of the call. Each change is
+in the audit log. It asks a person before it destroys anything.
 """
 
 from __future__ import annotations
@@ -9,16 +11,17 @@ from __future__ import annotations
 from typing import Any, Final, get_args
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Caller, Role
+from pointsman.app.access.audited import audited
+from pointsman.app.access.authority import acting_for, state_of
+from pointsman.app.access.callers import NotAllowed, Role
+from pointsman.app.access.working import attempt_at_work
 from pointsman.authoring.tools import VERBS, Call, Verb
 from pointsman.authoring.workbench import KEY, Workbench
 from pointsman.ports import ToolSpec
 from pointsman.tools.tool import Limits, ToolContext
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import Json, JsonObject
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-UNKNOWN: Final = "agent"
-"""Whose name it is where nobody said who started the execution."""
 
 
 class VerbTool:
@@ -46,15 +49,26 @@ class VerbTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Called again after a crash, a run is the one that was begun before."""
         bench = await self._bench(context.execution)
-        return await self._verb.call(Call(bench=bench, hear=lambda _: None, key=context.key), arguments)
+        call = Call(bench=bench, hear=lambda _: None, key=context.key)
+        if self._verb.effect == "reads":
+            return await self._verb.call(call, arguments)
+        what, origin = f"agent {self.name}", context.execution
+        async with audited(self._app.audit, bench.caller, what, arguments, origin=origin) as entry:
+            entry.answer = await self._verb.call(call, arguments)
+        return entry.answer
 
     async def _bench(self, execution: str) -> Workbench:
+        """The library for the people whom the execution acts for, with what each of them may do now; nobody may do more
+        by an agent than the settings give agents."""
         if not execution:
-            return Workbench(self._app, Caller(name=UNKNOWN, role=self._role))
-        options = (await self._app.runtime.load(ExecutionId(execution))).options
-        trigger, by = options.get("trigger"), options.get("by")
+            message = f"{self.name!r} acts for the person who started an execution, and there is none"
+            raise NotAllowed(message, hint="Call it in a workflow.")
+        state = await state_of(self._app, execution)
+        attempt = attempt_at_work()
+        node = attempt.node if attempt is not None and attempt.execution == execution else ""
+        caller = await acting_for(self._app, execution, node=node, cap=self._role)
+        trigger = state.options.get("trigger")
         depth = trigger.get("depth") if isinstance(trigger, dict) and trigger.get("kind") == KEY else None
-        caller = Caller(name=by if isinstance(by, str) and by else UNKNOWN, role=self._role)
         return Workbench(self._app, caller, depth=(depth if isinstance(depth, int) else 0) + 1)
 
 

@@ -1,7 +1,7 @@
 """What commands are about to change is in the audit log first, as requests to the server are.
 
 One table says which commands do, and which of their arguments name what it is done to: never values, which may be
-secret. Commands that begin something new are not in it: an execution tells in its own journal who began it.
+secret. Commands that take whole records out of the store are in it too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, Self, cast
 import click
 
 from pointsman.app import Pointsman
-from pointsman.app.access.audit import Audit
 from pointsman.app.access.callers import Caller
 from pointsman.cli.options import os_user
 from pointsman.errors import OperatorError, PointsmanError
@@ -54,6 +53,10 @@ CHANGES: Final[dict[str, Change]] = {
     "delete": Change(("executions", "session")),
     "bulk": Change(("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)),
     "gc": Change(not_with="dry_run"),
+    "run": Change(("workflow", "by"), not_with="dry"),
+    "chat": Change(("workflow", "session", "by")),
+    "export": Change(("execution",)),
+    "backup": Change(("file",)),
     "import": Change(("file",)),
     "restore": Change(("file",), is_told_afterwards=True),
     "doctor": Change(only_with=("fix",)),
@@ -66,6 +69,8 @@ CHANGES: Final[dict[str, Change]] = {
     "keys revoke": Change(("name",)),
     "secrets set": Change(("name", "by")),
     "secrets delete": Change(("name",)),
+    "secrets allow": Change(("name", "hosts", "tools", "workflows", "groups", "by")),
+    "secrets disallow": Change(("name", "hosts", "tools", "workflows", "groups", "by")),
     "secrets rotate": Change(("new_key",)),
     "notifications retry": Change(("notice",)),
     "memory set": Change(("key", *_WHOSE)),
@@ -124,7 +129,7 @@ class Prompted(Pointsman):
         self._deed = deed
         if deed is not None and not deed.is_told_afterwards:
             try:
-                self._told = await self._audit.asked(at_the_prompt(), deed.what, target=deed.target)
+                self._told = await self.audit.asked(at_the_prompt(), deed.what, target=deed.target)
             except BaseException:
                 await super().__aexit__()
                 raise
@@ -140,10 +145,6 @@ class Prompted(Pointsman):
     async def _tell_end(self, deed: Deed, error: object) -> None:
         if self._told and isinstance(error, PointsmanError):
             with suppress(OperatorError):  # What the command was refused for is what there is to say.
-                await self._audit.refused(at_the_prompt(), deed.what, self._told, error.code)
+                await self.audit.refused(at_the_prompt(), deed.what, self._told, error.code)
         elif deed.is_told_afterwards and error is None:
-            await self._audit.asked(at_the_prompt(), deed.what, target=deed.target)
-
-    @property
-    def _audit(self) -> Audit:
-        return Audit(self.store.entries, self.clock)
+            await self.audit.asked(at_the_prompt(), deed.what, target=deed.target)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -31,6 +31,7 @@ from mcp import MCPError
 from pointsman import Pointsman, __version__
 from pointsman.app.access.callers import Caller
 from pointsman.app.workflow_tools import WorkflowTools
+from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.mcp import prompts, resources
 from pointsman.mcp.calling import Calls
@@ -122,6 +123,8 @@ class Face:
         bench = self.bench(context)
         tool = await tool_named(bench, self._saved, params.name)
         if tool is None:
+            if params.name in verbs() and verbs()[params.name].effect != "reads":
+                await self.deeds.refused(context, bench.caller, params.name, params.arguments or {})
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
         result = await self._called(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:
@@ -134,7 +137,8 @@ class Face:
         if not tool.is_deed:
             return await self.calls.made(context, bench, tool, arguments)
         async with self.deeds.told(context, bench.caller, tool.shown.name, arguments) as deed:
-            result = deed.result = await self.calls.made(context, bench, tool, arguments)
+            result = await self.calls.made(context, bench, tool, arguments)
+            deed.answer = cast("JsonObject", result.structured_content or {})
         return result
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

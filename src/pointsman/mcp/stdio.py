@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcp.server.stdio import stdio_server
 
 from pointsman import Pointsman
-from pointsman.app.access.audit import Audit
 from pointsman.app.access.callers import LOCAL, Caller
 from pointsman.mcp.deeds import Deeds
 from pointsman.mcp.face import Face
@@ -14,10 +13,6 @@ from pointsman.mcp.face import Face
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
     """Until the client closes its end. What runs then goes on when the store is kept, or resumed."""
     caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
-    audit = Audit(app.store.entries, app.clock)
-    face = Face(app, lambda _: caller, Deeds(audit))
-    try:
-        async with stdio_server() as (incoming, outgoing), face.watching():
-            await face.server.run(incoming, outgoing, face.options)
-    finally:
-        await audit.close()
+    face = Face(app, lambda _: caller, Deeds(app.audit))
+    async with stdio_server() as (incoming, outgoing), face.watching():
+        await face.server.run(incoming, outgoing, face.options)

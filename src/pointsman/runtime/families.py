@@ -164,7 +164,7 @@ class Families:
             raise NestedTooDeep(
                 f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
             )
-        plan, begin = await self._runtime.plans.child(command.workflow, above.state)
+        plan, begin = await self._runtime.plans.child(command.workflow, above.state, command.step.node)
         report = Start(
             input=command.input,
             config=begin.config,

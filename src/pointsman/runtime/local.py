@@ -53,9 +53,16 @@ class UnknownExecution(CallerError):
     code = "unknown-execution"
 
 
-Emitted: TypeAlias = Callable[[str, Json, str], Awaitable[None]]
-"""Hears of every event that an execution emitted (name, data, key), once those who wait for it know. Again after a
-crash, under the same key."""
+def unknown_execution(execution: str) -> UnknownExecution:
+    """The refusal for an execution that does not exist, or that the caller may not see: both get the same answer."""
+    return UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+
+
+Emitted: TypeAlias = Callable[[str, Json, str, ExecutionId], Awaitable[None]]
+"""Receives every event that an execution emitted (name, data, key, execution), once those who wait for it know. Again
+after a crash, under the same key."""
+Hears: TypeAlias = Callable[[ExecutionId], Awaitable[bool]]
+"""Returns whether an execution may receive an event."""
 Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
 """Hears of every execution that ends, once its last row is durable."""
 
@@ -102,6 +109,8 @@ class LocalRuntime:
         self.feed = feed
         self._ended = ended
         self._emitted = emitted
+        self.audience_of: Callable[[ExecutionId], Awaitable[Hears]] | None = None
+        """Finds the executions that may receive what one emits; absent: all."""
         self.drivers: dict[ExecutionId, Driver] = {}
         self.deadlines = Deadlines()
         self.families = Families(self)
@@ -211,7 +220,7 @@ class LocalRuntime:
             for event in row.events:
                 fold(state, event)
         if state.seq == 0:
-            raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+            raise unknown_execution(execution)
         return state
 
     async def take_work(self, execution: ExecutionId) -> bool:
@@ -277,23 +286,34 @@ class LocalRuntime:
             await self.families.stop(source, child_id(source, order.step, order.attempt, order.call))
         else:
             key = f"{source}|{order.order}"
-            await self.broadcast(order.name, order.data, by=source, key=key, but=source)
+            hears = None if self.audience_of is None else await self.audience_of(source)
+            await self.broadcast(order.name, order.data, by=source, key=key, but=source, hears=hears)
             if self._emitted is not None:
-                await self._emitted(order.name, order.data, key)
+                await self._emitted(order.name, order.data, key, source)
 
     async def broadcast(
-        self, name: str, data: Json, *, by: str = "", key: str = "", but: ExecutionId | None = None
+        self,
+        name: str,
+        data: Json,
+        *,
+        by: str = "",
+        key: str = "",
+        but: ExecutionId | None = None,
+        hears: Hears | None = None,
     ) -> int:
         """Deliver an event to every execution that waits for it, parked ones too; to how many. `key` names the event:
-        who has heard it is told in vain. Those that run nowhere are left to the keeper, unless that is here."""
+        who has heard it is told in vain. `hears`: which may receive it; absent: all. Those that run nowhere are left to
+        the keeper, unless that is here."""
         report = EventReceived(name=name, data=data, by=by, key=key)
         here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.awaited}
+        here = {one for one in here if hears is None or await hears(one)}
         told = sum([await self._told(one, report) for one in here])
         parked, before = True, None
         while parked:
             found = await self.store.executions.list(ExecutionQuery(awaits=name, before=before, limit=PAGE))
             for summary in found:
-                if summary.execution != but and summary.execution not in here:
+                may_hear = hears is None or await hears(summary.execution)
+                if summary.execution != but and summary.execution not in here and may_hear:
                     told += await self._told(summary.execution, report)
             before = (found[-1].started, found[-1].execution) if found else None
             parked = len(found) == PAGE

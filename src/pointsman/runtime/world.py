@@ -34,8 +34,9 @@ class Plans(Protocol):
         """The plan of a definition by its digest, compiled as the options of its execution say."""
         ...
 
-    async def child(self, reference: str, parent: ExecutionState) -> tuple[Plan, Start]:
-        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input)."""
+    async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input). Raises a
+        `PointsmanError` where this node of the parent may not call it."""
         ...
 
 

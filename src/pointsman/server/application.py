@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
-from pointsman.app.access.audit import Audit
 from pointsman.app.access.keys import Keys
 from pointsman.app.access.logins import Logins
 from pointsman.app.access.pace import Pace, Seats
@@ -134,7 +133,7 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         tokens=tokens,
         provider=provider_of(app.settings, tokens),
         seen=Seen(app.store.entries, app.clock),
-        audit=Audit(app.store.entries, app.clock),
+        audit=app.audit,
         pace=Pace(
             app.clock,
             per_s=access.requests_per_s,

@@ -76,6 +76,8 @@ CHANGING_NOTHING: Final = frozenset(
 )
 """They are sent a body and change nothing: an editor asks at every pause. What a tool of `/mcp` changes is
 told where it is called."""
+EXPORTING: Final = frozenset({"/api/audit/export", "/api/workflows/executions/{eid}/export"})
+"""They change nothing, and take whole records out of the store: they are in the audit log too."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -160,6 +162,7 @@ class Desk:
         else:
             caller = await self.keys.caller(credential)
         if caller is None:
+            self.audit.failed_login(address)
             self.strangers.failed(address, credential)
             why = "this key or token opens nothing here"
             raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
@@ -171,6 +174,7 @@ class Desk:
         self.strangers.may_try(address, cookie)
         caller = await self.logins.caller(cookie)
         if caller is None:
+            self.audit.failed_login(address)
             self.strangers.failed(address, cookie)
         else:
             self.strangers.opened(cookie)
@@ -236,7 +240,8 @@ async def caller_of(
         request.scope["state"][ADMITTED] = True
         desk.pace.take(caller.name)
     what, target = deed_of(request)
-    if request.method not in READING and what.partition(" ")[2] not in CHANGING_NOTHING:
+    path = what.partition(" ")[2]
+    if path in EXPORTING or (request.method not in READING and path not in CHANGING_NOTHING):
         deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
         request.state.asked = (caller, what, deed, target)
     return caller

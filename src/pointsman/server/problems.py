@@ -30,6 +30,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "not-told",
         "origin-refused",
         "proxy-unknown",
+        "trigger-stopped",
     ),
     HTTPStatus.NOT_FOUND: (
         "login-not-offered",
@@ -64,6 +65,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "gate-changed",
         "gate-closed",
         "gate-unclear",
+        "id-taken",
         "journal-moved",
         "key-exists",
         "key-in-use",

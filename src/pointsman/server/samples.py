@@ -14,7 +14,7 @@ SHOWN: Final = "`GET /api/workflows/executions` shows them."
 SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "action-not-offered": (422, "the gate offers no 'ship'", "It offers approve, again."),
     "agent-invalid": (400, "'a/b' is no name of an agent", "At most 100 letters, digits, `. _ -`."),
-    "agent-taken": (409, "the settings describe an agent 'writer'", "Take another name."),
+    "agent-taken": (409, "the name 'writer' is taken", "Take another name."),
     "answer-differs": (409, "'review' was answered differently under this key", "Use a new key for a new answer."),
     "answer-invalid": (422, "'reprt' cannot be edited at this gate", "Did you mean 'report'? Editable: report."),
     "body-invalid": (400, "the body is not JSON: Expecting value at character 0", "Send JSON."),
@@ -41,6 +41,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "gate-unclear": (409, "'review' has two open gates", "Name one: review[1.0], review[1.1]."),
     "import-refused": (400, "the export was changed: line 3 does not follow line 2", "Export it again."),
     "input-invalid": (422, "input: 'goal' is a required property", "It takes goal (required)."),
+    "id-taken": (409, "the id 'letter' is taken", "Choose another id."),
     "key-exists": (409, "there is a key named 'ada'", "Name it differently, or revoke that one."),
     "key-in-use": (409, "what was asked for under this key has no answer yet", "Ask again in a moment."),
     "key-reused": (409, f"{EXECUTION_ID!r} was started under this key with another input", "Use a new key."),
@@ -97,6 +98,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     ),
     "tool-timeout": (502, "the tool 'web_search' did not answer", "Retry it: it goes on where it failed."),
     "too-many-requests": (429, "the limit of requests is reached", "Wait as long as `Retry-After` says."),
+    "trigger-stopped": (
+        403,
+        "its owner 'ada' may not execute the workflow 'letter' any more",
+        "Give the owner the role and the sharing again.",
+    ),
     "unknown-execution": (404, f"there is no execution {EXECUTION_ID!r} here", SHOWN),
     "unknown-memory": (404, "'team' is no scope of memory", "It is one of execution, session, user, workflow, shared."),
     "unknown-session": (404, "there is no session 'ses_0badcafe'", "`sessionId` of an execution names one."),

@@ -125,10 +125,7 @@ class ToolRegistry:
         await self.prepare([call.name])
         tool = self._found(call.name)
         if tool is None:
-            # Which there are is not told: some are workflows, which not everybody who reads this may know of.
-            hint = "The list of tools has those that you may see."
-            message = f"there is no tool named {call.name!r}"
-            raise _failed("unknown-tool", message, hint=hint, needs=f"tool:{call.name}")
+            raise unknown_tool(call.name)
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution)
         timeout_s = tool.limits.timeout_s
@@ -176,6 +173,13 @@ class ToolRegistry:
     def _stood_in_for(self, name: str) -> Tool | None:
         unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))
         return next((tool for source in unlisted if (tool := source.stand_in(name)) is not None), None)
+
+
+def unknown_tool(name: str) -> ToolFailed:
+    """The refusal for a tool that does not exist, or that may not be called: both get the same answer."""
+    # The known names are not listed: some are workflows, and not everybody may know of those.
+    hint = "The list of tools has those that you may see."
+    return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=f"tool:{name}")
 
 
 def _load(plugin: EntryPoint) -> Tool:

@@ -19,7 +19,8 @@ export interface paths {
         put?: never;
         /**
          * Save an agent
-         * @description A new one, or a new revision. The same description again is the same revision.
+         * @description A new one, which is the caller's, or a new revision of one that is. The same description again is the same
+         *     revision.
          */
         post: operations["agents_create"];
         delete?: never;
@@ -42,15 +43,40 @@ export interface paths {
         get: operations["agents_read"];
         /**
          * Replace an agent
-         * @description A new revision. Executions keep the one they began with.
+         * @description A new revision, by its owner, or an admin. Executions keep the one they began with.
          */
         put: operations["agents_replace"];
         post?: never;
         /**
          * Delete an agent
-         * @description Executions keep what they began with; workflows that name it cannot start until it is saved again.
+         * @description By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
+         *     saved again.
          */
         delete: operations["agents_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/sharing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read who may use an agent
+         * @description The owner of an agent, and with whom it is shared.
+         */
+        get: operations["access_read_agent_sharing"];
+        /**
+         * Share an agent
+         * @description By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it.
+         */
+        put: operations["access_change_agent_sharing"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -251,7 +277,8 @@ export interface paths {
         put?: never;
         /**
          * Publish an event
-         * @description To every execution that waits for it; and to the triggers that start workflows with it.
+         * @description To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
+         *     where the caller may execute these.
          */
         post: operations["triggers_publish"];
         delete?: never;
@@ -768,14 +795,15 @@ export interface paths {
         get: operations["triggers_read"];
         /**
          * Change a schedule
-         * @description What it started, and whether it is paused, stays as it is. Other times count from now on. One that a workflow's
-         *     document declares is changed there.
+         * @description By its owner, or an admin. What it started, and whether it is paused, stays as it is. Other times count from now
+         *     on. One that a workflow's document declares is changed there.
          */
         put: operations["triggers_revise"];
         post?: never;
         /**
          * Delete a schedule
-         * @description Executions that it started go on. One that a workflow's document declares is paused instead.
+         * @description By its owner, or an admin. Executions that it started go on. One that a workflow's document declares is paused
+         *     instead.
          */
         delete: operations["triggers_delete"];
         options?: never;
@@ -814,7 +842,8 @@ export interface paths {
         put?: never;
         /**
          * Resume a schedule
-         * @description Due from now on: times that passed meanwhile are not made up for.
+         * @description Due from now on: times that passed meanwhile are not made up for. Also one that was stopped, which starts nothing
+         *     unless its owner may do so again.
          */
         post: operations["triggers_resume"];
         delete?: never;
@@ -1735,7 +1764,7 @@ export interface paths {
          * @description Everything it needs to go on elsewhere, with its sub-workflows and files.
          *
          *     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
-         *     none.
+         *     none. The caller must see its sub-workflows too.
          */
         get: operations["files_export"];
         put?: never;
@@ -4107,10 +4136,14 @@ export interface components {
             next: number | null;
             /** @enum {string} */
             overlap: "allow" | "skip" | "queue" | "replace";
+            /** @description In whose name it starts the workflow. null: people at the machine of the store, or the author of the document that declares it. */
+            owner: string | null;
             paused: boolean;
             queued: number[];
             /** @description The latest ones, newest first. */
             results: components["schemas"]["FiredAnswer"][];
+            /** @description Why it starts nothing until it is resumed: its owner lost the right. null: it is not stopped. */
+            stopped: string | null;
             timezone: string;
             /** @description The trigger of the workflow's document that it belongs to. */
             trigger: string | null;
@@ -4246,7 +4279,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Whose a workflow is, and who else may see and use it. Its document's `allowedGroups` may narrow that. */
+        /**
+         * @description The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
+         *     it.
+         */
         SharingAnswer: {
             /** @enum {string} */
             audience: "private" | "groups" | "everyone";
@@ -4641,6 +4677,8 @@ export interface components {
             scheme: "standard" | "github";
             /** @description Whether calls must be signed. */
             signed: boolean;
+            /** @description Why it starts nothing: its owner, the author of the revision, lost the right. null: it does. */
+            stopped: string | null;
             trigger: string;
             workflowId: string;
         } & {
@@ -4881,6 +4919,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    access_read_agent_sharing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingAnswer"];
+                };
+            };
+        };
+    };
+    access_change_agent_sharing: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag it was read with: else nothing is done. */
+                "if-match"?: string | null;
+            };
+            path: {
+                /** @description The agent's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SharingBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharingAnswer"];
+                };
             };
         };
     };

@@ -10,7 +10,7 @@ before: two processes that write at once take turns. What comes in while a row i
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import sha256
@@ -33,6 +33,11 @@ TARGET_CHARS_MAX: Final = 300
 FIRST: Final = sha256(b"audit").hexdigest()
 GATHERED_S: Final = 0.5
 """What came of deeds is gathered for so long: it need not be durable before anybody is answered."""
+FAILED_LOGIN: Final = "failed login"
+FAILED_EVERY_S: Final = 60.0
+"""Failed logins are gathered for so long: strangers must not be able to flood the log."""
+ADDRESSES_MAX: Final = 20
+ELSEWHERE: Final = "other addresses"
 KINDS_READ_MAX: Final = 20
 """How far back one question looks; the answer says where to go on."""
 
@@ -73,6 +78,9 @@ class Audit:
         self._waiting: deque[tuple[Deed, asyncio.Future[str]]] = deque()
         self._head: tuple[int, str] | None = None
         self._later: asyncio.Task[None] | None = None
+        self._failed: Counter[str] = Counter()
+        """Failed logins that are not in the log yet, by address."""
+        self._failed_later: asyncio.Task[None] | None = None
 
     async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
         """Before it is done: durable when this returns. What to name it by when it is refused."""
@@ -99,16 +107,44 @@ class Audit:
         if self._later is None or self._later.done():
             self._later = asyncio.create_task(self._write_later())
 
+    def failed_login(self, origin: str) -> None:
+        """Somebody showed a key, a token or a cookie that opens nothing. What comes in within a minute is written
+        together: one entry for each of up to 20 addresses, and one for all others."""
+        self._failed[origin if origin in self._failed or len(self._failed) < ADDRESSES_MAX else ELSEWHERE] += 1
+        if self._failed_later is None or self._failed_later.done():
+            self._failed_later = asyncio.create_task(self._write_failed_later())
+
+    async def _write_failed_later(self) -> None:
+        await asyncio.sleep(FAILED_EVERY_S)
+        with suppress(OperatorError):  # The store is away: it is written with the next entry.
+            await self.flush()
+
+    def _take_failed(self) -> None:
+        failed, self._failed = self._failed, Counter()
+        for origin, times in failed.items():
+            deed = Deed(
+                at=Instant(self._clock.now()),
+                who="",
+                entrance="",
+                what=FAILED_LOGIN,
+                target=f"{times} times",
+                origin=origin,
+                refused="not-signed-in",
+            )
+            self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+
     async def flush(self) -> None:
         """Write what waits."""
+        self._take_failed()
         async with self._writing:
             while self._waiting:
                 await self._write()
 
     async def close(self) -> None:
         """As `flush`; what the store does not take any more is let go."""
-        if self._later is not None:
-            self._later.cancel()
+        for task in (self._later, self._failed_later):
+            if task is not None:
+                task.cancel()
         with suppress(OperatorError):
             await self.flush()
 
@@ -281,7 +317,7 @@ class _After:
             "what": deed.what,
             "target": ", ".join(targets),
             "origin": deed.origin,
-            "refused": self._refused.get(name),
+            "refused": self._refused.get(name) or deed.refused or None,
         }
 
 

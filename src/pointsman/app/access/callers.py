@@ -8,7 +8,7 @@ A workflow that names `allowedGroups` is there for them alone: others neither se
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from pointsman.errors import CallerError
@@ -20,6 +20,8 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 Entrance: TypeAlias = Literal["local", "key", "login", "token", "shell"]
 """How a caller was let in: nobody was asked; by an API key; by a login in a browser; by a token of an identity
 provider; at this machine's prompt."""
+MACHINE: Final[frozenset[Entrance]] = frozenset({"local", "shell"})
+"""Entrances of people who work on the machine of the store."""
 
 
 class NotAllowed(CallerError):
@@ -40,6 +42,19 @@ class Caller:
     """When it will not be let in this way any more; None: nobody knows."""
     proof: str = field(default="", compare=False, repr=False)
     """The hash of what was shown, so that it can be looked at again; empty: nothing that can be taken back."""
+    parties: tuple[Caller, ...] = ()
+    """Set for an execution that acts for several people, its starter and the authors of what it runs: each of them,
+    alone, must be allowed what the execution does. Empty: the caller acts for themselves only."""
+
+    @property
+    def people(self) -> tuple[Caller, ...]:
+        """Everybody who must be allowed what this caller asks for."""
+        return self.parties or (self,)
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether all of them work on the machine of the store, which they could open without the product."""
+        return all(one.entrance in MACHINE for one in self.people)
 
     def has(self, role: Role) -> bool:
         """Whether it may do what `role` may."""
@@ -47,7 +62,7 @@ class Caller:
 
     def is_among(self, groups: Collection[str]) -> bool:
         """Whether it may see what is there for these groups. None named: for everybody. Admins see everything."""
-        return not groups or self.role == "admin" or not set(groups).isdisjoint(self.groups)
+        return not groups or all(one.role == "admin" or not set(groups).isdisjoint(one.groups) for one in self.people)
 
     def must_have(self, role: Role, what: str) -> None:
         """Raises `NotAllowed`. `what` says what was asked, as in "save workflows"."""
@@ -65,6 +80,20 @@ class Caller:
 
 LOCAL: Final = Caller(name="local", role="admin", entrance="local")
 """Whoever can reach a server that asks nobody for a key: it listens on this machine only."""
+NOBODY: Final = Caller(name="\0", role="viewer")
+"""Stands for a person whose key was revoked or who was never known: no owner and no group has this name."""
+
+
+def lesser(one: Role, other: Role) -> Role:
+    return ROLES[min(ROLES.index(one), ROLES.index(other))]
+
+
+def together(starter: Caller, *others: Caller, cap: Role = "admin") -> Caller:
+    """One caller for an execution that acts for several people: it has the least of their roles, at most `cap`."""
+    everybody = (*starter.people, *(person for one in others for person in one.people))
+    parties = tuple(dict.fromkeys(replace(one, role=lesser(one.role, cap), parties=()) for one in everybody))
+    role = min((one.role for one in parties), key=ROLES.index)
+    return replace(starter, role=role, parties=parties)
 
 
 def a(role: str) -> str:

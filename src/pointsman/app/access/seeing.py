@@ -3,27 +3,34 @@
     a workflow     its groups (as the document says) and its sharing (as its owner says) let the caller in
     an execution   whoever began it, and whoever may see its workflow, by the groups of the definition that it runs on;
                    a turn of a conversation: as its session
-    a gate         as its execution; also whoever it asks by name, or by a group
+    a gate         as its execution; also whoever it asks by name, or by a group: they read the execution and answer,
+                   and no more
     a session      whoever began it
     a tool         one that is a workflow: as that; every other is everybody's
+    an agent       its sharing lets the caller in
     memory         as what owns it: an execution, a session, a person, a workflow; shared memory is everybody's
 
-Admins see everything. What cannot be read any more is theirs alone.
+Admins see everything. What cannot be read any more is theirs alone. What a caller may not see is answered as what does
+not exist. An execution that acts for several people sees what each of them sees.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from weakref import WeakKeyDictionary
+
+from msgspec import structs
 
 from pointsman.app.access.callers import Caller, NotAllowed
 from pointsman.app.access.sharing import sharing_of
 from pointsman.app.inbox import InboxQuery, outermost
 from pointsman.app.inputs import check_session, is_conversational
-from pointsman.app.library import DefinitionGone, Library, UnknownWorkflow
+from pointsman.app.library import DefinitionGone, Library, UnknownWorkflow, unknown_workflow
+from pointsman.app.storage.deletion import unknown_session
 from pointsman.definition.workflow import Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.journal.records import ExecutionQuery, GateEntry, Summary
+from pointsman.runtime.local import unknown_execution
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
@@ -37,6 +44,12 @@ class Nature(NamedTuple):
     conversational: bool
 
 
+class IdTaken(CallerError):
+    """The id cannot be used: something that the caller may not see has it, or had it."""
+
+    code: ClassVar[str] = "id-taken"
+
+
 UNKNOWN: Final = Nature(("\0",), conversational=True)
 """Of what cannot be read any more, so that nobody knows whose it is: no key has the group, admins need none."""
 NATURES_MAX: Final = 10_000
@@ -47,7 +60,7 @@ _natures: WeakKeyDictionary[Library, dict[str, Nature]] = WeakKeyDictionary()
 
 
 async def visible(app: Pointsman, caller: Caller, reference: str) -> bool:
-    """Whether a saved workflow is there for the caller. Raises `UnknownWorkflow`."""
+    """Return whether the caller may see and use a saved workflow. Raises `UnknownWorkflow`."""
     if caller.role == "admin":
         return True
     shared = (await sharing_of(app, reference)).lets_in(caller)
@@ -59,46 +72,99 @@ async def sees_entry(app: Pointsman, caller: Caller, entry: JsonObject) -> bool:
     return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
 
 
-async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> None:
-    """Raises `UnknownWorkflow`, `NotAllowed`."""
-    name = reference.partition("@")[0]
-    sharing = await sharing_of(app, name)
-    if not (caller.role == "admin" or sharing.lets_in(caller)):
-        raise NotAllowed(
-            f"the workflow {name!r} is not shared with {caller.name!r}", hint="Ask its owner, or an admin."
-        )
-    caller.must_be_among((await _nature_of(app, reference)).groups, f"the workflow {name!r}")
-
-
-async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
-    """Whether a tool is there for the caller; of a name that is none nothing is said."""
-    if app.tools.origin(name) == "function":
-        return True  # What it takes is worked out when it is looked at, and whoever lists tools asks of all of them.
-    spec = app.tools.find(name)
-    if spec is None or not spec.workflow:
-        return True
+async def sees_workflow(app: Pointsman, caller: Caller, reference: str) -> bool:
+    """Return whether there is such a workflow for the caller: False for a missing one and for a hidden one."""
     try:
-        return await visible(app, caller, spec.workflow)
+        return await visible(app, caller, reference) and await app.library.workflows.find(reference) is not None
     except UnknownWorkflow:
         return False
 
 
-async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
-    """Raises `UnknownExecution`, `NotAllowed`."""
-    name = ExecutionId(execution)
-    # Its journal is not read: it may be long, and whoever polls asks again and again.
-    summary = await app.store.executions.find(name)
-    if summary is None:
-        await app.runtime.load(name)
+async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> None:
+    """Raise `UnknownWorkflow` for a workflow that does not exist and for one that the caller may not see."""
+    if not await sees_workflow(app, caller, reference):
+        raise unknown_workflow(reference)
+
+
+async def id_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None:
+    """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
     if caller.role == "admin":
         return
-    if summary is not None:
-        nature = await _nature_of_execution(app, summary)
-        caller.must_be_among(nature.groups, f"the execution {execution!r}")
-    if summary is None or not (await sees(app, caller, summary) or await _is_asked(app, caller, name)):
+    shared = (await sharing_of(app, workflow)).lets_in(caller)
+    try:
+        if shared and caller.is_among((await _nature_of(app, workflow)).groups):
+            return
+    except UnknownWorkflow:
+        if shared:
+            return
+    raise IdTaken(f"the id {workflow!r} is taken", hint="Choose another id.")
+
+
+async def sees_agent(app: Pointsman, caller: Caller, name: str) -> bool:
+    """Return whether the caller may see and use a saved agent, where there is one of this name."""
+    return caller.role == "admin" or (await sharing_of(app, name, "agent")).lets_in(caller)
+
+
+async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
+    """Return whether there is such a tool for the caller. Tools other than workflows are there for everybody."""
+    if app.tools.origin(name) == "function":
+        return True  # Its schema is computed on access, and lists ask about every tool.
+    spec = app.tools.find(name)
+    return spec is None or not spec.workflow or await sees_workflow(app, caller, spec.workflow)
+
+
+async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
+    """Raise `UnknownExecution` for an execution that does not exist and for one that the caller may not see.
+
+    A person whom one of its open gates asks by name, or by a group, sees it too.
+    """
+    name = ExecutionId(execution)
+    summary = await app.store.executions.find(name)
+    if caller.role == "admin":
+        if summary is None:
+            await app.runtime.load(name)
+        return
+    # The journal is not read for others: it may be long, and clients poll.
+    if summary is None:
+        raise unknown_execution(execution)
+    if await sees(app, caller, summary):
+        return
+    if not caller.is_among((await _nature_of_execution(app, summary)).groups):
+        raise unknown_execution(execution)
+    if not await _is_asked(app, caller, name):
+        raise unknown_execution(execution)
+
+
+async def must_control(app: Pointsman, caller: Caller, execution: str) -> None:
+    """Raise where the caller may not steer, fork, stop or export an execution: as `must_see`; and `NotAllowed` where
+    the caller sees it only because one of its gates asks them."""
+    await must_see(app, caller, execution)
+    if not await sees_execution(app, caller, execution):
         raise NotAllowed(
-            f"the execution {execution!r} is not {caller.name!r}'s to see", hint="Ask who began it, or an admin."
+            f"a gate of the execution {execution!r} asks {caller.name!r}, who may read it and answer, and no more",
+            hint="Ask who began it, or an admin.",
         )
+
+
+async def must_see_family(app: Pointsman, caller: Caller, execution: str) -> None:
+    """As `must_control`, and raise `NotAllowed` where a sub-workflow of the execution is hidden from the caller."""
+    await must_control(app, caller, execution)
+    if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
+        raise NotAllowed(
+            f"the execution {execution!r} called workflows that are not shared with {caller.name!r}",
+            hint="An admin can do it.",
+        )
+
+
+async def with_children(app: Pointsman, execution: str) -> list[str]:
+    """Return the id of an execution, and of every execution that it called, directly or not."""
+    found = [execution]
+    for one in found:  # It grows meanwhile.
+        query = ExecutionQuery(parent=ExecutionId(one), limit=ASKED_PAGE)
+        while page := await app.executions(query):
+            found += [child.execution for child in page]
+            query = structs.replace(query, before=(page[-1].started, page[-1].execution))
+    return found
 
 
 async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
@@ -106,6 +172,8 @@ async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
     was changed or deleted. One that another one called is seen by whoever sees both."""
     if caller.role == "admin":
         return True
+    if caller.parties:
+        return all([await sees(app, one, summary) for one in caller.parties])
     while True:
         if not await _sees_one(app, caller, summary):
             return False
@@ -132,6 +200,8 @@ async def sees_session(app: Pointsman, caller: Caller, session: str) -> bool:
     check_session(session)
     if caller.role == "admin":
         return True
+    if caller.parties:
+        return all([await sees_session(app, one, session) for one in caller.parties])
     if await app.executions(ExecutionQuery(session=session, owner=caller.name, limit=1)):
         return True
     if await app.executions(ExecutionQuery(session=session, limit=1)):
@@ -140,9 +210,15 @@ async def sees_session(app: Pointsman, caller: Caller, session: str) -> bool:
 
 
 async def must_own_session(app: Pointsman, caller: Caller, session: str) -> None:
-    """Raises `NotAllowed` for a conversation that somebody else began, and `InputInvalid`."""
+    """Raise `NotAllowed` for a conversation that somebody else began, and `InputInvalid`."""
     if not await sees_session(app, caller, session):
-        raise NotAllowed(f"the session {session!r} is not {caller.name!r}'s", hint="Begin one under another name.")
+        raise NotAllowed(f"the session id {session!r} is taken", hint="Begin a session under another id.")
+
+
+async def must_see_session(app: Pointsman, caller: Caller, session: str) -> None:
+    """Raise `UnknownSession` for a conversation that somebody else began, and `InputInvalid`."""
+    if not await sees_session(app, caller, session):
+        raise unknown_session(session)
 
 
 async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> None:
@@ -156,7 +232,7 @@ async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str
             await must_see_workflow(app, caller, owner)
         case "shared":
             pass
-        case _ if caller.role != "admin" and (scope != "user" or owner != caller.name):
+        case _ if not all(one.role == "admin" or (scope == "user" and owner == one.name) for one in caller.people):
             raise NotAllowed(f"the memory of {owner!r} is not {caller.name!r}'s", hint="Admins see that of all.")
         case _:
             pass
@@ -224,9 +300,6 @@ async def _nature_of(app: Pointsman, reference: str) -> Nature:
         workflow, _ = await app.library.saved(reference)
     except AuthorError:
         return UNKNOWN
-    except UnknownWorkflow as why:
-        # Its hint lists all there are, and the caller may not see all.
-        raise UnknownWorkflow(str(why), hint="GET /api/workflows lists those you may see.") from None
     nature = _nature(workflow)
     if reference.partition("@")[2].isdecimal():
         _remember(known, reference, nature)

@@ -18,7 +18,7 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.store import Store
 from pointsman.runtime.cache import SCOPE as CACHE
-from pointsman.runtime.local import UnknownExecution
+from pointsman.runtime.local import unknown_execution
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class UnknownSession(CallerError):
     """Nothing was ever said in a conversation of that id, and no execution belongs to it."""
 
     code: ClassVar[str] = "unknown-session"
+
+
+def unknown_session(session: str) -> UnknownSession:
+    """The refusal for a session that does not exist, or that the caller may not see: both get the same answer."""
+    return UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
 
 
 async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]:
@@ -103,7 +108,7 @@ async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
     await app.store.memory.forget(CACHE, f"session/{session}")
     await app.store.entries.delete(TITLE, session)
     if not await app.store.sessions.forget(session) and not gone:
-        raise UnknownSession(f"there is no conversation {session!r}", hint="`pointsman list --json` shows sessionId.")
+        raise unknown_session(session)
     return gone
 
 
@@ -128,7 +133,7 @@ async def _delivered(app: Pointsman, summary: Summary) -> Summary:
 async def known(app: Pointsman, execution: ExecutionId) -> Summary:
     found = await app.store.executions.find(execution)
     if found is None:
-        raise UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+        raise unknown_execution(execution)
     return found
 
 

@@ -8,6 +8,7 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.triggers.declared import WEBHOOK, read_declared
 from pointsman.app.triggers.events import Published
+from pointsman.app.triggers.owners import why_stopped
 from pointsman.app.triggers.trial import webhook_of
 from pointsman.app.triggers.views import published_view
 from pointsman.app.triggers.webhooks import Received
@@ -44,6 +45,7 @@ async def webhooks_view(app: Pointsman) -> list[JsonObject]:
             "event": one.event or None,
             "signed": bool(one.secret),
             "scheme": one.scheme,
+            "stopped": await why_stopped(app, one.workflow),
         }
         for path, one in found
     ]

@@ -19,8 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from pointsman.app.access.authority import may_execute
+from pointsman.app.access.callers import LOCAL, Caller, together
+from pointsman.app.access.seeing import sees
 from pointsman.app.inputs import check_event
 from pointsman.app.triggers.declared import EVENT, Declared, read_declared
+from pointsman.app.triggers.owners import author_for
 from pointsman.app.triggers.starts import CausedStarts
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
@@ -67,25 +71,38 @@ class Events:
         self._starts = starts
 
     async def publish(
-        self, name: str, data: Json = None, *, key: str = "", by: str = "", headers: Mapping[str, str] = NO_HEADERS
+        self,
+        name: str,
+        data: Json = None,
+        *,
+        key: str = "",
+        by: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        caller: Caller = LOCAL,
     ) -> Published:
-        """Returns when everyone who is to know it knows it durably. Raises `EventTooLarge`."""
+        """Deliver it to the waiting executions that `caller` sees, and start the workflows that they may execute.
+
+        Returns when all of that is durable. Raises `EventTooLarge`.
+        """
         check_event(name, data)
         key = key or os.urandom(16).hex()
         report = EventReceived(name=name, data=data, by=by, key=key)
-        waiting = [summary for summary in await self._waiting(name) if summary.execution != by]
+        waiting = [one for one in await self._waiting(name) if one.execution != by and await self._sees(caller, one)]
         told: list[Untold | bool] = []
         for begin in range(0, len(waiting), AT_ONCE):
             told += await asyncio.gather(
                 *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
             )
-        started, failed = await self.start(name, data, key, headers)
+        started, failed = await self.start(name, data, key, headers, caller=caller)
         return Published(
             key,
             tuple(one.execution for one, taken in zip(waiting, told, strict=True) if taken is True),
             tuple(started),
             (*(one for one in told if isinstance(one, Untold)), *failed),
         )
+
+    async def _sees(self, caller: Caller, summary: Summary) -> bool:
+        return await sees(self._app, caller, summary)
 
     async def _waiting(self, name: str) -> list[Summary]:
         found: list[Summary] = []
@@ -115,29 +132,41 @@ class Events:
         return False
 
     async def start(
-        self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS
+        self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS, *, caller: Caller
     ) -> tuple[list[ExecutionId], list[Untold]]:
-        """Start the workflows that begin with this event."""
+        """Start the workflows that begin with this event and that `caller` may execute. For the others it is as if
+        they were not there."""
         started: list[ExecutionId] = []
         failed: list[Untold] = []
         for entry in await self._app.store.entries.list(EVENT):
             declared = read_declared(entry.value)
             if declared.event != name:
                 continue
+            if not await may_execute(self._app, caller, declared.workflow):
+                LOG.info("trigger %s is not for %s, who published %r", declared.id, caller.name, name)
+                continue
             try:
                 if declared.accepts(data, headers):
-                    started.append(await self.begin(declared, data, key, headers))
+                    started.append(await self.begin(declared, data, key, headers, caller=caller))
             except PointsmanError as why:
                 failed.append(Untold(declared.id, why.code, str(why)))
         return started, failed
 
-    async def emitted(self, name: str, data: Json, key: str) -> None:
-        """An execution emitted it, and who waits for it knows. What cannot start is no matter of who emitted."""
-        _, failed = await self.start(name, data, key)
+    async def emitted(self, name: str, data: Json, key: str, *, caller: Caller) -> None:
+        """Start what begins with an event that an execution emitted for a caller. A trigger that cannot start must not
+        fail the emitter."""
+        _, failed = await self.start(name, data, key, caller=caller)
         for one in failed:
             LOG.warning("trigger %s could not start: [%s] %s", one.who, one.code, one.message)
 
-    async def begin(self, declared: Declared, data: Json, key: str, headers: Mapping[str, str]) -> ExecutionId:
-        """Start what a trigger starts, once for each key."""
+    async def begin(
+        self, declared: Declared, data: Json, key: str, headers: Mapping[str, str], *, caller: Caller | None = None
+    ) -> ExecutionId:
+        """Start what a trigger starts, once for each key: for its owner, and the caller who published the event.
+
+        Raises `TriggerStopped`.
+        """
+        owner = await author_for(self._app, declared.workflow)
+        by = owner if caller is None or caller.is_machine else together(caller, owner)
         given = declared.input_from(data, headers)
-        return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key)).execution
+        return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key, caller=by)).execution

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from pointsman.app.access.callers import LOCAL, Caller, together
 from pointsman.app.triggers.calendar import due_after
+from pointsman.app.triggers.owners import TriggerStopped, author_for, owner_for
 from pointsman.app.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules
 from pointsman.app.triggers.starts import CausedStarts, id_for
 from pointsman.engine.requests import WrongStatus
@@ -42,7 +44,7 @@ CAUSE: Final = "schedule"
 
 
 class Scheduler:
-    """CausedStarts what is due. Several may run at once, in several processes."""
+    """Start what is due. Several may run at once, in several processes."""
 
     def __init__(self, app: Pointsman, schedules: Schedules, starts: CausedStarts) -> None:
         self._app = app
@@ -67,11 +69,11 @@ class Scheduler:
                 fired += await self._settle(kept, now)
         return fired
 
-    async def run_now(self, id: str) -> Fired:
-        """Start it once, whatever its times, its pause and what else it started say."""
+    async def run_now(self, id: str, *, caller: Caller = LOCAL) -> Fired:
+        """Start it once for a caller and its owner, whatever its times, its pause and what else it started say."""
         schedule = (await self._schedules.get(id)).schedule
         now = self._app.clock.now()
-        fired = await self._start(id, schedule, now, now, "by hand")
+        fired = await self._start(id, schedule, now, now, "by hand", caller=caller)
         await self._schedules.change(id, lambda one: _noted(one, [fired], _opened(one.open, fired)))
         return fired
 
@@ -89,6 +91,8 @@ class Scheduler:
                 return []
             noted = _noted(schedule, told, look.open)
             noted = replace(noted, queued=tuple(look.queued), settled=max(schedule.settled, now))
+            stopped = [one.message for one in told if one.code == TriggerStopped.code]
+            noted = replace(noted, stopped=stopped[-1]) if stopped else noted
             try:
                 await self._schedules.put(id, noted, after=version)
             except EntryMoved:
@@ -154,16 +158,26 @@ class Scheduler:
                 await reached.drained()
         look.open = ()
 
-    async def _start(self, id: str, schedule: Schedule, due: float, now: float, *more: str) -> Fired:
+    async def _start(
+        self, id: str, schedule: Schedule, due: float, now: float, *more: str, caller: Caller = LOCAL
+    ) -> Fired:
         """Start it for this time. What somebody must mend is an outcome; what is wrong with the store is raised."""
         cause = _cause(id, due, *more)
         try:
-            started = await self._starts.start(schedule.workflow, schedule.input, *cause)
+            owner = await self._owner(schedule)
+            by = owner if caller.is_machine else together(caller, owner)
+            started = await self._starts.start(schedule.workflow, schedule.input, *cause, caller=by)
         except StoreFailed:
             raise
         except (AuthorError, CallerError, OperatorError) as why:
             return Fired(due=due, at=now, outcome="failed", code=why.code, message=str(why))
         return Fired(due=due, at=now, outcome="started", execution=started.execution)
+
+    async def _owner(self, schedule: Schedule) -> Caller:
+        """Raises `TriggerStopped`, `UnknownWorkflow`."""
+        if schedule.trigger:
+            return await author_for(self._app, schedule.workflow)
+        return await owner_for(self._app, schedule.owners, schedule.workflow)
 
 
 @dataclass(slots=True)

@@ -40,7 +40,8 @@ def in_effect(workflow: Workflow, trigger: Trigger) -> bool:
 
 
 async def put_schedules(app: Pointsman, schedules: Schedules, workflow: Workflow) -> None:
-    """Make the schedules of a workflow what its document says. What people paused stays so."""
+    """Make the schedules of a workflow what its document says. What people paused, and what was
+    stopped, stays so."""
     there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
     declared: set[str] = set()
     for trigger in workflow.triggers or ():
@@ -82,10 +83,11 @@ async def _put(app: Pointsman, schedules: Schedules, id: str, wanted: Schedule, 
         return
 
     def changed(known: Schedule) -> Schedule:
-        same = known.timing == wanted.timing and known.active == (wanted.enabled and not known.paused)
+        same = known.timing == wanted.timing and known.active == (wanted.enabled and not known.rests)
         return replace(
             wanted,
             paused=known.paused,
+            stopped=known.stopped,
             begin=known.begin if known.timing == wanted.timing else now,
             settled=known.settled if same else max(known.settled, now),
             open=known.open,

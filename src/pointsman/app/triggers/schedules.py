@@ -16,6 +16,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.app.access.authority import Party, owner_of
+from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.app.access.sharing import Sharing, must_be_of
 from pointsman.app.marks import moved
 from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
@@ -53,12 +56,20 @@ class Plan(TypedDict, total=False):
     input: Json
     missed: Missed
     overlap: Overlap
+    caller: Caller
+    """Whose it is."""
 
 
 class NoSuchSchedule(CallerError):
     """No schedule has this id."""
 
     code: ClassVar[str] = "no-such-schedule"
+
+
+def no_such_schedule(id: str) -> NoSuchSchedule:
+    """The refusal for a schedule that does not exist, or that the caller may not see: both get the same answer."""
+    hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
+    return NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
 
 
 class ScheduleExists(CallerError):
@@ -101,6 +112,11 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     paused: bool = False
     enabled: bool = True
     """False: the document it belongs to switched it off."""
+    owners: tuple[Party, ...] = ()
+    """The people in whose name it starts the workflow; none: people at the machine of the store. Of one that a document
+    declares they are the authors of its latest revision, and not recorded here."""
+    stopped: str = ""
+    """Why it starts nothing until it is resumed; empty: it is not stopped."""
     trigger: str = ""
     """The trigger of the workflow's document that it belongs to; empty: it was added by itself."""
     begin: float = 0.0
@@ -116,7 +132,12 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def active(self) -> bool:
-        return self.enabled and not self.paused
+        return self.enabled and not self.paused and not self.stopped
+
+    @property
+    def rests(self) -> bool:
+        """Whether it starts nothing until somebody resumes it."""
+        return self.paused or bool(self.stopped)
 
     @property
     def mark(self) -> str:
@@ -148,7 +169,10 @@ class Schedules:
         timing = timing_in_plan(how)
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
         id = usual_id(workflow) if name is None else name
-        return await self.add(id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap)
+        caller = how.get("caller", LOCAL)
+        return await self.add(
+            id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap, caller=caller
+        )
 
     async def add(
         self,
@@ -160,8 +184,12 @@ class Schedules:
         missed: Missed = "once",
         overlap: Overlap = "skip",
         catch_up_s: float = CATCH_UP_S,
+        caller: Caller = LOCAL,
     ) -> Kept:
-        """Due from now on. Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`."""
+        """Due from now on, in the name of `caller`.
+
+        Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
+        """
         if not NAME.fullmatch(id):
             raise ScheduleInvalid(f"{id!r} is no name of a schedule", hint="Letters, digits and `. _ -`, at most 200.")
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
@@ -176,13 +204,16 @@ class Schedules:
             missed=missed,
             overlap=overlap,
             catch_up_s=catch_up_s,
+            owners=tuple(owner_of(caller)),
             begin=now,
             settled=now,
         )
         try:
             version = await self.put(id, schedule, after=0)
         except EntryMoved:
-            raise ScheduleExists(f"there is a schedule {id!r} already", hint="Delete it, or take another id.") from None
+            raise ScheduleExists(
+                f"the schedule id {id!r} is taken", hint="Delete that one, or take another id."
+            ) from None
         return Kept(id, schedule, version)
 
     async def revise(self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[Plan]) -> Kept:
@@ -207,6 +238,7 @@ class Schedules:
                 input=how.get("input"),
                 missed=how.get("missed", "once"),
                 overlap=how.get("overlap", "skip"),
+                stopped="",
             )
             return wanted if timing == known.timing else replace(wanted, begin=now, settled=max(known.settled, now))
 
@@ -224,8 +256,7 @@ class Schedules:
         """Raises `NoSuchSchedule`."""
         found = await self.find(id)
         if found is None:
-            hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
-            raise NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
+            raise no_such_schedule(id)
         return found
 
     async def list(self) -> list[Kept]:
@@ -241,7 +272,7 @@ class Schedules:
         """Due from now on: times that passed during the pause are not made up for."""
         now = self._app.clock.now()
         return await self.change(
-            id, lambda one: replace(one, paused=False, settled=max(one.settled, now)) if one.paused else one
+            id, lambda one: replace(one, paused=False, stopped="", settled=max(one.settled, now)) if one.rests else one
         )
 
     async def delete(self, id: str, *, after: str | None = None) -> None:
@@ -282,6 +313,12 @@ class Schedules:
                 return Kept(id, changed, await self.put(id, changed, after=kept.version))
             except EntryMoved:
                 continue
+
+
+def must_own(kept: Kept, caller: Caller, what: str) -> None:
+    """Raise `NotAllowed` where a schedule is not the caller's; `what` as in "change it"."""
+    owner = kept.schedule.owners[0].name if kept.schedule.owners else ""
+    must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {kept.id!r}", what)
 
 
 def usual_id(workflow: str) -> str:

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
+from pointsman.app.access.callers import Caller
 from pointsman.journal.faults import JournalMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -39,8 +40,16 @@ class CausedStarts:
         self._app = app
         self._locks: WeakValueDictionary[ExecutionId, asyncio.Lock] = WeakValueDictionary()
 
-    async def start(self, workflow: str, input: Json, *cause: str, config: Mapping[str, Json] | None = None) -> Started:
-        """Start a saved workflow because of `cause`: its kind, which one of it, what else is special about it.
+    async def start(
+        self,
+        workflow: str,
+        input: Json,
+        *cause: str,
+        caller: Caller,
+        config: Mapping[str, Json] | None = None,
+    ) -> Started:
+        """Start a saved workflow for a caller because of `cause`: its kind, which one of it, what else is special
+        about it.
 
         What `Pointsman.start` refuses is refused here.
         """
@@ -51,7 +60,7 @@ class CausedStarts:
                 return Started(name, new=False)
             try:
                 trigger: JsonObject = {"kind": cause[0], "id": cause[1]}
-                await self._app.start(workflow, input, config=config, execution=name, trigger=trigger)
+                await self._app.start(workflow, input, config=config, execution=name, trigger=trigger, caller=caller)
             except JournalMoved:
                 return Started(name, new=False)
             return Started(name, new=True)

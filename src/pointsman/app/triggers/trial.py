@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
 
+from pointsman.app.access.callers import Caller
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.signatures import key_of, signed_headers
 from pointsman.app.triggers.webhooks import Received
@@ -37,12 +38,12 @@ async def webhook_of(app: Pointsman, workflow: str, trigger: str) -> tuple[str, 
     )
 
 
-async def try_webhook(app: Pointsman, workflow: str, trigger: str, data: Json) -> Received:
-    """What is started, is started for real. Raises `NoSuchTrigger`, and what a call raises."""
+async def try_webhook(app: Pointsman, caller: Caller, workflow: str, trigger: str, data: Json) -> Received:
+    """Start for real what it starts: for the caller, and the webhook's owner. Raises `NoSuchTrigger`, and as a call."""
     path, declared = await webhook_of(app, workflow, trigger)
     body, delivery, at = msgspec.json.encode(data), DELIVERY + os.urandom(16).hex(), int(app.clock.now())
     headers = {"content-type": "application/json", "webhook-id": delivery}
     if declared.secret:
         key = key_of(await app.triggers.webhooks.secret_of(declared))
         headers |= signed_headers(key, declared.scheme, delivery, at, body)
-    return await app.triggers.webhooks.receive(path, body, headers)
+    return await app.triggers.webhooks.receive(path, body, headers, caller=caller)

@@ -25,6 +25,8 @@ def schedule_view(kept: Kept) -> JsonObject:
         "overlap": schedule.overlap,
         "paused": schedule.paused,
         "enabled": schedule.enabled,
+        "owner": schedule.owners[0].name if schedule.owners else None,
+        "stopped": schedule.stopped or None,
         "next": schedule.next_due() if schedule.active else None,
         "queued": [*schedule.queued],
         "results": results,

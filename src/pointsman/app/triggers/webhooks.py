@@ -15,12 +15,14 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.app.access.callers import Caller, together
 from pointsman.app.inputs import event_key
 from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.deliveries import Deliveries, Delivery
 from pointsman.app.triggers.events import Events, Published
+from pointsman.app.triggers.owners import author_for
 from pointsman.app.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, verify
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.settings import HANDLE
@@ -80,8 +82,14 @@ class Webhooks:
         self._events = events
         self.deliveries = Deliveries(app.store.entries, app.clock)
 
-    async def receive(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
-        """Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, and what starting raises. What came of it is kept."""
+    async def receive(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, caller: Caller | None = None
+    ) -> Received:
+        """Take a call: for the owner of the webhook, and for `caller` where somebody tries it.
+
+        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, and what starting raises. What came of
+        it is kept.
+        """
         most = self._app.settings.server.webhook_bytes_max
         if len(body) > most:
             hint = f"At most {most}: `webhook_bytes_max` under [server] in the settings."
@@ -103,7 +111,7 @@ class Webhooks:
             id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
         )
         try:
-            received = await self._taken(path, declared, signed.delivery, body, lower)
+            received = await self._taken(path, declared, signed.delivery, body, lower, caller)
         except PointsmanError as why:
             await self.deliveries.note(
                 path, replace(said, outcome="failed", code=why.code, why=await self._told(declared, why))
@@ -121,7 +129,7 @@ class Webhooks:
         return str(redactor_for(settings)({"text": str(why)})["text"])[:WHY_CHARS_MAX]
 
     async def _taken(
-        self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str]
+        self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str], caller: Caller | None
     ) -> Received:
         data = read_body(body, headers.get("content-type", ""))
         seen = {name: value for name, value in headers.items() if name not in HIDDEN}
@@ -130,9 +138,13 @@ class Webhooks:
         if not declared.accepts(data, seen):
             return Received(delivery)
         if declared.event:
-            published = await self._events.publish(declared.event, data, key=key, by=f"webhook {path}", headers=seen)
+            owner = await author_for(self._app, declared.workflow)
+            by = owner if caller is None else together(caller, owner)
+            published = await self._events.publish(
+                declared.event, data, key=key, by=f"webhook {path}", headers=seen, caller=by
+            )
             return Received(delivery, published=published)
-        return Received(delivery, started=await self._events.begin(declared, data, key, seen))
+        return Received(delivery, started=await self._events.begin(declared, data, key, seen, caller=caller))
 
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
         if declared is not None and not declared.secret:

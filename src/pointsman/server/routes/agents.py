@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import visible
+from pointsman.app.access.acting import agent_for, delete_agent_as, save_agent_as
+from pointsman.app.access.seeing import sees_agent, visible
 from pointsman.app.agent_uses import agent_uses
 from pointsman.app.agents import SavedAgent, agent_view
 from pointsman.app.paging import page_by, revision_place
@@ -82,7 +84,8 @@ async def list_(
 ) -> Response:
     """The latest revision of each. With `search` only those with all these words in name or description."""
     place = "name" if sort == "name" else _saved_place
-    entries = map(agent_view, await desk.app.agents.found(search, names=name))
+    found = await desk.app.agents.found(search, names=name, sees=partial(sees_agent, desk.app, caller))
+    entries = map(agent_view, found)
     page = await page_by(place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"agents": [*page.entries], "next": page.next})
 
@@ -96,16 +99,17 @@ async def list_(
     summary="Save an agent",
 )
 async def create(*, desk: AtDesk, caller: Editor, body: NewAgentBody, if_new: IfNew = None) -> Response:
-    """A new one, or a new revision. The same description again is the same revision."""
+    """A new one, which is the caller's, or a new revision of one that is. The same description again is the same
+    revision."""
     after = 0 if if_new else None
-    saved = await desk.app.agents.save(body.name, body.agent, author=caller.name, after=after)
+    saved = await save_agent_as(desk.app, caller, body.name, body.agent, after=after)
     return _reply(saved, status=201, headers={"location": f"/api/agents/{saved.name}"})
 
 
 @router.get("/{name}", responses=answers(AgentAnswer, "no-such-agent"), summary="Read an agent")
 async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """The latest revision, or the one that is named."""
-    return _reply(await desk.app.agents.get(name))
+    return _reply(await agent_for(desk.app, caller, name))
 
 
 @router.put(
@@ -114,17 +118,19 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     summary="Replace an agent",
 )
 async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
-    """A new revision. Executions keep the one they began with."""
-    after = _held(await desk.app.agents.get(name), if_match)
-    return _reply(await desk.app.agents.save(name, body.agent, author=caller.name, after=after))
+    """A new revision, by its owner, or an admin. Executions keep the one they began with."""
+    after = _held(await agent_for(desk.app, caller, name), if_match)
+    return _reply(await save_agent_as(desk.app, caller, name, body.agent, after=after))
 
 
 @router.delete(
     "/{name}", status_code=204, responses=refusals("no-such-agent", "revision-moved"), summary="Delete an agent"
 )
 async def delete(desk: AtDesk, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
-    """Executions keep what they began with; workflows that name it cannot start until it is saved again."""
-    await desk.app.agents.delete(name, after=_held(await desk.app.agents.get(name), if_match))
+    """By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
+    saved again."""
+    after = _held(await agent_for(desk.app, caller, name), if_match)
+    await delete_agent_as(desk.app, caller, name, after=after)
     return Response(status_code=204)
 
 
@@ -133,6 +139,7 @@ async def versions(
     *, desk: AtDesk, caller: Asking, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
     """Its revisions, newest first unless `order` says otherwise."""
+    await agent_for(desk.app, caller, name)
     entries = map(agent_view, await desk.app.agents.versions(name))
     page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"agents": [*page.entries], "next": page.next})
@@ -160,7 +167,7 @@ class AgentUses(Answer):
 @router.get("/{name}/uses", responses=answers(AgentUses, "no-such-agent"), summary="List who uses an agent")
 async def uses(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """The workflows that name it in their latest revision, as far as the caller may see them."""
-    saved = await desk.app.agents.get(name)
+    saved = await agent_for(desk.app, caller, name)
 
     async def sees(workflow: str) -> bool:
         return await visible(desk.app, caller, workflow)

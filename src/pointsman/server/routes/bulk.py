@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from fastapi import Request, Response
 from pydantic import Field, model_validator
 
+from pointsman.app.access.authority import join
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
 from pointsman.app.bulk import Told, Which, each, fitting, named, told_view
@@ -94,5 +95,8 @@ async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
     if body.dry_run:
         meant = [*(Told(one.execution, one.status) for one in found), *others]
         return JsonReply({"executions": [told_view(one) for one in meant]})
+    if body.verb == "retry":
+        for one in found:
+            await join(desk.app, caller, one.execution)
     told = [*await each(desk.app, body.verb, found, by=caller.name), *others]
     return JsonReply({"executions": [told_view(one) for one in told]})

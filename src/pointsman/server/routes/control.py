@@ -8,8 +8,9 @@ from fastapi import Query, Request, Response
 
 from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
+from pointsman.app.access.authority import join
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see, sees_gate
+from pointsman.app.access.seeing import must_control, must_see, sees_gate
 from pointsman.app.inbox import inbox
 from pointsman.app.lives import ForkOptions
 from pointsman.app.looking import conversation_of
@@ -66,7 +67,7 @@ class NoConversation(CallerError):
 )
 async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, key: Key = None) -> Response:
     """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
-    execution = await _open(desk, caller, eid)
+    execution = await _asked(desk, caller, eid)
     await execution.answer(
         body.gate_id,
         body.action,
@@ -87,7 +88,7 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, k
 )
 async def delegate(desk: AtDesk, caller: Operator, eid: Eid, body: DelegateBody) -> Response:
     """The caller's right to answer an open gate becomes another person's."""
-    execution = await _open(desk, caller, eid)
+    execution = await _asked(desk, caller, eid)
     await execution.delegate(body.gate_id, body.to, by=caller.name, groups=caller.groups, comment=body.comment)
     return seen(desk, await execution.view())
 
@@ -125,7 +126,7 @@ async def retry(
     """Try the step again that failed it."""
 
     async def work() -> Response:
-        execution = await _open(desk, caller, eid)
+        execution = await _taken_up(desk, caller, eid)
         await execution.retry(limits=(body or LimitsBody()).limits, by=caller.name)
         return seen(desk, await execution.view())
 
@@ -151,8 +152,8 @@ async def retry(
 )
 async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
-    await must_see(desk.app, caller, eid)
-    how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name)
+    await must_control(desk.app, caller, eid)
+    how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name, caller=caller)
 
     async def work() -> Response:
         return await started(desk, await desk.app.fork(eid, **how), wait=False)
@@ -167,7 +168,7 @@ async def steer(
     """Between two steps: say something, change data, send control elsewhere."""
 
     async def work() -> Response:
-        execution = await _open(desk, caller, eid)
+        execution = await _taken_up(desk, caller, eid)
         await execution.steer(body.messages, set=body.set, goto=body.goto, reason=body.reason, by=caller.name)
         return seen(desk, await execution.view())
 
@@ -228,6 +229,19 @@ async def open_gates(
     return JsonReply({"gates": [*found]})
 
 
-async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
+async def _asked(desk: Desk, caller: Caller, eid: str) -> Execution:
+    """For answers, which also a caller gives who sees no more of it than a gate."""
     await must_see(desk.app, caller, eid)
     return await desk.app.open(eid)
+
+
+async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
+    await must_control(desk.app, caller, eid)
+    return await desk.app.open(eid)
+
+
+async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
+    """To be sent another way: from now on it acts for the caller too."""
+    execution = await _open(desk, caller, eid)
+    await join(desk.app, caller, eid)
+    return execution

@@ -44,4 +44,4 @@ async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> R
     """The way it would go, what it would call, and what that would cost. Nothing is called or kept."""
     await must_see_workflow(desk.app, caller, id)
     said = [Answer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]
-    return JsonReply(dry_view(await desk.app.dry_run(id, body.input, answers=said)))
+    return JsonReply(dry_view(await desk.app.dry_run(id, body.input, answers=said, caller=caller)))

@@ -15,7 +15,8 @@ from pydantic import Field
 from starlette.datastructures import UploadFile
 
 from pointsman.app.access.acting import start_as
-from pointsman.app.access.seeing import must_see
+from pointsman.app.access.authority import own_fork
+from pointsman.app.access.seeing import must_see, must_see_family, with_children
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.files import Given, artifact, input_with_files, media_type_of
 from pointsman.app.inputs import SESSION_NAME_MAX, InputInvalid
@@ -158,9 +159,9 @@ async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     """Everything it needs to go on elsewhere, with its sub-workflows and files.
 
     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
-    none.
+    none. The caller must see its sub-workflows too.
     """
-    await must_see(desk.app, caller, eid)
+    await must_see_family(desk.app, caller, eid)
     await must_be_told(desk.app, eid, "an export")
     lines = desk.app.storage.export(eid)
     first = await anext(lines)
@@ -195,6 +196,8 @@ async def bring_in(
             async for part in request.stream():
                 file.write(part)
         name = await desk.app.storage.bring_in(path, name=desk.app.storage.new_id() if renamed else None)
+    for one in await with_children(desk.app, name):
+        await own_fork(desk.app, caller, one)  # Whom it acted for elsewhere says nothing here.
     view = await desk.app.view(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
     return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import must_see, must_see_workflow
+from pointsman.app.access.authority import join
+from pointsman.app.access.seeing import must_control, must_see, must_see_workflow
 from pointsman.app.moving import misfits_view
 from pointsman.app.replays import replay_view
 from pointsman.app.timeline import timeline as timeline_of
@@ -204,7 +205,7 @@ async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | No
     against = None if body is None else body.against
     if against is not None:
         await must_see_workflow(desk.app, caller, against)
-    return JsonReply(replay_view(await desk.app.replay(eid, against=against)))
+    return JsonReply(replay_view(await desk.app.replay(eid, against=against, caller=caller)))
 
 
 @router.post(
@@ -221,8 +222,11 @@ async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | No
 async def move(desk: AtDesk, caller: Operator, eid: Eid, body: MoveBody) -> Response:
     """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
     there."""
-    await must_see(desk.app, caller, eid)
+    await must_control(desk.app, caller, eid)
     await must_see_workflow(desk.app, caller, body.to)
-    found = misfits_view(await desk.app.move(eid, body.to, check_only=body.check_only, by=caller.name))
+    if not body.check_only:
+        await join(desk.app, caller, eid)
+    moved = await desk.app.move(eid, body.to, check_only=body.check_only, by=caller.name, caller=caller)
+    found = misfits_view(moved)
     fits = not found
     return JsonReply({"executionId": eid, "fits": fits, "moved": fits and not body.check_only, "problems": found})

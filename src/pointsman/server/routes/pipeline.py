@@ -11,8 +11,9 @@ from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees, sees_session
 from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
-from pointsman.app.records import free_session, records_of, unknown_session
+from pointsman.app.records import free_session, records_of
 from pointsman.app.shelf.pipeline import pipeline_of
+from pointsman.app.storage.deletion import unknown_session
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply

@@ -114,6 +114,7 @@ async def _entrant(desk: Desk, request: Request, provider: Provider, visit: Visi
     try:
         return await provider.caller(visit, code, _back(request))
     except PointsmanError:
+        desk.audit.failed_login(address)
         desk.strangers.failed(address, code)
         raise
 

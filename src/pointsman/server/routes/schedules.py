@@ -8,13 +8,13 @@ from fastapi import Path, Query, Response
 from pydantic import Field, model_validator
 
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow, visible
+from pointsman.app.access.seeing import must_see_workflow, sees_workflow
 from pointsman.app.lists import names_of_workflows
 from pointsman.app.marks import moved
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
 from pointsman.app.triggers.calendar import timing_of
-from pointsman.app.triggers.schedules import Kept, NoSuchSchedule
+from pointsman.app.triggers.schedules import Kept, must_own, no_such_schedule
 from pointsman.app.triggers.views import fired_view, schedule_view
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.matching import etag_of, held
@@ -52,6 +52,8 @@ SCHEDULE: JsonObject = {
     "overlap": "skip",
     "paused": False,
     "enabled": True,
+    "owner": "ada",
+    "stopped": None,
     "next": 1_763_708_400.0,
     "queued": [],
     "results": [FIRED],
@@ -95,6 +97,13 @@ class ScheduleAnswer(Answer):
     overlap: Literal["allow", "skip", "queue", "replace"]
     paused: bool
     enabled: bool
+    owner: str | None = Field(
+        description="In whose name it starts the workflow. null: people at the machine of the store, or the author of "
+        "the document that declares it."
+    )
+    stopped: str | None = Field(
+        description="Why it starts nothing until it is resumed: its owner lost the right. null: it is not stopped."
+    )
     next: float | None
     queued: list[float]
     results: list[FiredAnswer] = Field(description="The latest ones, newest first.")
@@ -162,7 +171,7 @@ async def schedules(
     the id or name of the workflow."""
 
     async def seen(one: JsonObject) -> bool:
-        return await visible(desk.app, caller, str(one["workflowId"]))
+        return await sees_workflow(desk.app, caller, str(one["workflowId"]))
 
     called = await names_of_workflows(desk.app, search)
 
@@ -198,6 +207,7 @@ async def plan(desk: AtDesk, caller: Editor, body: ScheduleBody) -> Response:
         input=body.input,
         missed=body.missed,
         overlap=body.overlap,
+        caller=caller,
     )
     return JsonReply(schedule_view(kept), status=201, headers={"location": f"/api/schedules/{kept.id}"})
 
@@ -254,9 +264,10 @@ async def read(desk: AtDesk, caller: Asking, sid: ScheduleId) -> Response:
 async def revise(
     desk: AtDesk, caller: Editor, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None
 ) -> Response:
-    """What it started, and whether it is paused, stays as it is. Other times count from now on. One that a workflow's
-    document declares is changed there."""
+    """By its owner, or an admin. What it started, and whether it is paused, stays as it is. Other times count from now
+    on. One that a workflow's document declares is changed there."""
     known = await _schedule(desk, caller, sid)
+    must_own(known, caller, "change it")
     await must_see_workflow(desk.app, caller, body.workflow)
     kept = await desk.app.triggers.schedules.revise(
         sid,
@@ -281,7 +292,7 @@ async def revise(
 async def run(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
     """Once, whatever its times and its pause say. Where it cannot be started, the answer says why."""
     await _schedule(desk, caller, sid)
-    return JsonReply(fired_view(await desk.app.triggers.scheduler.run_now(sid)))
+    return JsonReply(fired_view(await desk.app.triggers.scheduler.run_now(sid, caller=caller)))
 
 
 @router.post(
@@ -299,7 +310,8 @@ async def pause(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
     summary="Resume a schedule",
 )
 async def resume(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
-    """Due from now on: times that passed meanwhile are not made up for."""
+    """Due from now on: times that passed meanwhile are not made up for. Also one that was stopped, which starts nothing
+    unless its owner may do so again."""
     await _schedule(desk, caller, sid)
     return JsonReply(schedule_view(await desk.app.triggers.schedules.resume(sid)))
 
@@ -311,19 +323,22 @@ async def resume(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
     summary="Delete a schedule",
 )
 async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatch = None) -> Response:
-    """Executions that it started go on. One that a workflow's document declares is paused instead."""
+    """By its owner, or an admin. Executions that it started go on. One that a workflow's document declares is paused
+    instead."""
     known = await _schedule(desk, caller, sid)
+    if not known.schedule.trigger:
+        must_own(known, caller, "delete it")
     await desk.app.triggers.schedules.delete(sid, after=_held(known, if_match))
     return Response(status_code=204)
 
 
 async def _schedule(desk: Desk, caller: Caller, sid: str) -> Kept:
-    """Raises `NoSuchSchedule`, `NotAllowed`."""
+    """Raises `NoSuchSchedule`, also where the caller may not see its workflow."""
     kept = await desk.app.triggers.schedules.find(sid)
     if kept is None:
-        # The hint at a prompt lists all there are, and the caller may not see all.
-        raise NoSuchSchedule(f"there is no schedule {sid!r}", hint="GET /api/schedules lists those you may see.")
-    await must_see_workflow(desk.app, caller, kept.schedule.workflow)
+        raise no_such_schedule(sid)
+    if not await sees_workflow(desk.app, caller, kept.schedule.workflow):
+        raise no_such_schedule(sid)
     return kept
 
 

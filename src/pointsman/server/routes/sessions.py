@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import must_own_session
+from pointsman.app.access.seeing import must_see_session
 from pointsman.app.conversations import (
     TITLE_CHARS_MAX,
     conversations_page,
@@ -176,7 +176,7 @@ async def list_(
 @router.get("/api/sessions/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
 async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
     """For whoever began it, and for admins."""
-    await must_own_session(desk.app, caller, id)
+    await must_see_session(desk.app, caller, id)
     return JsonReply(await conversation_view(desk.app, id))
 
 
@@ -187,7 +187,7 @@ async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
 )
 async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, if_match: IfMatch = None) -> Response:
     """For whoever began it, and for admins. `etag` in a list of conversations is that of its title."""
-    await must_own_session(desk.app, caller, id)
+    await must_see_session(desk.app, caller, id)
     mark = await title_mark(desk.app, id)
     after = held(if_match, etag_of(mark), mark, moved(f"the title of {id!r}"))
     told = _entry(await entitle(desk.app, caller, id, body.title, after=after))
@@ -202,7 +202,7 @@ async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, i
 async def delete(desk: AtDesk, caller: Operator, id: Session) -> Response:
     """For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
     began it, and for admins."""
-    await must_own_session(desk.app, caller, id)
+    await must_see_session(desk.app, caller, id)
     return JsonReply({"deleted": [*await desk.app.storage.delete_session(id)]})
 
 

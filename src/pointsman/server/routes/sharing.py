@@ -1,12 +1,13 @@
-"""Whose a workflow is, and who else may see and use it."""
+"""The owner of a workflow or an agent, and who else may see and use it."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import Path, Response
 from pydantic import Field
 
+from pointsman.app.access.acting import agent_for
 from pointsman.app.access.seeing import must_see_workflow
 from pointsman.app.access.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
 from pointsman.app.marks import moved
@@ -18,10 +19,11 @@ from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.shapes import Answer, Body, sample
 
-router = Operations(prefix="/api/workflows", tags=["access"])
+router = Operations(tags=["access"])
 
 Group = Annotated[str, Field(min_length=1, max_length=200)]
 GROUPS_MAX = 100
+Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent's name.")]
 
 
 class SharingBody(Body):
@@ -34,7 +36,8 @@ class SharingBody(Body):
 
 
 class SharingAnswer(Answer):
-    """Whose a workflow is, and who else may see and use it. Its document's `allowedGroups` may narrow that."""
+    """The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
+    it."""
 
     model_config = sample(owner="ada", audience="groups", groups=["desk"])
     owner: str | None = Field(description="Null: nobody's; admins share and delete it.")
@@ -42,7 +45,9 @@ class SharingAnswer(Answer):
     groups: list[str]
 
 
-@router.get("/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow"), summary="Read who may see it")
+@router.get(
+    "/api/workflows/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow"), summary="Read who may see it"
+)
 async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
     await must_see_workflow(desk.app, caller, id)
@@ -50,7 +55,7 @@ async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
 
 
 @router.put(
-    "/{id}/sharing",
+    "/api/workflows/{id}/sharing",
     responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", body=True),
     summary="Share it",
 )
@@ -66,6 +71,39 @@ async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody
         groups=tuple(body.groups),
         owner=body.owner,
         after=held(if_match, etag_of(mark), mark, moved(f"the sharing of {id!r}")),
+    )
+    return _reply(found)
+
+
+@router.get(
+    "/api/agents/{name}/sharing", responses=answers(SharingAnswer, "no-such-agent"), summary="Read who may use an agent"
+)
+async def read_agent_sharing(desk: AtDesk, caller: Asking, name: Name) -> Response:
+    """The owner of an agent, and with whom it is shared."""
+    await agent_for(desk.app, caller, name)
+    return _reply(await sharing_of(desk.app, name, "agent"))
+
+
+@router.put(
+    "/api/agents/{name}/sharing",
+    responses=answers(SharingAnswer, "no-such-agent", "revision-moved", body=True),
+    summary="Share an agent",
+)
+async def change_agent_sharing(
+    desk: AtDesk, caller: Editor, name: Name, body: SharingBody, if_match: IfMatch = None
+) -> Response:
+    """By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it."""
+    await agent_for(desk.app, caller, name)
+    mark = sharing_mark(await sharing_of(desk.app, name, "agent"))
+    found = await share(
+        desk.app,
+        caller,
+        name,
+        body.audience,
+        kind="agent",
+        groups=tuple(body.groups),
+        owner=body.owner,
+        after=held(if_match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
     )
     return _reply(found)
 

@@ -52,6 +52,9 @@ class WebhookAnswer(Answer):
     event: str | None
     signed: bool = Field(description="Whether calls must be signed.")
     scheme: Literal["standard", "github"] = Field(description="How: as Standard Webhooks, or as GitHub signs.")
+    stopped: str | None = Field(
+        description="Why it starts nothing: its owner, the author of the revision, lost the right. null: it does."
+    )
 
 
 class WebhookPage(Answer):
@@ -67,6 +70,7 @@ class WebhookPage(Answer):
                 "event": None,
                 "signed": True,
                 "scheme": "standard",
+                "stopped": None,
             }
         ],
         next=None,
@@ -85,8 +89,9 @@ class CalledAnswer(Answer):
 
 @router.post("/api/events", responses=answers(PublishedAnswer, "input-invalid", body=True), summary="Publish an event")
 async def publish(desk: AtDesk, caller: Operator, body: SignalBody, key: Key = None) -> Response:
-    """To every execution that waits for it; and to the triggers that start workflows with it."""
-    published = await desk.app.publish(body.name, body.data, key=body.key or key or "", by=caller.name)
+    """To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
+    where the caller may execute these."""
+    published = await desk.app.publish(body.name, body.data, key=body.key or key or "", by=caller.name, caller=caller)
     return JsonReply(await published_for(desk.app, caller, published))
 
 
@@ -108,7 +113,14 @@ class TriedWebhookAnswer(CalledAnswer):
 @router.post(
     "/api/workflows/{id}/triggers/{trigger}/try",
     responses=answers(
-        TriedWebhookAnswer, "unknown-workflow", "no-such-trigger", "webhook-refused", "place-taken", 503, body=True
+        TriedWebhookAnswer,
+        "unknown-workflow",
+        "no-such-trigger",
+        "webhook-refused",
+        "place-taken",
+        "trigger-stopped",
+        503,
+        body=True,
     ),
     summary="Try a webhook",
 )
@@ -121,7 +133,7 @@ async def try_(
 ) -> Response:
     """One call as a sender would make it, signed with the webhook's secret. What it starts, is started for real."""
     await must_see_workflow(desk.app, caller, id)
-    received = await try_webhook(desk.app, id, trigger, body.data)
+    received = await try_webhook(desk.app, caller, id, trigger, body.data)
     told = None if received.published is None else await published_for(desk.app, caller, received.published)
     return JsonReply(
         {**called(received), "started": received.started, "delivered": [] if told is None else told["delivered"]}
@@ -205,6 +217,7 @@ async def webhooks(
         "body-too-large",
         "place-taken",
         "too-many-requests",
+        "trigger-stopped",
         400,
         503,
         status=202,

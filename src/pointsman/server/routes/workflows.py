@@ -88,7 +88,14 @@ async def list_(
 @router.post(
     "",
     responses=answers(
-        SavedAnswer, "workflow-invalid", "revision-moved", "webhook-taken", "built-in-workflow", status=201, body=True
+        SavedAnswer,
+        "workflow-invalid",
+        "revision-moved",
+        "webhook-taken",
+        "id-taken",
+        "built-in-workflow",
+        status=201,
+        body=True,
     ),
     status_code=201,
     summary="Save a workflow",
@@ -193,6 +200,7 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
         SavedAnswer,
         "unknown-workflow",
         "workflow-exists",
+        "id-taken",
         "built-in-workflow",
         "workflow-invalid",
         status=201,

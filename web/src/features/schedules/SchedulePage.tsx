@@ -18,7 +18,7 @@ import { WorkflowLink } from "@/components/WorkflowLink";
 import { Value } from "@/features/execution/Value";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
-import { remove, rest, runNow, type Schedule, schedule, timesOf } from "./schedules";
+import { remove, rest, rests, runNow, type Schedule, schedule, timesOf } from "./schedules";
 import { Times } from "./Times";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
@@ -50,7 +50,7 @@ function Actions({ read }: { read: Answer<Schedule> }) {
   const [asking, setAsking] = useState<"edit" | "delete" | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["schedules"] });
   const run = useMutation({ mutationFn: () => runNow(one.id), onSettled: again });
-  const change = useMutation({ mutationFn: () => rest(one.id, !one.paused), onSettled: again });
+  const change = useMutation({ mutationFn: () => rest(one.id, !rests(one)), onSettled: again });
   const isOwn = one.trigger === null;
   return (
     <>
@@ -60,8 +60,8 @@ function Actions({ read }: { read: Answer<Schedule> }) {
             <Zap className="size-4" aria-hidden /> {t("schedules.runNow")}
           </Button>
           <Button onClick={() => change.mutate()} disabled={change.isPending || !one.enabled}>
-            {one.paused ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
-            {t(one.paused ? "schedules.resume" : "schedules.pause")}
+            {rests(one) ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
+            {t(rests(one) ? "schedules.resume" : "schedules.pause")}
           </Button>
         </>
       ) : null}
@@ -107,14 +107,16 @@ function Told({ one }: { one: Schedule }) {
         <Facts
           facts={{
             [t("schedules.state")]: one.enabled ? (
-              one.paused ? (
-                <Chip look="careful">{t("schedules.paused")}</Chip>
+              rests(one) ? (
+                <Chip look="careful">{t(one.paused ? "schedules.paused" : "schedules.stopped")}</Chip>
               ) : (
                 <Chip look="good">{t("schedules.active")}</Chip>
               )
             ) : (
               <Chip>{t("schedules.disabled")}</Chip>
             ),
+            [t("schedules.whyStopped")]: one.stopped,
+            [t("schedules.owner")]: one.owner,
             [t("schedules.when")]: <Words cron={one.cron} every={one.every} at={one.at} />,
             [t("schedules.zone")]: one.cron === null ? null : one.timezone,
             [t("schedules.workflow")]: <WorkflowLink id={one.workflowId} className="text-accent underline" />,

@@ -16,7 +16,7 @@ import { When } from "@/components/When";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
-import { rest, type Schedule, schedules } from "./schedules";
+import { rest, rests, type Schedule, schedules } from "./schedules";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
 import { Words } from "./Words";
@@ -69,7 +69,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
   const mayRest = useMay("operator");
   const named = useScheduleName();
   const change = useMutation({
-    mutationFn: (one: Schedule) => rest(one.id, !one.paused),
+    mutationFn: (one: Schedule) => rest(one.id, !rests(one)),
     onSettled: () => client.invalidateQueries({ queryKey: ["schedules"] }),
   });
   return (
@@ -102,12 +102,12 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
                       kind="quiet"
                       disabled={change.isPending || !one.enabled}
                       onClick={() => change.mutate(one)}
-                      aria-label={t(one.paused ? "schedules.resumeNamed" : "schedules.pauseNamed", {
+                      aria-label={t(rests(one) ? "schedules.resumeNamed" : "schedules.pauseNamed", {
                         name: named(one),
                       })}
                     >
-                      {one.paused ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
-                      {t(one.paused ? "schedules.resume" : "schedules.pause")}
+                      {rests(one) ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
+                      {t(rests(one) ? "schedules.resume" : "schedules.pause")}
                     </Button>
                   ),
                 },
@@ -134,6 +134,11 @@ function Named({ schedule: one }: { schedule: Schedule }) {
         )}
         {one.enabled ? null : <Chip>{t("schedules.disabled")}</Chip>}
         {one.enabled && one.paused ? <Chip look="careful">{t("schedules.paused")}</Chip> : null}
+        {one.enabled && one.stopped !== null ? (
+          <Chip look="careful" title={one.stopped}>
+            {t("schedules.stopped")}
+          </Chip>
+        ) : null}
       </span>
     </>
   );

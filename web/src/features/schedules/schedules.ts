@@ -70,3 +70,8 @@ export const runNow = (id: string) => ask<Fired>(`${path(id)}/run`, { method: "P
 
 export const remove = (read: Answer<Schedule>) =>
   ask<void>(path(read.value.id), { method: "DELETE", ...over(read.etag) });
+
+/** Whether a schedule starts nothing until somebody resumes it: it was paused, or its owner lost the right. */
+export function rests(one: Schedule): boolean {
+  return one.paused || one.stopped !== null;
+}

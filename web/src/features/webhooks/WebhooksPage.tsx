@@ -85,7 +85,11 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
           {
             name: t("webhooks.signature"),
             cell: (one) =>
-              one.signed ? (
+              one.stopped !== null ? (
+                <Chip look="careful" title={one.stopped}>
+                  {t("webhooks.stopped")}
+                </Chip>
+              ) : one.signed ? (
                 <Chip look="good">{t("webhooks.signed")}</Chip>
               ) : (
                 <Chip look="careful" title={t("webhooks.openAbout")}>

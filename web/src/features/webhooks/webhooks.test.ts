@@ -10,6 +10,7 @@ const HOOK: Webhook = {
   event: null,
   signed: true,
   scheme: "standard",
+  stopped: null,
 };
 
 describe("a webhook", () => {
