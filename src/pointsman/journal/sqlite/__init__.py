@@ -75,6 +75,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._changes.close()
+        await self._keeper.stop()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
