@@ -72,7 +72,7 @@ FAULTS: list[tuple[str, JsonObject, str]] = [
     ("{text: no}", {"result": "json"}, "output-json"),
     ("{toolCalls: [{name: rm}]}", {}, "tool-loop"),
     ("{text: fine}", {"tools": ["nowhere"]}, "unknown-tool"),
-    ("{text: fine}", {"model": "nobody:none"}, "model-unusable"),
+    ("{text: fine}", {"model": "xai:none"}, "model-unusable"),
     ("{text: fine}", {"guardrails": {"after": [{"expression": "false"}]}}, "guardrail"),
     ("{text: fine}", {"inputFiles": ["topic"]}, "file-unreadable"),
 ]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pointsman.app.model_names import model_name_problems
 from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.shelf.documents import shipped
 from pointsman.app.sources import Workflow
@@ -76,7 +77,7 @@ def check_workflow(
     if lenient or is_scripted(model or settings.model_in_effect):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    found += [*_not_ours(workflow), *_hidden(workflow)]
+    found += [*_not_ours(workflow), *_hidden(workflow), *model_name_problems(workflow, settings, model)]
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.

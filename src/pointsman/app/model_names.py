@@ -1,0 +1,77 @@
+"""Names of models that nothing answers to: without a provider, of a provider that does not exist, or misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from pointsman.definition.check.repairs import meant, nearest, question
+from pointsman.definition.problems import Problem, error, warning
+from pointsman.definition.sites import sites_of
+from pointsman.definition.workflow import Workflow
+from pointsman.models.kinds import KINDS
+from pointsman.models.names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
+from pointsman.models.transport import is_scripted
+from pointsman.settings import Settings
+
+SUGGESTED_MAX: Final = 20
+"""Different names for which a similar one is looked for."""
+_FORM: Final = "Write provider:model, such as 'openai:gpt-5'."
+
+
+def model_name_problems(workflow: Workflow, settings: Settings, model: str | None) -> Iterator[Problem]:
+    """What is wrong with the names a workflow gives to models. With a `model` given for all, nothing blocks."""
+    told: dict[str, Problem | None] = {}
+    for pointer, name in _named(workflow):
+        if "{" in name or "$" in name or is_scripted(name):
+            continue
+        if name not in told:
+            told[name] = _problem(name, settings, suggests=len(told) < SUGGESTED_MAX)
+        problem = told[name]
+        if problem is None:
+            continue
+        near = None if problem.fix is None else problem.fix[0]["value"]
+        fix = meant(pointer, near) if isinstance(near, str) else None
+        yield replace(problem, pointer=pointer, fix=fix, severity="warning" if model else problem.severity)
+
+
+def _named(workflow: Workflow) -> Iterator[tuple[str, str]]:
+    if workflow.config is not None and workflow.config.default_model is not None:
+        yield "/config/defaultModel", workflow.config.default_model
+    yield from ((site.pointer, site.text) for site in sites_of(workflow) if site.kind == "model")
+
+
+def _problem(name: str, settings: Settings, *, suggests: bool) -> Problem | None:
+    """What is wrong with one name, at no place; its fix has the name that was probably meant."""
+    provider, colon, rest = name.partition(":")
+    if not colon or not rest:
+        near = _full(name, suggests=suggests)
+        found = error("unknown-model", "", f"the model {name!r} names no provider", hint=question(near, _FORM))
+    elif provider in settings.providers:
+        return None  # a server of the operator's own may have any models
+    elif not is_provider(provider):
+        near = nearest(provider, {*KINDS, *OTHERS, *settings.providers}) if suggests else None
+        near = None if near is None else f"{near}:{rest}"
+        hint = question(near, "Name a provider that exists, or add it under [providers] in pointsman.toml.")
+        found = error("unknown-model", "", f"there is no provider {provider!r} here ({name!r})", hint=hint)
+    elif is_listed(provider, rest):
+        return None
+    else:
+        near = nearest(rest, listed_models(provider)) if suggests else None
+        near = None if near is None else f"{provider}:{near}"
+        hint = question(near, "It may be new, or private. See `pointsman models`.")
+        message = f"the model {name!r} is not among the known models of {provider!r}"
+        found = warning("unknown-model", "", message, hint=hint)
+    return replace(found, fix=meant("", near))
+
+
+def _full(name: str, *, suggests: bool) -> str | None:
+    """The whole name that a bare one probably means."""
+    if (found := full_name(name)) is not None or not suggests:
+        return found
+    for provider in ("openai", "anthropic", "google", "mistral", "deepseek", "groq"):
+        assert provider in LISTED, "these are listed"
+        if (near := nearest(name, listed_models(provider))) is not None:
+            return f"{provider}:{near}"
+    return None
