@@ -116,7 +116,9 @@ def test_a_fan_out_without_items_looks_for_them_in_order() -> None:
     assert (said["items"], said["maxParallel"]) == ('["reporter_1", "reporter_2"]', 2)
     assert only(imported("graph/merges"), "branch-edge-mismatch").pointer == "/nodes/3/branches"
     mapped = read([{"id": "f", "type": "fanout", "branches": ["a"], "inputs": {"items": "state.desks"}}, agent("a")])
-    assert config(mapped, "f")["items"] == "state.desks"
+    fallback = 'state.fanout_items or state.targets or config.reporter_ids or ["default"]'
+    assert config(mapped, "f")["items"] == f"state.desks ?? {fallback}"
+    assert only(mapped, "never-written").pointer == "/nodes/0/inputs/items"
 
 
 @pytest.mark.requirement("S3-33", "S3-36", "S3-O2", "T3-6", "T3-7")

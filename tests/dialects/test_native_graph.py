@@ -79,7 +79,7 @@ def test_an_inline_body_becomes_ordinary_nodes_in_a_chain() -> None:
     body: list[Json] = [node("a", "transform"), node("b", "prompt"), inner]
     document = old(node("b", "prompt"), node("lp", "loop", mode="forEach", array="docs", itemVariable="doc", body=body))
     made = node_of(document, "lp")
-    assert made["config"] == {"over": "docs", "as": "doc", "body": ["a", "lp.b", "inner"], "maxIterations": 50}
+    assert made["config"] == {"over": "docs ?? []", "as": "doc", "body": ["a", "lp.b", "inner"], "maxIterations": 50}
     assert node_of(document, "inner")["config"] == {"maxIterations": 3, "body": ["inner.1"]}
     assert edges_of(document) == {
         ("lp", "a", "body"),

@@ -48,12 +48,18 @@ def test_a_loop_over_items_gives_each_round_its_item() -> None:
     assert world.done("tool1").working == ["tool2"]
 
 
-@pytest.mark.parametrize(("items", "count"), [([], 0), (None, 0), ({"a": 1, "b": 2}, 2), ("one", 1)])
+@pytest.mark.parametrize(("items", "count"), [([], 0), ({"a": 1, "b": 2}, 2), ("one", 1)])
 def test_what_a_loop_goes_over(items: Json, count: int) -> None:
     world = started(LOOP, nodes=loop(over="input.items"), input={"items": items})
     while world.working == ["tool1"] or world.working == [f"tool1#{rounds(world)}"]:
         world.done("tool1")
     assert rounds(world) == count
+
+
+def test_a_loop_over_null_fails_with_a_hint_instead_of_running_no_round() -> None:
+    failure = started(LOOP, nodes=loop(over="input.itms"), input={"items": ["a"]}).failure
+    assert (failure.code, "?? []" in failure.hint) == ("items-not-a-list", True)
+    assert started(LOOP, nodes=loop(over="input.itms ?? []"), input={}).working == ["tool2"]
 
 
 def test_steps_inside_see_the_round_and_what_the_last_one_brought() -> None:
@@ -209,7 +215,7 @@ def test_a_failure_after_the_loop_is_no_failed_round() -> None:
 
 def test_the_value_passes_through_a_loop() -> None:
     world = started(
-        "start -> tool3; tool3 -> loop; loop -body-> tool1; tool1 -> loop; loop -exit-> end", nodes=loop(over="n")
+        "start -> tool3; tool3 -> loop; loop -body-> tool1; tool1 -> loop; loop -exit-> end", nodes=loop(over="[]")
     )
     assert world.done("tool3", "kept").output == "kept"
 

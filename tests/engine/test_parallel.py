@@ -63,10 +63,15 @@ def test_two_items_with_one_key_fail_the_parallel_or_are_numbered() -> None:
 
 
 @pytest.mark.requirement("S3-31")
-@pytest.mark.parametrize("items", [[], None, {}])
+@pytest.mark.parametrize("items", [[], {}])
 def test_no_items_lead_straight_to_the_join_with_an_empty_result(items: object) -> None:
     world = started(EACH, nodes=ITEMS, input={"items": items})  # pyright: ignore[reportArgumentType] - plain JSON
     assert (world.working, world.state.root.nodes["join"]) == (["tool2"], [])
+
+
+def test_items_that_are_null_fail_with_a_hint_instead_of_opening_no_branch() -> None:
+    failure = started(EACH, nodes=ITEMS, input={"itms": ["a"]}).failure
+    assert (failure.code, "?? []" in failure.hint) == ("items-not-a-list", True)
 
 
 def test_no_items_can_mean_one_scope_per_branch() -> None:

@@ -59,6 +59,15 @@ async def test_without_a_prompt_it_gets_the_conversation_or_its_inputs(
     assert last_text(stage.models.requests[0]) == asked
 
 
+@pytest.mark.parametrize(("prompt", "inputs"), [(None, {}), (None, None), ("", {}), (" ", None)])
+async def test_an_agent_with_nothing_to_ask_fails_instead_of_asking_an_empty_object(
+    prompt: str | None, inputs: JsonObject | None
+) -> None:
+    stage = Stage()
+    failure = await stage.failure(execute(prompt=prompt, inputs=inputs, messages=None), agent())
+    assert (failure.code, failure.retryable, stage.models.requests) == ("agent-without-prompt", False, [])
+
+
 async def test_a_correction_is_the_last_thing_it_hears() -> None:
     stage = Stage()
     await stage.done(execute(prompt="Go.", correction="no edge takes 'X'. Legal values: A."), agent(routes=("A",)))

@@ -145,7 +145,8 @@ class GraphNode:
         branches = config.branches if config.branches is not None else [edge.target for edge in self.out]
         self.made["branches"] = [*branches]
         if config.items is not None and config.items not in (NO_ITEMS, ONE_ITEM):
-            self.params["fanout_items"] = _input_value(config.items)
+            items = config.items.removesuffix(f" ?? {NO_ITEMS}").removesuffix(f" ?? {ONE_ITEM}")
+            self.params["fanout_items"] = _input_value(items)
         if config.max_parallel is not None:
             self.params["max_parallel"] = config.max_parallel
         self.lose(config, "branches", "items", "maxParallel", "onNoItems", "duplicateKeys")

@@ -8,7 +8,8 @@ from typing import Final
 
 from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.problems import did_you_mean, pointer_to
-from pointsman.dialects.foreign import Reading, Record, key_of, list_of, number_of, object_of
+from pointsman.definition.wording import GRAPH_FIELDS
+from pointsman.dialects.foreign import Reading, Record, is_name, key_of, list_of, number_of, object_of
 from pointsman.dialects.graph_data import DataFlow, merged_path
 from pointsman.dialects.graph_links import Shape
 from pointsman.dialects.graph_words import (
@@ -27,6 +28,7 @@ from pointsman.dialects.graph_words import (
     template_expression,
     with_results,
 )
+from pointsman.expressions.names import ROOTS
 from pointsman.values import Json, JsonObject
 
 _STRATEGIES_OF_ERRORS: Final[Mapping[str, str]] = {
@@ -155,16 +157,30 @@ class NodeReader:
         self.reading.move(config, f"{at}/config", "maxParallel", params, "max_parallel")
         branches = list_of(config.get("branches"))
         items, inputs = params.take("fanout_items"), object_of(record.value.get("inputs"))
+        several = len(branches) > 1
         if items is not None:
-            self.reading.put(config, f"{at}/config", "items", expression_of(items), params.at("fanout_items"))
+            self._items(config, at, record, items, params.at("fanout_items"), several=several)
         elif (items := inputs.get("items")) is not None:
             record.taken.add("inputs")
-            source = f"{record.at('inputs')}/items"
-            self.reading.put(config, f"{at}/config", "items", expression_of(items), source)
+            self._items(config, at, record, items, f"{record.at('inputs')}/items", several=several)
         else:
-            self._without_items(config, at, record, several=len(branches) > 1)
+            self._without_items(config, at, record, several=several)
         node["config"] = config
         self._check_branches(record, branches)
+
+    def _items(self, config: JsonObject, at: str, record: Record, items: Json, source: str, *, several: bool) -> None:
+        """The items the author names; where a path leads nowhere, those of a fan-out that names none."""
+        expression = expression_of(items)
+        if isinstance(items, str):
+            expression = f"{expression} ?? {NO_ITEMS if several else ONE_ITEM}"
+            if several:
+                config["onNoItems"] = "branches"
+            root = state_path(items).split(".")[0].split("[")[0]
+            if is_name(root) and root not in self.flow.roots | GRAPH_FIELDS | ROOTS.keys():
+                message = f"the fan-out {_id(record)} takes its items from {items!r}, which no node writes"
+                hint = "Give it as an input, or name a field that a node before it writes."
+                self.reading.warning("never-written", source, message, hint)
+        self.reading.put(config, f"{at}/config", "items", expression, source)
 
     def _without_items(self, config: JsonObject, at: str, record: Record, *, several: bool) -> None:
         config["items"] = NO_ITEMS if several else ONE_ITEM

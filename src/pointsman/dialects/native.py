@@ -201,7 +201,8 @@ def _read_config(part: NodePart) -> None:
 def _read_loop(part: NodePart) -> None:
     config = part.config
     mode = config.take("mode")
-    config.renames(array="over", itemVariable="as", outputVariable="collect", condition="while")
+    config.rename("array", "over", lambda value: f"{value} ?? []" if isinstance(value, str) else value)
+    config.renames(itemVariable="as", outputVariable="collect", condition="while")
     config.renames(recordFailuresInto="failuresInto")
     config.rename("onItemError", "onRoundError", lambda value: "skip" if value in ("skip", "continue") else value)
     if mode == "for":

@@ -18,7 +18,7 @@ from pointsman.engine.events import BranchSettled, ScopesOpened
 from pointsman.engine.facts import Arrival
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import Fork, Gather, PlanEdge
-from pointsman.engine.outputs import StepRefused
+from pointsman.engine.outputs import StepRefused, listed_items
 from pointsman.engine.state import Opening, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.trying import is_short_of
@@ -73,19 +73,7 @@ def _items(entry: Entry, does: Fork, env: Environment) -> list[Json] | None:
     found = entry.desk.value(entry.scope, does.items, env)
     if not found and does.one_scope and found in (None, [], {}):
         return None
-    if isinstance(found, list):
-        return found
-    if isinstance(found, dict):
-        return [{"key": key, "value": value} for key, value in found.items()]
-    if found is None:
-        return []
-    raise StepRefused(
-        Failure(
-            code="items-not-a-list",
-            message=f"the items of {entry.node.id!r} are a {type(found).__name__}, not a list",
-            hint="Let `items` name a list; one branch is opened for each of its elements.",
-        )
-    )
+    return listed_items(found, of=f"the items of {entry.node.id!r}", field="items")
 
 
 def _keys(entry: Entry, does: Fork, items: list[Json] | None, starts: tuple[PlanEdge, ...]) -> tuple[str, ...]:

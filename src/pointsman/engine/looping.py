@@ -25,7 +25,7 @@ from pointsman.engine.events import (
 from pointsman.engine.facts import Write
 from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import PlanEdge, Repeat
-from pointsman.engine.outputs import accept
+from pointsman.engine.outputs import accept, listed_items
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import LoopState, ScopeState
 from pointsman.engine.steps import Step, Thread
@@ -177,13 +177,9 @@ def _items(entry: Entry, does: Repeat) -> list[Json] | None:
     if does.items is None:
         return None
     found = entry.desk.value(entry.scope, does.items, entry.environment())
-    if found is None:
-        return []
-    if isinstance(found, dict):
-        return [{"key": key, "value": value} for key, value in found.items()]
-    if isinstance(found, list):
-        return found
-    return [found]
+    if found is not None and not isinstance(found, dict | list):
+        return [found]
+    return listed_items(found, of=f"the items of loop {entry.node.id!r}", field="over")
 
 
 def _goes_on(entry: Entry, does: Repeat, items: list[Json] | None, loop: LoopState | None) -> bool:

@@ -19,6 +19,7 @@ from pointsman.engine.steps import Thread
 from pointsman.engine.threads import at_once
 from pointsman.engine.trails import REPLACING
 from pointsman.errors import AuthorError, CallerError, PointsmanError
+from pointsman.expressions.operators import type_name
 from pointsman.values import CONTAINERS, Json, JsonObject
 
 Writes: TypeAlias = tuple[Write, ...]
@@ -257,3 +258,17 @@ def largest_of(fields: JsonObject) -> JsonObject:
 
 def _largest(sizes: dict[str, int]) -> JsonObject:
     return dict(sorted(sizes.items(), key=lambda item: -item[1])[:FIELDS_SHOWN])
+
+
+def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
+    """The elements of a list, the fields of an object. Null may be a misspelt path: it is not an empty list."""
+    if isinstance(found, list):
+        return found
+    if isinstance(found, dict):
+        return [{"key": key, "value": value} for key, value in found.items()]
+    hint = f"Let `{field}` name a list"
+    if found is None:
+        hint += " that is written before; write `… ?? []` after it if it may be missing"
+    raise StepRefused(
+        Failure(code="items-not-a-list", message=f"{of} are {type_name(found)}, not a list", hint=f"{hint}.")
+    )

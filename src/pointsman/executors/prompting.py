@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import as_seen_by, as_text, role_of, text_of, user_message
 from pointsman.values import Json, JsonObject
 
@@ -19,10 +21,10 @@ def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> li
     """A conversation as the agent sees it, with its prompt; without both, its inputs."""
     seen = as_seen_by(name, conversation)
     prompt = command.input.get("prompt")
-    if isinstance(prompt, str):
+    if isinstance(prompt, str) and (seen or prompt.strip()):
         seen.insert(_before_own_exchange(seen), user_message(prompt))
     elif not seen:
-        seen.append(user_message(_inputs_as_text(command.input.get("inputs"))))
+        seen.append(user_message(_question_of(command, name, prompt)))
     if isinstance(correction := command.input.get("correction"), str):
         seen.append(user_message(correction))
     elif role_of(seen[-1]) == "assistant":
@@ -55,7 +57,20 @@ def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
     return at
 
 
-def _inputs_as_text(inputs: Json) -> str:
-    if isinstance(inputs, dict) and isinstance(message := inputs.get("message"), str):
+def _question_of(command: Execute, name: str, prompt: Json) -> str:
+    """What an agent without a prompt is asked: `message` of its inputs, else the inputs as JSON."""
+    inputs = command.input.get("inputs")
+    if isinstance(inputs, dict) and isinstance(message := inputs.get("message"), str) and message.strip():
         return message
-    return as_text({} if inputs is None else inputs)
+    if inputs not in (None, {}, "", []):
+        return as_text(inputs)
+    if command.input.get("files"):
+        return "Read the attached files."
+    about = "its prompt is empty" if isinstance(prompt, str) else "it has no prompt, and the execution has no input"
+    raise WorkRefused(
+        Failure(
+            code="agent-without-prompt",
+            message=f"the agent {name or command.step.node!r} has nothing to ask the model: {about}",
+            hint="Give it a `prompt`, or start the execution with an input.",
+        )
+    )
