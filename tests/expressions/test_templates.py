@@ -18,7 +18,9 @@ from pointsman.expressions.failures import (
     SecretNotAllowed,
     TextTooLong,
     TooManyVisits,
+    UnknownFunction,
 )
+from pointsman.expressions.names import Names
 from pointsman.expressions.template_pieces import Spelling
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json
@@ -79,7 +81,7 @@ def test_paths_are_filled_in(source: str, expected: str) -> None:
             "{goal!r}",
             "{0}",
         ),
-        *("{goal:>10}", "{len(goal)}", "{a + b}", '{"x": {"y": [1]}}', "{goal|upper}", "\\frac", "{*}", "{$}"),
+        *("{goal:>10}", "{len(goal)}", "{a + b}", '{"x": {"y": [1]}}', "{yes|no}", "\\frac", "{*}", "{$}"),
     ],
 )
 def test_a_brace_that_starts_no_path_is_text(source: str) -> None:
@@ -190,7 +192,11 @@ def test_a_missing_value_in_double_braces_is_empty_and_reported() -> None:
         ("{{#if a}}{{else}}{{else}}{{/if}}", 17),
         ("{{#with a}}{{/with}}", 0),
         ("{{#if}}{{/if}}", 0),
-        ("{{#if a > 1}}{{/if}}", 0),
+        ("{{#if a >}}{{/if}}", 9),
+        ("{{#if (gt a b)}}{{/if}}", 10),
+        ("x {% if a %}y{% endif %}", 2),
+        ("x {%- for a in b -%}", 2),
+        ("{# note #}", 0),
         ("{{#compare a}}{{/compare}}", 0),
         ('{{#compare a "~" 1}}{{/compare}}', 0),
         ('{{#compare a "<" }}{{/compare}}', 0),
@@ -277,3 +283,66 @@ def test_secrets_never_enter_a_text() -> None:
 )
 def test_reading_takes_time_linear_in_the_text(source: str) -> None:
     assert compile_template(source, spelling="double").fixed
+
+
+DECLARED = Names(declared=frozenset({"goal", "items", "score"}))
+
+
+@pytest.mark.parametrize("spelling", ["single", "double"])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ goal }} {{goal}} {{- goal -}} !", "tea teatea!"),
+        ("{{ goal | upper }}{goal|upper}{goal | upper}{{goal|title}}", "TEATEATEATea"),
+        ("{{ items | map(x => x.name) | join(' and ') }}", "a and b"),
+        ("{{ items | length }} {{ items|first|json }}", '2 {"name": "a", "n": 1}'),
+        ("{{ ratio | round(0) }} {{ score / 2 }} {{ (0 - score) | abs }}", "0.0 37.5 75"),
+        ("{{ nope | default('n/a') }} {nope | default('-') | upper} {{ nope ?? 'x' }}", "n/a - x"),
+        ("{{ goal | replace('t', 's') | trim | truncate(2) }}", "s…"),
+        ("{{ 'high' if score > 80 else 'low' }} {{ score > 80 ? 'high' : 'low' }}", "low low"),
+        ("{{ goal.upper() }} {{ upper(goal) + '!' }} {{ items[-1].name }}", "TEA TEA! b"),
+        ("{{#if score > 70 and goal}}yes{{else}}no{{/if}}{{#unless items | empty}}!{{/unless}}", "yes!"),
+        ("{ goal } {goal } { score | round }", "tea tea 75"),
+    ],
+)
+def test_placeholders_take_pipes_and_expressions(source: str, expected: str, spelling: Spelling) -> None:
+    template = compile_template(source, spelling=spelling, names=DECLARED)
+    assert template.render(Environment(STATE)) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{ nope } { nope | upper }",
+        "import { goal } from 'x'",
+        "const { goal } = props;",
+        "() => { goal }",
+        '{{"goal": 1}}',
+        "{{formatDate goal}}",
+        "{{> header}}",
+        "{{ 'goal' }} {{ 3 }}",
+        "{low|high}",
+    ],
+)
+def test_braces_of_code_and_of_unknown_names_stay_text(source: str) -> None:
+    assert compile_template(source, names=DECLARED, spelling="double").render(Environment(STATE)).text == source
+
+
+def test_a_pipe_to_a_function_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(UnknownFunction) as refused:
+        compile_template("{{ goal | safe }}")
+    assert "leave it out" in refused.value.hint
+
+
+def test_a_missing_value_that_is_piped_is_reported_and_renders_nothing() -> None:
+    rendered = compile_template("<{{ nope | upper }}{{ nope.x | length }}{nope?|json}>").render(Environment(STATE))
+    assert rendered == ("<>", ("nope", "nope.x"))
+    with pytest.raises(MissingValue, match="'nope'"):
+        text("{nope|upper}")
+
+
+def test_a_parameter_that_is_one_piped_placeholder_keeps_its_type() -> None:
+    env = Environment(STATE)
+    assert compile_template("{{ items | length }}").value(env) == 2
+    assert compile_template("{items | last}").value(env) == {"name": "b", "n": 2}
+    assert compile_template("{{ score > 3 }}").value(env) is True

@@ -88,7 +88,9 @@ def play(
 
     async def run() -> Played:
         async with installation(script, tools=tools, settings=settings) as app:
-            execution = await app.start(written(document), {} if given is None else given, lenient=lenient)
+            execution = await app.start(
+                written(document), {"message": "Begin."} if given is None else given, lenient=lenient
+            )
             await drive(execution, answers)
             state, events = await app.look(execution.id)
             return Played(await execution.view(), events, state)

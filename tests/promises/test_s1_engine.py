@@ -48,7 +48,7 @@ PACE = "rules: [{node: quick, text: q, delay: 1s}, {node: slow, text: s, delay: 
 
 @pytest.mark.requirement("S1-61", "S1-62", "S1-63", "S1-65", "T1-4")
 def test_a_node_runs_once_all_it_depends_on_have_and_what_is_independent_runs_at_once() -> None:
-    played = play(DIAMOND, script=PACE)
+    played = play(DIAMOND, {}, script=PACE)
     assert (played.path, played.view["durationMs"]) == (["begin", "quick", "slow", "both"], 5000)
     assert played.data == {"quick": "q", "slow": "s", "both": "done"}
 
@@ -331,9 +331,9 @@ edges: [{source: split, target: each}, {source: each, target: all}]
 @pytest.mark.parametrize(
     ("own", "default", "settings", "asked"),
     [
-        ("own:m", "flow:m", "house:m", "own:m"),
-        (None, "flow:m", "house:m", "flow:m"),
-        (None, None, "house:m", None),
+        ("ollama:own", "ollama:flow", "ollama:house", "ollama:own"),
+        (None, "ollama:flow", "ollama:house", "ollama:flow"),
+        (None, None, "ollama:house", None),
     ],
 )
 def test_a_model_is_the_nodes_else_the_workflows_else_the_installations(

@@ -47,8 +47,8 @@ class Formula:
     """JSON Schemas by root: `state`, `input`, `result` …"""
 
     def read_as(self) -> Names:
-        fields = frozenset(_properties(self.schemas)) if self.dialect in FIELDS_FIRST else frozenset[str]()
-        return Names(self.names, fields)
+        known = frozenset(_properties(self.schemas))
+        return Names(self.names, known if self.dialect in FIELDS_FIRST else frozenset(), known)
 
     def expression(self) -> Expression:
         return compile_expression(self.text, names=self.read_as())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig, WaitConfig
+from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig, StartConfig, WaitConfig
 from pointsman.definition.graph import Graph
 from pointsman.definition.nodes import Node
-from pointsman.definition.work import PlannerConfig, TemplateRenderConfig
+from pointsman.definition.work import PlannerConfig, TemplateRenderConfig, TransformConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.expressions.names import Names
 from pointsman.expressions.template_pieces import Spelling
@@ -19,6 +20,12 @@ FIELDS_FIRST: Final = frozenset({"steps", "graph"})
 SINGLE_BRACES: Final = frozenset({"steps", "graph", "plan"})
 """Dialects whose templates know `{x}` alone."""
 
+
+GRAPH_FIELDS: Final = frozenset(
+    {"goal", "triage", "selected_search", "database_id", "targets", "latest", "drafts", "final", "verdicts", "logs"}
+    | {"execution_trace", "fanout_items"}
+)
+"""Fields that every state of the graph dialect has."""
 
 COMPENSATED: Final = "compensated"
 """What a compensation calls the step it undoes."""
@@ -48,10 +55,34 @@ def fields_of(workflow: Workflow) -> frozenset[str]:
     return frozenset(found - {"state", "data", "$"})
 
 
+def declared_in(workflow: Workflow) -> frozenset[str]:
+    """All names that a document gives to data, at any place: `{ x }` in its templates means only these."""
+    found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
+    for node in workflow.nodes:
+        found |= (node.inputs or {}).keys()
+        match node.config:
+            case StartConfig(inputs=inputs, set=written, defaults=defaults):
+                properties = (inputs or {}).get("properties")
+                found |= properties.keys() if isinstance(properties, dict) else set[str]()
+                found |= {target.split(".")[0] for target in written or {}} | (defaults or {}).keys()
+            case TransformConfig(set=written):
+                found |= {target.split(".")[0] for target in written or {}}
+            case ParallelConfig(as_=name) | LoopConfig(as_=name) if name is not None:
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def names_at_large(workflow: Workflow) -> Names:
+    """The names of a workflow outside of all nodes."""
+    first = fields_of(workflow) if workflow.dialect in FIELDS_FIRST else frozenset[str]()
+    return Names(fields_first=first, declared=declared_in(workflow))
+
+
 def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
     """For each node the names that win over others there: `as` names around it, and fields where they go first."""
-    first = fields_of(workflow) if workflow.dialect in FIELDS_FIRST else frozenset[str]()
-    plain = Names(fields_first=first)
+    plain = names_at_large(workflow)
     alias = {
         position: node.config.as_
         for position, node in enumerate(graph.links.nodes)
@@ -67,7 +98,7 @@ def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
     for loop, shape in graph.loops.items():
         for node in shape.body if loop in alias else ():
             around[node].add(alias[loop])
-    return tuple(Names(frozenset(some), first) if some else plain for some in around)
+    return tuple(replace(plain, as_names=frozenset(some)) if some else plain for some in around)
 
 
 def names_within(node: Node, key: str) -> frozenset[str]:

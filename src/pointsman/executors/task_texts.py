@@ -20,6 +20,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     prompt: str | None = None
     spelling: Literal["single", "double"] = "double"
     as_names: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     state: JsonObject = {}
     nodes: JsonObject = {}
     names: JsonObject = {}
@@ -44,7 +45,8 @@ class TaskTexts:
         given = self._given
         names: JsonObject = {**given.names, "task": task, "goal": self._goal, "results": cast("list[Json]", before)}
         env = Environment(given.state, given.nodes, names, given.config)
-        template = compile_template(text, names=Names(frozenset(given.as_names)), spelling=given.spelling)
+        known = Names(frozenset(given.as_names), declared=frozenset(given.declared))
+        template = compile_template(text, names=known, spelling=given.spelling)
         return template.render(env).text
 
     def _told(self, task: JsonObject, before: list[JsonObject]) -> str:

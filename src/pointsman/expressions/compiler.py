@@ -9,7 +9,7 @@ from typing import Final
 from pointsman.expressions.calls import comprehension, invoke, listed, matcher
 from pointsman.expressions.environment import MISSING, Frame
 from pointsman.expressions.failures import Spot, UnknownFunction, WrongArguments
-from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL, Apply
+from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply
 from pointsman.expressions.names import Names
 from pointsman.expressions.operations import arithmetic_chain, compare, compare_labels, compare_literal, logic, negative
 from pointsman.expressions.places import Code
@@ -152,11 +152,12 @@ class Compiler:
             if name in FUNCTIONS or name in SPECIAL:
                 return name
         known = [*FUNCTIONS, *SPECIAL]
-        near = difflib.get_close_matches(tree.name, known, 1)
+        near = difflib.get_close_matches(tree.name, known, 1, cutoff=0.7)
+        meant = f"Did you mean {near[0]!r}?" if near else f"Known functions: {', '.join(sorted(known))}."
         raise UnknownFunction(
             f"there is no function {tree.name!r}",
             spot=Spot(self.source, tree.name_at, tree.name_at + len(tree.name)),
-            hint=f"Did you mean {near[0]!r}?" if near else f"Known functions: {', '.join(sorted(known))}.",
+            hint=INSTEAD.get(tree.name, meant),
         )
 
     def value(self, call: Call, argument: Tree | Lambda) -> Tree:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from pointsman.expressions.bounds import TEXT_CHARS_MAX
 from pointsman.expressions.environment import Frame
-from pointsman.expressions.failures import MixedTypes, Spot
+from pointsman.expressions.failures import MixedTypes, Spot, TextTooLong
 from pointsman.expressions.operators import (
     bounded_text,
     calculated,
@@ -28,6 +30,7 @@ Over: TypeAlias = Callable[[Frame, Spot, list[Json], Apply | None], Json]
 
 JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,80})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 ROUND_DIGITS_MAX: Final = 15
+TITLE_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,11 +292,115 @@ def frozen(value: Json) -> Hashable:
     return (type_name(value), value)
 
 
+def titled(text: str) -> str:
+    return TITLE_WORD.sub(lambda found: found[0][0].upper() + found[0][1:].lower(), text)
+
+
+def first_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return end_of("first", given[0], 0, spot)
+
+
+def last_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    return end_of("last", given[0], -1, spot)
+
+
+def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
+    """One end of a list or text; null of nothing."""
+    if value is None or value in ("", []):
+        return None
+    if not isinstance(value, str | list):
+        raise wrong(name, "a list or text", value, spot)
+    return value[at]
+
+
+def reverse(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = given[0]
+    if isinstance(value, str):
+        bounded_text(len(value), spot)
+        return value[::-1]
+    return elements("reverse", frame, spot, value)[::-1]
+
+
+def replace(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value, old, new = given
+    if value is None:
+        return None
+    if not isinstance(value, str) or not isinstance(old, str) or not isinstance(new, str):
+        raise wrong("replace", "three texts", next(one for one in given if not isinstance(one, str)), spot)
+    if not old:
+        return value
+    bounded_text(len(value) + value.count(old) * max(len(new) - len(old), 0), spot)
+    return value.replace(old, new)
+
+
+def truncate(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value, most = given[0], given[1]
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise wrong("truncate", "a text", value, spot)
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise wrong("truncate", "a number of characters, 1 or more,", most, spot)
+    return value if len(value) <= most else value[: most - 1] + "…"
+
+
+def whole_number(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = number(frame, spot, given)
+    return int(value) if isinstance(value, float) else value
+
+
+def as_json(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value, indent = given[0], given[1] if len(given) == 2 else None
+    if indent is not None and (not isinstance(indent, int) or isinstance(indent, bool) or not 0 <= indent <= 8):
+        raise wrong("json", "an indent from 0 to 8", indent, spot)
+    room(value, spot)
+    written = json.dumps(value, ensure_ascii=False, indent=indent)
+    bounded_text(len(written), spot)
+    return written
+
+
+def lines(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    value = given[0]
+    if not isinstance(value, list | dict):
+        return shown(value, spot)
+    rows = value.items() if isinstance(value, dict) else [("", element) for element in value]
+    room(value, spot)
+    written = "\n".join((f"{key}: " if key else "") + shown(part, spot) for key, part in rows)
+    bounded_text(len(written), spot)
+    return written
+
+
+def shown(value: Json, spot: Spot) -> str:
+    """A value as a template writes it: text as it is, null as nothing, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    room(value, spot)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def room(value: Json, spot: Spot) -> None:
+    """Refuse a value that is too long as text, before it is written: every part takes two characters at the least."""
+    if parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX) > TEXT_CHARS_MAX // 2:
+        raise TextTooLong(f"a text grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     "len": Function(1, 1, length),
     "lower": Function(1, 1, on_text("lower", str.lower)),
     "upper": Function(1, 1, on_text("upper", str.upper)),
     "trim": Function(1, 1, on_text("trim", str.strip)),
+    "title": Function(1, 1, on_text("title", titled)),
+    "capitalize": Function(1, 1, on_text("capitalize", str.capitalize)),
+    "replace": Function(3, 3, replace),
+    "truncate": Function(2, 2, truncate),
+    "first": Function(1, 1, first_of),
+    "last": Function(1, 1, last_of),
+    "reverse": Function(1, 1, reverse),
+    "json": Function(1, 2, as_json),
+    "lines": Function(1, 1, lines),
+    "int": Function(1, 2, whole_number),
     "startsWith": Function(2, 2, on_start("startsWith", lambda value, piece: value.startswith(piece))),
     "endsWith": Function(2, 2, on_start("endsWith", lambda value, piece: value.endswith(piece))),
     "contains": Function(2, 2, contains),
@@ -337,7 +444,33 @@ ALIASES: Final = {
     "strip": "trim",
     "toString": "str",
     "to_string": "str",
+    "string": "str",
+    "float": "number",
+    "tojson": "json",
+    "to_json": "json",
+    "toJson": "json",
+    "uppercase": "upper",
+    "lowercase": "lower",
+    "size": "len",
+    "d": "default",
+    "uniq": "unique",
+    "capfirst": "capitalize",
     "some": "any",
     "every": "all",
 }
 """Spellings of other languages, so that a condition copied from one reads as meant."""
+
+INSTEAD: Final = {
+    "safe": "Values are put in as they are: leave it out.",
+    "escape": "Values are put in as they are, and cannot be escaped.",
+    "e": "Values are put in as they are, and cannot be escaped.",
+    "selectattr": "Write `filter(x => x.name)`.",
+    "rejectattr": "Write `filter(x => not x.name)`.",
+    "attr": "Write `x.name`.",
+    "list": "Leave it out, or take `keys(x)` or `values(x)` of an object.",
+    "items": "Write `{{#each x}}{{@key}}: {{this}}{{/each}}`, or `lines(x)`.",
+    "dictsort": "Write `lines(x)`, or `sort(keys(x))`.",
+    "date": "Dates are texts: take `truncate(x, 10)`, or format them in a code node.",
+    "format": "Join texts with `+`.",
+}
+"""Functions of other template languages that there are not, and what to write."""

@@ -39,6 +39,8 @@ class Names:
     """Names that a parallel or loop around this place gives its items."""
     fields_first: frozenset[str] = frozenset()
     """Declared state fields that win over reserved names (dialects `steps` and `graph`)."""
+    declared: frozenset[str] = frozenset()
+    """All names that the workflow gives or writes: only these are meant by `{ x }` with blanks in a template."""
 
     def root(self, name: str) -> str:
         """The root that `name` means; "" when it is a state field, engine name or setting."""

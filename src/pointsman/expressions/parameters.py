@@ -133,14 +133,14 @@ class ParameterCompiler:
         bare = scan_path(source)
         if bare and bare.end == len(source) and (name := self.secret_name(bare.tree())):
             return SecretText(at, ((name, True),))
-        pieces = parse_template(source, self.spelling)
+        pieces = parse_template(source, self.spelling, self.names.declared).pieces
         if not any(self.is_secret(piece) for piece in pieces):
             return None
         parts: list[tuple[str, bool]] = []
         for piece in pieces:
             if isinstance(piece, Words):
                 parts.append((piece.text, False))
-            elif isinstance(piece, Tag) and (name := self.secret_name(piece.path)):
+            elif isinstance(piece, Tag) and (name := self.secret_name(piece.value)):
                 parts.append((name, True))
             else:
                 raise SecretNotAllowed(
@@ -151,11 +151,11 @@ class ParameterCompiler:
         return SecretText(at, tuple(parts))
 
     def is_secret(self, piece: Piece) -> bool:
-        return isinstance(piece, Tag) and self.secret_name(piece.path) is not None
+        return isinstance(piece, Tag) and self.secret_name(piece.value) is not None
 
-    def secret_name(self, path: Tree) -> str | None:
+    def secret_name(self, value: Tree) -> str | None:
         """`NAME` of `secret.NAME`."""
-        start, parts = unwound(path)
+        start, parts = unwound(value)
         if isinstance(start, Name) and len(parts) == 1 and self.names.root(start.name) == SECRET:
             return literal_key(parts[0])
         return None

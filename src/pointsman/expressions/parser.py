@@ -5,9 +5,10 @@
     not      : compare | "not" not
     compare  : add {(== === != !== < <= > >= | in | not in | is | is not) add}
     add      : mul {("+"|"-") mul}     mul : unary {("*"|"/"|"//"|"%") unary}     unary : postfix | ("-"|"+"|"!") unary
-    postfix  : primary {("."|"?.") (KEY ["(" [args] ")"] | "*") | ["?."] "[" index "]"}
+    postfix  : primary {("."|"?.") (KEY ["(" [args] ")"] | "*") | ["?."] "[" index "]" | "|" NAME ["(" [args] ")"]}
     index    : "*" | expr | [expr] ":" [expr]
     primary  : NUMBER | TEXT | true | false | null | "$" | NAME | NAME "(" [args] ")" | "(" expr ")" | list | object
+             | "{{" expr "}}"
     args     : arg {"," arg}     arg : expr | NAME "=>" expr | expr "for" NAME "in" coalesce ["if" coalesce]
 
 The levels from coalesce to mul are one loop over a table of strengths (precedence climbing).
@@ -83,10 +84,21 @@ CONSTANTS: Final[dict[str, bool | None]] = {
 KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", *CONSTANTS})
 
 
-def parse_expression(source: str) -> Tree:
-    """The tree of `source`. Raises `ExpressionError` with the position."""
-    parser = Parser(source)
+def parse_expression(source: str, *, at: int = 0, end: int | None = None) -> Tree:
+    """Return the tree of `source[at:end]`, with places in the whole. Raises `ExpressionError` with the position."""
+    parser = Parser(source, at, end)
     tree = parser.expression()
+    parser.expect_end()
+    return tree
+
+
+def parse_pipes(base: Tree, source: str, *, at: int, end: int) -> Tree:
+    """Return `base` piped through the functions of `source[at:end]`: `| upper | default("none")`.
+
+    Raises `ExpressionError` if anything else stands there.
+    """
+    parser = Parser(source, at, end)
+    tree = parser.pipes(base)
     parser.expect_end()
     return tree
 
@@ -94,9 +106,9 @@ def parse_expression(source: str) -> Tree:
 class Parser:
     """One pass over the tokens of one expression."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, at: int = 0, end: int | None = None) -> None:
         self.source = source
-        self.tokens = read_tokens(source)
+        self.tokens = read_tokens(source, at, end)
         self.position = 0
         self.depth = 0
 
@@ -211,8 +223,10 @@ class Parser:
 
     def postfix(self) -> Tree:
         tree, depth = self.primary(), self.depth
-        while self.sees(".", "?.", "["):
-            if self.sees("[") or self.takes_optional_bracket():
+        while self.sees(".", "?.", "[", "|"):
+            if self.sees("|"):
+                tree = self.pipe(tree)
+            elif self.sees("[") or self.takes_optional_bracket():
                 tree = self.bracket(tree)
             else:
                 self.take()
@@ -222,6 +236,23 @@ class Parser:
                 self.descend()
         self.depth = depth
         return tree
+
+    def pipes(self, tree: Tree) -> Tree:
+        """The rest of a placeholder: nothing but pipes."""
+        while self.sees("|"):
+            tree = self.pipe(tree)
+            self.descend()
+        return tree
+
+    def pipe(self, base: Tree) -> Call:
+        """`x | name(args)` is `name(x, args)`."""
+        sign, token = self.take(), self.take()
+        if token.kind != "name":
+            hint = "Write `or` or `||` for a choice, `x | upper` to pass x to a function."
+            raise self.error(f"expected the name of a function after '|' instead of {shown(token)}", sign, hint)
+        if self.sees("("):
+            return self.call(token, base)
+        return Call(token.text, (base,), base.at, token.end, token.at)
 
     def takes_optional_bracket(self) -> bool:
         """`?.[`, of which the sign is taken here."""
@@ -254,7 +285,7 @@ class Parser:
             raise self.error("expected an index", opened)
         return Get(base, start, base.at, end)
 
-    def call(self, name: Token, receiver: Tree | None = None) -> Tree:
+    def call(self, name: Token, receiver: Tree | None = None) -> Call:
         opened = self.take()
         arguments: list[Tree | Lambda] = [] if receiver is None else [receiver]
         while not self.sees(")"):
@@ -308,6 +339,8 @@ class Parser:
                     return inner
                 case "[":
                     return self.list_of(token)
+                case "{" if self.sees("{"):
+                    return self.braced(token)
                 case "{":
                     return self.object_of(token)
                 case _:
@@ -348,10 +381,23 @@ class Parser:
                 break
         return ListOf(tuple(items), opened.at, self.expect("]", opened).end)
 
+    def braced(self, opened: Token) -> Tree:
+        """`{{ expr }}`, as in a template: the braces mean nothing here."""
+        self.take()
+        inner = self.expression()
+        self.expect("}", opened)
+        self.expect("}", opened)
+        return inner
+
     def object_of(self, opened: Token) -> Tree:
         pairs: list[tuple[str, Tree]] = []
         while not self.sees("}"):
             key = self.take()
+            if key.kind == "name" and self.sees("}", ".", "[", "|", ","):
+                hint = (
+                    f"An expression takes no braces: write `{key.text}`. An object is written `{{{key.text}: value}}`."
+                )
+                raise self.error(f"expected ':' after {shown(key)}", key, hint)
             if key.kind not in ("name", "text"):
                 hint = 'Objects look like `{name: 1, "b c": 2}`.'
                 raise self.error(f"expected a key instead of {shown(key)}", key, hint)

@@ -1,26 +1,81 @@
-"""Cuts a template into pieces, in one pass. A brace that does not start a path is text."""
+"""Cuts a template into pieces, in one pass.
+
+{path}  {path?}  {path | upper}       a placeholder: the brace touches the path, pipes name functions
+{ path }                              a placeholder where the workflow declares the name, else text
+{{ expression }}                      a placeholder: any expression; `{{- x -}}` takes the blanks around it
+{{#if x}} … {{/if}}                   a block
+{% if x %}  {# note #}                refused, with what to write
+all other braces                      text, as in JSON and code
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
+from typing import Literal as OneOf
 
-from pointsman.expressions.bounds import DEPTH_MAX, TEMPLATE_CHARS_MAX
-from pointsman.expressions.failures import BadTemplate, ExpressionTooLong, Spot
-from pointsman.expressions.parser import OPERATORS, parse_expression
-from pointsman.expressions.paths import scan_path
-from pointsman.expressions.template_pieces import Filter, If, Piece, Repeat, Spelling, Tag, Words
-from pointsman.expressions.tree import COMPARE, Chain, Dollar, Each, Get, Literal, Name, PathTree, Tree
+from pointsman.expressions.bounds import DEPTH_MAX, SOURCE_CHARS_MAX, TEMPLATE_CHARS_MAX
+from pointsman.expressions.failures import BadTemplate, ExpressionError, ExpressionTooLong, Spot
+from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
+from pointsman.expressions.names import ROOTS
+from pointsman.expressions.parser import OPERATORS, parse_expression, parse_pipes
+from pointsman.expressions.paths import Scanned, scan_path
+from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
+from pointsman.expressions.tree import (
+    COMPARE,
+    Call,
+    Chain,
+    Dollar,
+    Each,
+    Get,
+    Literal,
+    Name,
+    PathTree,
+    Tree,
+    inside,
+)
 
 OPENING: Final = {
-    "single": re.compile(r"\\\{|\{+"),
+    "single": re.compile(r"\\\{\{?|\{+"),
     "double": re.compile(r"\\\{\{?|\$\{(?=\$)|\{+"),
 }
-BRACES: Final = {"single": 1, "double": 3}
-"""How many braces of a run may belong to a tag; those before them are text."""
-CLOSING: Final = re.compile(r"(\?)?(?:\|(json|lines))?\}")
-CLOSING_DOUBLE: Final = re.compile(r"\s*(?:(\?)\s*)?(?:\|\s*(json|lines)\s*)?\}\}")
+BRACES_MAX: Final = 3
+"""How many braces of a run may belong to a placeholder; those before them are text."""
+QUOTED: Final = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
+PIPES: Final = rf"(?:\s*\|\s*[^\W\d]\w*(?:\((?:[^(){{}}\"'\n]|{QUOTED})*\))?)*"
+CLOSING: Final = re.compile(rf"(\?)?({PIPES})\s*\}}")
+"""What follows the path of `{path}`."""
+BODY: Final = re.compile(rf"\{{\{{(?P<before>[-~](?=\s))?(?P<body>(?:[^{{}}\"']|{QUOTED})*)\}}\}}")
+OPTIONAL: Final = re.compile(r"\?(?![?.\[])")
+LOOSE: Final = re.compile(r"\{[ \t]*")
+PIPED: Final = re.compile(r"\|\s*([^\W\d]\w*)")
+STATEMENT: Final = re.compile(r"\{%[-+]?\s*(?P<word>[a-z]+)\b(?P<rest>[^%\n]{0,200})%\}")
+NOTE: Final = re.compile(r"\{#[^{}\n]{0,200}#\}")
+CODE_BEFORE: Final = re.compile(
+    r"(?:[)=>(:;&|+?`]|\b(?:import|export|const|let|var|type|return|else|try|do|finally|class|struct|enum|interface"
+    r"|function|default|in))\s*\Z"
+)
+CODE_AFTER: Final = re.compile(r"\s*(?:from\b|=[^=]|;|=>)|`")
+STATEMENTS: Final = {
+    "if": 'Write `{{#if x}} … {{else}} … {{/if}}`, or `{{#compare x ">" 3}} … {{/compare}}`.',
+    "elif": "Write `{{else}}{{#if x}} … {{/if}}`.",
+    "else": "Write `{{else}}`.",
+    "endif": "Write `{{/if}}`.",
+    "for": "Write `{{#each xs}} … {{this}} … {{/each}}`.",
+    "endfor": "Write `{{/each}}`.",
+    "raw": "Write `\\{` for each brace that is text.",
+    "endraw": "Write `\\{` for each brace that is text.",
+    "set": "Compute it in a transform before, or under the node's `inputs`.",
+    "include": "Write the text here, or pass it as an input.",
+    "macro": "Write the text here.",
+    "block": "Write the text here.",
+    "extends": "Write the text here.",
+}
+"""Statements of Jinja, and what to write here."""
+Absent: TypeAlias = OneOf["fails", "warns", "empty"]
+LITERAL_BRACES_MAX: Final = 10_000
+"""So many braces left as text are looked at by checks."""
 BLOCK: Final = re.compile(
     r"""\{\{\s*(?: \# \s* (?P<open>\w+) \s* | / \s* (?P<close>\w+) \s* \}\}
         | (?P<other>else) \s* \}\} | ! [^{}]* \}\} )""",
@@ -39,7 +94,7 @@ class Open:
     word: str
     at: int
     end: int
-    test: PathTree | Chain | None = None
+    test: Tree | None = None
     then: list[Piece] = field(default_factory=list[Piece])
     otherwise: list[Piece] | None = None
 
@@ -51,29 +106,43 @@ class Open:
         then, otherwise = tuple(self.then), tuple(self.otherwise or ())
         if self.word == "each":
             return Repeat(cast("PathTree", self.test), then, otherwise, self.at, self.end)
-        return If(cast("PathTree | Chain", self.test), self.word == "unless", then, otherwise)
+        return If(cast("Tree", self.test), self.word == "unless", then, otherwise)
 
 
-def parse_template(source: str, spelling: Spelling) -> tuple[Piece, ...]:
-    """The pieces of `source`. Raises `BadTemplate` for blocks that do not fit together."""
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A template in pieces."""
+
+    pieces: tuple[Piece, ...]
+    literal: tuple[int, ...]
+    """Where braces stand that are text, for checks that ask whether the author meant a placeholder."""
+
+
+def parse_template(source: str, spelling: Spelling, declared: frozenset[str] = frozenset()) -> Parsed:
+    """Cut `source` into pieces; `declared` are the names that `{ x }` with blanks may mean.
+
+    Raises `BadTemplate` for blocks that do not fit together and for statements of other template languages.
+    """
     if len(source) > TEMPLATE_CHARS_MAX:
         spot = Spot(source, TEMPLATE_CHARS_MAX, len(source))
         raise ExpressionTooLong(f"a template has at most {TEMPLATE_CHARS_MAX} characters", spot=spot)
     whole = scan_path(source) if spelling == "double" and source.startswith("$.") else None
     if whole and whole.end == len(source):
-        return (Tag(as_path(whole.tree()), "", "warns", 0, len(source)),)
-    return TemplateParser(source, spelling).run()
+        return Parsed((Tag(whole.tree(), "warns", 0, len(source)),), ())
+    parser = TemplateParser(source, spelling, declared)
+    return Parsed(parser.run(), tuple(parser.literal))
 
 
 class TemplateParser:
     """One pass over one template; `open` are the blocks around the place it is at, the template itself first."""
 
-    def __init__(self, source: str, spelling: Spelling) -> None:
+    def __init__(self, source: str, spelling: Spelling, declared: frozenset[str]) -> None:
         self.source = source
         self.opening = OPENING[spelling]
-        self.braces = BRACES[spelling]
+        self.declared = declared
         self.open = [Open("", 0, 0)]
         self.words: list[str] = []
+        self.literal: list[int] = []
 
     def run(self) -> tuple[Piece, ...]:
         position = 0
@@ -94,38 +163,126 @@ class TemplateParser:
         if opening.startswith("\\"):
             self.words.append(opening[1:])
             return at + len(opening)
-        extra = max(len(opening) - self.braces, 0)
+        extra = max(len(opening) - BRACES_MAX, 0)
         self.words.append(opening[:extra])
         at += extra
         end: int | None = None
         if opening == "${":
-            end = self.tag(at, at + 2, CLOSING, absent="warns")
-        elif self.braces > 1 and len(opening) > 1:
-            end = self.block(at) or self.tag(at, at + 2, CLOSING_DOUBLE) or self.triple(at)
+            end = self.single(at, at + 2, absent="warns")
+        elif len(opening) > 1:
+            end = self.block(at) or self.triple(at) or self.double(at)
         else:
-            end = self.tag(at, at + 1, CLOSING)
+            self.refuse_statement(at)
+            end = self.single(at, at + 1) or self.loose(at)
         if end is not None:
             return end
+        if len(self.literal) < LITERAL_BRACES_MAX and (at == 0 or self.source[at - 1] != "{"):
+            self.literal.append(at)
         self.words.append(self.source[at])
         return at + 1
 
+    def refuse_statement(self, at: int) -> None:
+        if found := STATEMENT.match(self.source, at):
+            if found["word"] not in STATEMENTS:
+                return
+            written, hint = found[0], STATEMENTS[found["word"]]
+        elif found := NOTE.match(self.source, at):
+            written, hint = found[0], "Write `{{! note }}`."
+        else:
+            return
+        hint += " Write `\\{` for a brace that is text."
+        raise self.error(f"{written[:60]!r} is a statement of another template language", at, found.end(), hint)
+
     def triple(self, at: int) -> int | None:
         """`{{{x}}}`: the same as `{{x}}`, which never escapes."""
-        end = self.tag(at, at + 3, CLOSING_DOUBLE) if self.source.startswith("{{{", at) else None
+        if not self.source.startswith("{{{", at):
+            return None
+        end = self.double(at + 1)
         return end + 1 if end is not None and self.source.startswith("}", end) else end
 
-    def tag(self, at: int, start: int, closing: re.Pattern[str], absent: str = "") -> int | None:
-        if closing is CLOSING_DOUBLE:
-            start, absent = self.skip(start), "warns"
+    def single(self, at: int, start: int, absent: OneOf["fails", "warns"] = "fails") -> int | None:
+        """`{path}`, with pipes."""
         scanned = scan_path(self.source, start)
-        found = closing.match(self.source, scanned.end) if scanned else None
+        found = CLOSING.match(self.source, scanned.end) if scanned else None
         if scanned is None or found is None or (scanned.dollar and not scanned.keys):
             return None
-        self.flush()
-        missing = "empty" if found[1] else absent or "fails"
-        chosen = cast("Filter", found[2] or "")
-        self.open[-1].add(Tag(as_path(scanned.tree()), chosen, missing, scanned.at, scanned.end))  # pyright: ignore[reportArgumentType]  # one of three words
+        if not found[2] and self.source[found.end() - 2].isspace():
+            return None
+        if not all(is_function(name) for name in PIPED.findall(self.unquoted(found[2]))):
+            return None
+        value = parse_pipes(scanned.tree(), self.source, at=found.start(2), end=found.end(2))
+        self.put(value, "empty" if found[1] else absent, scanned.at, scanned.end)
         return found.end()
+
+    def unquoted(self, text: str) -> str:
+        return re.sub(QUOTED, "", text)
+
+    def loose(self, at: int) -> int | None:
+        """`{ path }` where the workflow has such a name. Code has blanks there too: all else is text."""
+        found = LOOSE.match(self.source, at)
+        scanned = scan_path(self.source, found.end()) if found else None
+        if scanned is None or not self.is_declared(scanned):
+            return None
+        closing = CLOSING.match(self.source, scanned.end)
+        if closing is None or is_code(self.source, at, closing.end()):
+            return None
+        if not all(is_function(name) for name in PIPED.findall(self.unquoted(closing[2]))):
+            return None
+        value = parse_pipes(scanned.tree(), self.source, at=closing.start(2), end=closing.end(2))
+        self.put(value, "empty" if closing[1] else "fails", scanned.at, scanned.end)
+        return closing.end()
+
+    def is_declared(self, scanned: Scanned) -> bool:
+        """Whether a path starts at a name of the workflow; reserved names count where a key follows."""
+        names = [key.key for key in scanned.keys]
+        if scanned.dollar or (names and names[0] in ("state", "data")):
+            names = names if scanned.dollar else names[1:]
+            return bool(names) and names[0] in self.declared
+        return bool(names) and (names[0] in self.declared or (names[0] in ROOTS and len(names) > 1))
+
+    def double(self, at: int) -> int | None:
+        """`{{ expression }}`. What is no expression stays text, for checks to report."""
+        found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
+        if found is None:
+            return None
+        start, end = found.span("body")
+        after = end > start + 1 and self.source[end - 1] in "-~" and self.source[end - 2].isspace()
+        value = self.expression(start, end - 1 if after else end)
+        if value is None:
+            return None
+        if found["before"]:
+            self.words = ["".join(self.words).rstrip()]
+        tree, absent, path_end = value
+        self.put(tree, absent, tree.at, path_end)
+        return self.skip(found.end()) if after else found.end()
+
+    def expression(self, start: int, end: int) -> tuple[Tree, Absent, int] | None:
+        """What stands between `{{` and `}}`: first as a path, whose keys may have dashes, then as an expression.
+
+        With it come what a missing value means, and where the path ends that may be missing.
+        """
+        start = self.skip(start)
+        scanned = scan_path(self.source, start)
+        if scanned and not (scanned.dollar and not scanned.keys):
+            rest = self.skip(scanned.end)
+            optional = OPTIONAL.match(self.source, rest, end) is not None
+            try:
+                piped = parse_pipes(scanned.tree(), self.source, at=rest + 1 if optional else rest, end=end)
+            except ExpressionError:
+                pass
+            else:
+                return piped, "empty" if optional else "warns", scanned.end
+        if start >= end or self.source[start] in "#/!>&^*":
+            return None
+        try:
+            tree = parse_expression(self.source, at=start, end=end)
+        except ExpressionError:
+            return None
+        return (tree, "warns", tree.end) if reads_data(tree) else None
+
+    def put(self, value: Tree, absent: Absent, at: int, end: int) -> None:
+        self.flush()
+        self.open[-1].add(Tag(value, absent, at, end))
 
     def block(self, at: int) -> int | None:
         """A block's opening, middle or end, or a comment."""
@@ -153,18 +310,35 @@ class TemplateParser:
             raise self.error(f"there is no block {word!r}", at, position, f"Blocks are {', '.join(sorted(BLOCKS))}.")
         if len(self.open) > DEPTH_MAX:
             raise self.error(f"blocks nest at most {DEPTH_MAX} levels", at, position)
+        if word in ("if", "unless"):
+            test, after = self.condition(word, at, position)
+            return Open(word, at, after, test)
         scanned = scan_path(self.source, position)
         if scanned is None:
             raise self.error(f"{{{{#{word}}}}} wants a path", at, position, f"{{{{#{word} state.x}}}}")
-        test: PathTree | Chain = as_path(scanned.tree())
+        test = as_path(scanned.tree())
         end = scanned.end
         if word == "compare":
             test, end = self.comparison(test, at, end)
         closing = END.match(self.source, end)
         if closing is None:
-            hint = 'Compare with {{#compare path "<" 3}}.' if word != "compare" else ""
-            raise self.error(f"{{{{#{word}}}}} is not closed by '}}}}' here", at, end, hint)
+            raise self.error(f"{{{{#{word}}}}} is not closed by '}}}}' here", at, end)
         return Open(word, at, closing.end(), test)
+
+    def condition(self, word: str, at: int, position: int) -> tuple[Tree, int]:
+        """The test of `{{#if …}}`: a path, whose keys may have dashes, or an expression."""
+        scanned = scan_path(self.source, position)
+        closing = END.match(self.source, scanned.end) if scanned else None
+        if scanned and closing:
+            return as_path(scanned.tree()), closing.end()
+        found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
+        if found is None or found.end("body") <= position:
+            raise self.error(f"{{{{#{word}}}}} wants a condition", at, position, f"{{{{#{word} state.x}}}}")
+        try:
+            return parse_expression(self.source, at=position, end=found.end("body")), found.end()
+        except ExpressionError as why:
+            hint = f"{why.hint} Write a path or a condition: {{{{#{word} score > 3}}}}.".strip()
+            raise self.error(f"{{{{#{word}}}}}: {why}", why.offset, why.offset + why.length, hint) from None
 
     def comparison(self, left: PathTree, at: int, position: int) -> tuple[Chain, int]:
         """`path "<" literal` as the tree of `path < literal`."""
@@ -214,7 +388,7 @@ class TemplateParser:
         self.words = [text.rstrip(" \t")]
 
     def skip(self, position: int) -> int:
-        while position < len(self.source) and self.source[position] in " \t\n":
+        while position < len(self.source) and self.source[position] in " \t\r\n":
             position += 1
         return position
 
@@ -225,6 +399,21 @@ class TemplateParser:
 
     def error(self, message: str, at: int, end: int, hint: str = "") -> BadTemplate:
         return BadTemplate(message, spot=Spot(self.source, at, end), hint=hint)
+
+
+def is_code(source: str, at: int, end: int) -> bool:
+    """Whether what stands around a pair of braces says that they are code: `import { x } from`, `() => { x }`."""
+    return bool(CODE_BEFORE.search(source, max(0, at - 40), at) or CODE_AFTER.match(source, end))
+
+
+def is_function(name: str) -> bool:
+    """Whether a pipe may name it."""
+    return name in FUNCTIONS or name in SPECIAL or name in ALIASES
+
+
+def reads_data(tree: Tree) -> bool:
+    """Whether an expression reads or computes anything: braces around a fixed value are an example."""
+    return any(isinstance(one, Name | Dollar | Call) for one in inside(tree))
 
 
 def as_path(tree: Tree) -> PathTree:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pointsman.expressions.tree import Chain, PathTree
+from pointsman.expressions.tree import Dollar, Each, Get, Name, PathTree, Tree
 
 Spelling: TypeAlias = Literal["single", "double"]
-"""`single`: `{x}`. `double`: also `{{x}}`, its blocks, and `${$.path}`."""
-
-Filter: TypeAlias = Literal["", "json", "lines"]
+"""`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that is nothing but `$.path`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +20,25 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A path whose value is put in."""
+    """A placeholder: the value of an expression is put in, of a path in most texts."""
 
-    path: PathTree
-    filter: Filter
+    value: Tree
     absent: Literal["fails", "warns", "empty"]
     """What a missing value means: `{x}` fails, `{{x}}` is empty and reported, `{x?}` is empty."""
     at: int
     end: int
 
+    @property
+    def path(self) -> PathTree | None:
+        """The path, where it is nothing else."""
+        return self.value if isinstance(self.value, Name | Dollar | Get | Each) else None
+
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """`{{#if path}}`, `{{#unless path}}`, `{{#compare path "<" 3}}`, each with an optional `{{else}}`."""
+    """`{{#if condition}}`, `{{#unless condition}}`, `{{#compare path "<" 3}}`, each with an optional `{{else}}`."""
 
-    test: PathTree | Chain
+    test: Tree
     negated: bool
     then: tuple[Piece, ...]
     otherwise: tuple[Piece, ...]

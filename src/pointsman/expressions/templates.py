@@ -1,13 +1,12 @@
 """Templates: text with paths in it, filled in one pass. A value that contains braces stays text.
 
-Write about {goal} from {sources|json}.          single
-{{#each sections}}{{@index}}. {{this.title}}     double: also `{{x}}`, blocks and `${$.path}`
+Write about {goal | upper} from {sources|json}.     double: also `${$.path}`
+{{#each sections}}{{@index}}. {{ this.title }}
 {{/each}}
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
@@ -16,16 +15,19 @@ from pointsman.expressions.bounds import TEXT_CHARS_MAX
 from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import MISSING, Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
+from pointsman.expressions.functions import ALIASES, shown
 from pointsman.expressions.names import NATIVE, Names
-from pointsman.expressions.operators import parts, type_name
-from pointsman.expressions.places import Probe
+from pointsman.expressions.operators import type_name
+from pointsman.expressions.places import Code, Probe
 from pointsman.expressions.reading import Read
-from pointsman.expressions.template_parser import parse_template
-from pointsman.expressions.template_pieces import Filter, If, Piece, Repeat, Spelling, Tag, Words
-from pointsman.expressions.tree import PathTree
+from pointsman.expressions.template_parser import Parsed, parse_template
+from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
+from pointsman.expressions.tree import Call, Dollar, Each, Get, Lambda, Name, PathTree, Tree
 from pointsman.values import Json
 
 TEMPLATES_MAX: Final = 1_024
+GUARDS: Final = frozenset({"default", "exists", "empty"})
+"""Functions whose argument may be missing."""
 LOOP_NAMES: Final = ("this", "@index", "@number", "@key", "@first", "@last")
 
 
@@ -82,13 +84,15 @@ Write: TypeAlias = Callable[[Frame, Page], None]
 class Template:
     """A compiled template. Immutable and shareable."""
 
-    def __init__(self, source: str, pieces: tuple[Piece, ...], names: Names) -> None:
+    def __init__(self, source: str, parsed: Parsed, names: Names) -> None:
         compiler = TemplateCompiler(source, names)
         self.source = source
-        self.pieces = pieces
+        self.pieces = pieces = parsed.pieces
+        self.literal = parsed.literal
+        """Where braces stand that are text."""
         self._writes = compiler.all(pieces)
         self._only = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Tag) else None
-        self._probe = compiler.probe(self._only.path) if self._only and not self._only.filter else None
+        self._probe = compiler.value(self._only) if self._only else None
         self._slots = compiler.paths.slots
         self.reads: tuple[Read, ...] = tuple(dict.fromkeys(compiler.paths.reads))
 
@@ -110,7 +114,7 @@ class Template:
         return Rendered("".join(page.pieces), tuple(dict.fromkeys(page.missing)))
 
     def value(self, env: Environment, *, missing: list[str] | None = None) -> Json:
-        """The text; but a template that is exactly one path keeps the type of its value (absent: null).
+        """The text; but a template that is exactly one placeholder keeps the type of its value (absent: null).
 
         `missing` collects the paths that were left empty.
         """
@@ -119,7 +123,11 @@ class Template:
             if missing is not None:
                 missing.extend(rendered.missing)
             return rendered.text
-        value = self._probe(Frame(env, self._slots))
+        try:
+            value = self._probe(Frame(env, self._slots))
+        except RecursionError:
+            spot = Spot(self.source, 0, len(self.source))
+            raise DataTooDeep("a value is nested too deeply for this placeholder", spot=spot) from None
         if value is not MISSING:
             return value
         page = Page(self.source)
@@ -157,8 +165,22 @@ class TemplateCompiler:
         """Where a path leads."""
         return self.paths.probe_of(self.paths.place(path, guarded=guarded))
 
+    def value(self, tag: Tag) -> Probe:
+        """The value of a placeholder; MISSING where the path in it leads nowhere."""
+        if tag.path is not None:
+            return self.probe(tag.path, guarded=tag.absent == "empty")
+        base, guarded = piped(tag.value)
+        probe = self.probe(base, guarded=guarded or tag.absent == "empty") if base is not None else None
+        code: Code = self.code(tag.value)
+        if guarded:
+            return lambda frame: code(frame)
+        if probe is None:
+            # An expression gives null where what it reads is missing.
+            return lambda frame: MISSING if (value := code(frame)) is None else value
+        return lambda frame: MISSING if probe(frame) is MISSING else code(frame)
+
     def tag(self, tag: Tag) -> Write:
-        probe = self.probe(tag.path, guarded=tag.absent == "empty")
+        probe = self.value(tag)
         spot = Spot(self.source, tag.at, tag.end)
 
         def write(frame: Frame, page: Page) -> None:
@@ -166,7 +188,7 @@ class TemplateCompiler:
             if value is MISSING:
                 page.miss(tag)
             else:
-                page.write(shown(value, tag.filter, spot))
+                page.write(shown(value, spot))
 
         return write
 
@@ -223,23 +245,16 @@ def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
             raise MixedTypes(f"each wants a list or object, not {type_name(value)}", spot=spot)
 
 
-def shown(value: Json, how: Filter, spot: Spot) -> str:
-    """A value as text: text as it is, null as nothing, all else as JSON."""
-    if how == "lines" and isinstance(value, list | dict):
-        rows = value.items() if isinstance(value, dict) else [("", element) for element in value]
-        return "\n".join((f"{key}: " if key else "") + shown(part, "", spot) for key, part in rows)
-    if how != "json":
-        if isinstance(value, str):
-            return value
-        if value is None:
-            return ""
-    # Two characters per part at the least: what has more parts than that is too long before it is written.
-    if parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX) > TEXT_CHARS_MAX // 2:
-        raise TextTooLong(f"a template grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
-    return json.dumps(value, ensure_ascii=False)
+def piped(tree: Tree) -> tuple[PathTree | None, bool]:
+    """The path that a row of pipes starts from, and whether one of its functions takes a missing value."""
+    guarded = False
+    while isinstance(tree, Call) and tree.arguments and not isinstance(first := tree.arguments[0], Lambda):
+        guarded = guarded or ALIASES.get(tree.name, tree.name) in GUARDS
+        tree = first
+    return (tree if isinstance(tree, Name | Dollar | Get | Each) else None), guarded
 
 
 @lru_cache(maxsize=TEMPLATES_MAX)
 def compile_template(source: str, *, names: Names = NATIVE, spelling: Spelling = "single") -> Template:
     """Compile `source`. Raises `ExpressionError` for malformed blocks and for secrets."""
-    return Template(source, parse_template(source, spelling), names)
+    return Template(source, parse_template(source, spelling, names.declared), names)

@@ -15,7 +15,7 @@ TOKEN: Final = re.compile(
       (?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?!\w)
     | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     | (?P<name>[^\W\d]\w*)
-    | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\?\?|\?\.|=>|//|[-<>+*/%!?:.,()\[\]{}$])
+    | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\?\?|\?\.|=>|//|[-<>+*/%!?:.,()\[\]{}$|])
     | (?P<end>\Z)
     )""",
     re.VERBOSE,
@@ -25,7 +25,6 @@ SIMPLE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"'
 STRAY_HINTS: Final = {
     "=": "Compare with `==`.",
     "&": "Write `and` or `&&`.",
-    "|": "Write `or` or `||`.",
     '"': "The text has no closing quote.",
     "'": "The text has no closing quote.",
     "`": "Quote text with `\"` or `'`.",
@@ -42,19 +41,20 @@ class Token(NamedTuple):
     end: int
 
 
-def read_tokens(source: str) -> list[Token]:
-    """All tokens of `source`, the last of kind `end`. Raises `ExpressionError` with the position."""
-    if len(source) > SOURCE_CHARS_MAX:
-        spot = Spot(source, SOURCE_CHARS_MAX, len(source))
+def read_tokens(source: str, start: int = 0, stop: int | None = None) -> list[Token]:
+    """All tokens of `source[start:stop]`, the last of kind `end`. Raises `ExpressionError` with the position."""
+    stop = len(source) if stop is None else stop
+    if stop - start > SOURCE_CHARS_MAX:
+        spot = Spot(source, start + SOURCE_CHARS_MAX, stop)
         raise ExpressionTooLong(
-            f"an expression has at most {SOURCE_CHARS_MAX} characters, this one {len(source)}",
+            f"an expression has at most {SOURCE_CHARS_MAX} characters, this one {stop - start}",
             spot=spot,
             hint="Compute parts of it in a transform first.",
         )
     tokens: list[Token] = []
-    position = 0
+    position = start
     while True:
-        found = TOKEN.match(source, position)
+        found = TOKEN.match(source, position, stop)
         if found is None:
             raise stray(source, position)
         kind = found.lastgroup

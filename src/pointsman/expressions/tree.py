@@ -5,6 +5,7 @@ Every node knows its place: characters `at` to `end` of the source.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -189,6 +190,60 @@ def literal_key(part: Get | Each) -> str | None:
     if isinstance(part, Get) and isinstance(part.key, Literal) and isinstance(part.key.value, str):
         return part.key.value
     return None
+
+
+def inside(tree: Tree) -> Iterator[Tree]:
+    """Every tree of an expression, itself first, in reading order."""
+    waiting: list[Tree | Lambda | None] = [tree]
+    while waiting:
+        match waiting.pop():
+            case None:
+                pass
+            case Lambda(body=body):
+                waiting.append(body)
+            case one:
+                waiting += reversed(_operands(one) if isinstance(one, Prefix | Chain | Choice) else _parts(one))
+                yield one
+
+
+def _operands(tree: Prefix | Chain | Choice) -> tuple[Tree | None, ...]:
+    match tree:
+        case Prefix():
+            return (tree.operand,)
+        case Chain():
+            return (tree.first, *(operand for _, operand in tree.rest))
+        case Choice():
+            return (tree.condition, tree.yes, tree.no)
+
+
+def _parts(tree: Tree) -> tuple[Tree | Lambda | None, ...]:
+    match tree:
+        case Get():
+            return (tree.base, tree.key)
+        case Each():
+            return (tree.base,)
+        case Slice():
+            return (tree.base, tree.start, tree.stop)
+        case Call():
+            return tree.arguments
+        case ListOf():
+            return tree.items
+        case ObjectOf():
+            return tuple(value for _, value in tree.pairs)
+        case Comprehension():
+            return (tree.body, tree.source, tree.condition)
+        case _:
+            return ()
+
+
+def heads_of(tree: Tree) -> Iterator[tuple[str, ...]]:
+    """The names that the paths of an expression start at, each with the fixed key after it, if there is one."""
+    for one in inside(tree):
+        if isinstance(one, Get | Name):
+            start, parts = rooted(one)
+            if isinstance(start, Name) and len(parts) < 2:
+                keys = [literal_key(part) for part in parts]
+                yield (start.name, *(key for key in keys if key is not None))
 
 
 def builds(tree: Tree) -> bool:

@@ -100,7 +100,7 @@ def test_what_the_installation_lacks_is_reported_once_it_was_asked() -> None:
 
 
 def test_agents_of_the_document_are_known() -> None:
-    native: JsonObject = {**AGENT, "agents": {"writer": {"system": "You write."}}}
+    native: JsonObject = {**AGENT, "agents": {"writer": {"system": "You write.", "prompt": "Write."}}}
     known = Known(tools={"web_serch": ToolFacts()}, agents={}, models=None, workflows={"child"})
     assert codes(found(native, known=known)) == []
 

@@ -8,9 +8,10 @@ from typing import Final
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject, listed
-from pointsman.definition.control import DecisionConfig
+from pointsman.definition.control import DecisionConfig, StartConfig
 from pointsman.definition.links import handed_to
 from pointsman.definition.problems import Problem, error, pointer_to, warning
+from pointsman.definition.workflow import Workflow
 
 INJECTED: Final = ("router", "end")
 """Tools the engine gives agents itself."""
@@ -23,6 +24,8 @@ def check_agents(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, DecisionConfig):
             yield from _decision(subject, position, node.config)
+        if isinstance(node.config, AgentConfig):
+            yield from _without_prompt(subject, position, node.config)
 
 
 def _reserved(subject: Subject) -> Iterator[Problem]:
@@ -67,6 +70,37 @@ def _executors(subject: Subject) -> Iterator[Problem]:
             message = f"{subject.node(position)} has tools ({listed(tools)}) and no edge to the tool executor"
             hint = f"Lead an edge from it to {subject.listed(executors)}."
             yield error("agent-without-tool-edge", subject.at_node(position), message, hint=hint)
+
+
+def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Iterator[Problem]:
+    """Agents that are asked their input, in a workflow that takes none."""
+    workflow = subject.workflow
+    named = (workflow.agents or {}).get(config.agent or "")
+    if config.agent is not None and named is None:
+        return  # an agent of the installation has a prompt of its own, or not
+    said = [agent for agent in (config, named) if agent is not None]
+    prompt = next((agent.prompt for agent in said if agent.prompt is not None), None)
+    if prompt is not None:
+        empty = not any(text.strip() for text in prompt.languages().values())
+        at = subject.at_node(position, "config", "prompt")
+    else:
+        asked = subject.nodes[position].inputs or any(one.messages or one.input_files for one in said)
+        talks = subject.conversational or workflow.dialect in ("rows", "graph")
+        empty = not (asked or talks or _takes_input(workflow))
+        at = subject.at_node(position, "config")
+    if empty:
+        message = f"{subject.node(position)} has no prompt, and the workflow declares no input that it could be asked"
+        if prompt is not None:
+            message = f"the prompt of {subject.node(position)} is empty"
+        hint = 'Give it a `prompt`, such as "Write about {topic}", or declare the input.'
+        yield warning("agent-without-prompt", at, message, hint=hint)
+
+
+def _takes_input(workflow: Workflow) -> bool:
+    """Whether callers are told to give anything."""
+    schemas = [workflow.input_schema]
+    schemas += [node.config.inputs for node in workflow.nodes if isinstance(node.config, StartConfig)]
+    return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
 
 
 def _decision(subject: Subject, position: int, config: DecisionConfig) -> Iterator[Problem]:

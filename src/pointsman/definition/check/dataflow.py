@@ -14,17 +14,11 @@ from pointsman.definition.check.repairs import add, nearest, question, replace
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
 from pointsman.definition.problems import JsonPatchOp, Problem, error, note, warning
-from pointsman.definition.wording import compensations_of
+from pointsman.definition.wording import GRAPH_FIELDS, compensations_of
 from pointsman.definition.work import UnboundConfig
 from pointsman.values import JsonObject
 
 BUILT_IN: Final = frozenset({"messages", "next"})
-GRAPH_FIELDS: Final = frozenset(
-    {"goal", "triage", "selected_search", "database_id", "targets", "latest", "drafts", "final", "verdicts", "logs"}
-    | {"execution_trace", "fanout_items"}
-)
-"""Fields that every state of the graph dialect has."""
-
 ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.problems import Problem, error, pointer_to
 from pointsman.definition.sites import Site
-from pointsman.definition.wording import names_of, names_within, spelling_of
+from pointsman.definition.wording import names_at_large, names_of, names_within, spelling_of
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
@@ -18,7 +18,7 @@ from pointsman.expressions.parameters import compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.expressions.reading import Read
 from pointsman.expressions.template_pieces import Spelling
-from pointsman.expressions.templates import compile_template
+from pointsman.expressions.templates import Template, compile_template
 from pointsman.values import Json
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
@@ -46,6 +46,17 @@ class Reading(NamedTuple):
     """A missing value would fail the step: `{x}` in a prompt."""
 
 
+class Text(NamedTuple):
+    """A template, and what of it is not filled in."""
+
+    place: Place
+    names: Names
+    literal: tuple[int, ...]
+    """Where braces stand that are text."""
+    whole: bool
+    """A parameter: its whole text may have been meant as a path."""
+
+
 class Writing(NamedTuple):
     """One path that a node writes."""
 
@@ -65,6 +76,7 @@ class Formulas:
     problems: list[Problem] = field(default_factory=list[Problem])
     readings: list[Reading] = field(default_factory=list[Reading])
     writings: list[Writing] = field(default_factory=list[Writing])
+    texts: list[Text] = field(default_factory=list[Text])
     expressions: list[tuple[Place, Expression]] = field(default_factory=list[tuple[Place, Expression]])
 
 
@@ -105,7 +117,8 @@ class _Reader:
         self.spelling: Spelling = spelling_of(subject.workflow)
         self.names = names_of(subject.workflow, subject.graph)
         inputs = {name for node in subject.nodes for name in node.inputs or {}}
-        self.anywhere = Names(frozenset(inputs | {"text"}), self.names[0].fields_first if self.names else frozenset())
+        self.at_large = names_at_large(subject.workflow)
+        self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
         """For agents defined apart: they see the inputs of whatever node uses them."""
 
     def read(self, site: Site) -> None:
@@ -125,16 +138,25 @@ class _Reader:
                 else:
                     self.note(place, expression.reads, demands=False)
             case "template":
-                self.note(place, compile_template(site.text, names=names, spelling=self.spelling).reads, demands=True)
+                self.note(place, self.template(site, place, names).reads, demands=True)
             case "parameters":
                 parameters = compile_parameters(site.text, names=names, spelling=self.spelling)
                 self.note(place, tuple(read for _, read in parameters.reads), demands=True)
+                if not parameters.secrets:
+                    self.template(site, place, names)
             case "jsonpath":
                 compile_jsonpath(site.text)
             case "path":
                 self.path(site, place, names)
             case _:
                 pass
+
+    def template(self, site: Site, place: Place, names: Names) -> Template:
+        template = compile_template(site.text, names=names, spelling=self.spelling)
+        whole = site.kind == "parameters" and template.fixed
+        if template.literal or "$." in site.text or whole:
+            self.found.texts.append(Text(place, names, template.literal, whole))
+        return template
 
     def path(self, site: Site, place: Place, names: Names) -> None:
         segments = compile_path(site.text, names=names).segments
@@ -171,7 +193,7 @@ class _Reader:
         if head == "nodes" and isinstance(rest[0], int):
             names = self.names[rest[0]]
             within = names_within(self.subject.nodes[rest[0]], str(rest[2])) if rest[1] == "config" else None
-            return Names(names.as_names | within, names.fields_first) if within else names
+            return replace(names, as_names=names.as_names | within) if within else names
         if head == "edges" and isinstance(rest[0], int) and (source := self.subject.graph.edges[rest[0]].source) >= 0:
             return self.names[source]
         return Names(fields_first=self.anywhere.fields_first)

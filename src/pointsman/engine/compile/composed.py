@@ -107,7 +107,8 @@ def _task_template(config: PlannerConfig, formulas: Formulas) -> Value | None:
         if text is not None
     }
     as_names: list[Json] = [*sorted(places.names.as_names)]
-    fixed: JsonObject = {**texts, "spelling": formulas.spelling, "asNames": as_names}
+    declared: list[Json] = [*sorted(places.names.declared)] if any("{ " in str(text) for text in texts.values()) else []
+    fixed: JsonObject = {**texts, "spelling": formulas.spelling, "asNames": as_names, "declared": declared}
     reads = [
         read
         for text in texts.values()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pointsman.definition.text import Text
+from pointsman.definition.wording import names_at_large, spelling_of
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.facts import Reducer
 from pointsman.engine.kinds import Fixed, Test, Value
@@ -21,9 +22,6 @@ from pointsman.expressions.parameters import SecretText, compile_parameters
 from pointsman.expressions.paths import Path, compile_path
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
-
-FIELDS_FIRST: Final = frozenset({"steps", "graph"})
-"""Dialects whose declared fields win over reserved names."""
 
 WHOLE: Final = frozenset({"result", "$.result", "$"})
 """Spellings of the result itself."""
@@ -44,7 +42,7 @@ class Formulas:
 
     def inside(self, *as_names: str) -> Formulas:
         """The same place with more names."""
-        return replace(self, names=Names(self.names.as_names | set(as_names), self.names.fields_first))
+        return replace(self, names=replace(self.names, as_names=self.names.as_names | set(as_names)))
 
     def value(self, source: str) -> Value:
         """An expression."""
@@ -148,28 +146,14 @@ class Formulas:
 
 def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True) -> Formulas:
     """How the texts of a workflow are read outside any node."""
-    fields: set[str] = set()
-    if workflow.dialect in FIELDS_FIRST:
-        fields = _declared(workflow)
     patterns: list[tuple[tuple[str, ...], Reducer]] = [(("messages",), "append")]
     for pattern, field in (workflow.state or {}).items():
         if field.reduce is not None:
             patterns.append((tuple(pattern.split(".")), field.reduce))
     return Formulas(
-        names=Names(frozenset(), frozenset(fields)),
-        spelling="single" if workflow.dialect in ("steps", "graph", "plan") else "double",
+        names=names_at_large(workflow),
+        spelling=spelling_of(workflow),
         language=language,
         all_languages=all_languages,
         reducers=tuple(sorted(patterns, key=lambda p: (-len(p[0]), p[0].count("*")))),
     )
-
-
-def _declared(workflow: Workflow) -> set[str]:
-    """The state fields that a document names: declared, given as input, or written."""
-    schema = workflow.input_schema or {}
-    properties = schema.get("properties")
-    found = set(properties) if isinstance(properties, dict) else set[str]()
-    found |= {pattern.split(".")[0] for pattern in workflow.state or {}}
-    for node in workflow.nodes:
-        found |= {target.split(".")[0].split("[")[0] for target in node.outputs or {}}
-    return found - {"state", "data", "$"}

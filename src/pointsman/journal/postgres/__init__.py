@@ -34,10 +34,7 @@ from pointsman.values import ExecutionId
 class PostgresStore:
     """Belongs to the event loop on which it was opened: see `open_postgres`."""
 
-    def __init__(
-        self, connections: Connections, copying: PostgresCopying, warnings: list[str], *, read_only: bool
-    ) -> None:
-        self._read_only = read_only
+    def __init__(self, connections: Connections, copying: PostgresCopying, warnings: list[str]) -> None:
         self._connections = connections
         self._warnings = warnings
         kept = Kept()
@@ -67,10 +64,6 @@ class PostgresStore:
     def shared(self) -> bool:
         return True
 
-    @property
-    def read_only(self) -> bool:
-        return self._read_only
-
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return await self._changes.ends(executions)
 
@@ -91,6 +84,6 @@ class PostgresStore:
 async def open_postgres(url: str) -> PostgresStore:
     """The store at `postgresql://…`; its tables are made where the schema is empty."""
     address = address_of(url)
-    conninfo, read_only, warnings = await prepare(address)
+    conninfo, warnings = await prepare(address)
     connections = Connections(conninfo, address.shown, patience_s=address.patience_s)
-    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings, read_only=read_only)
+    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings)

@@ -1,0 +1,180 @@
+"""Braces that look like placeholders and are text: `{ x }`, `{{formatDate x}}`, `{len(x)}`, `$.x` in a sentence.
+
+The template parser says which braces it left as text. JSON, code and empty braces are left alone here; what would read
+data of this workflow is reported once for each text, with a repair where one is certain.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from pointsman.definition.check.formulas import Formulas, Text
+from pointsman.definition.check.repairs import replace
+from pointsman.definition.check.subject import Subject, listed
+from pointsman.definition.problems import Problem, warning
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.names import ROOTS, Names
+from pointsman.expressions.parser import parse_expression
+from pointsman.expressions.paths import scan_path
+from pointsman.expressions.template_parser import is_code, is_function
+from pointsman.expressions.tree import Call, Literal, Tree, heads_of, inside
+
+_SPAN: Final = 200
+"""Characters from a brace to the one that closes it; what is longer is no placeholder."""
+_DOUBLE: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
+_SINGLE: Final = re.compile(r"\{([^{}\n]*)\}")
+_DATA: Final = re.compile(r"""\s*(?:$|["'\[\d*+-]|[\w$.-]+\s*:(?:\s|$)|[\w$]+\s*,|\.\.\.)""")
+"""What stands in braces of JSON and of code: quotes, numbers, `key: value`, lists of names."""
+_HELPER: Final = re.compile(r"\s*[#/>&^.]")
+"""Handlebars and Go: partials, raw values, parents."""
+_NAMES_DATA: Final = re.compile(r"\s*[A-Za-z_@$(]")
+_FORMAT: Final = re.compile(r"\s*([\w.\[\]-]+)(?:!([rsa]))?(?::([^\s{}\"']{0,12})|(?<=![rsa])|=)\s*")
+_ROUND: Final = re.compile(r"\.(\d)f")
+_DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
+_FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
+_ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
+_NAMED_IN_MESSAGE: Final = 4
+
+
+class _Suspect(NamedTuple):
+    """A piece of a text that was probably meant to be filled in."""
+
+    at: int
+    end: int
+    instead: str
+    """What to write; empty where that is not certain."""
+
+
+def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    nodes = frozenset(subject.graph.index)
+    for text in formulas.texts:
+        found = [*_suspects(text, nodes)]
+        if found:
+            yield _reported(text, found)
+    for place, expression in formulas.expressions:
+        if "{" not in expression.source:
+            continue
+        for written in _texts_of(expression.tree):
+            if _placeholder_in(written, expression.names):
+                message = f"the text {written[:60]!r} in this expression is not a template: it stays as it is"
+                hint = "An expression names data without braces and quotes: `score > 3`."
+                yield warning("literal-placeholder", place.pointer, message, hint=hint)
+
+
+def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
+    source = text.place.text
+    named = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
+    more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
+    message = f"{named}{more} {'is' if len(found) == 1 else 'are'} text here, not filled in"
+    instead = next((one.instead for one in found if one.instead), "")
+    hint = f"Write {instead}" if instead else "A placeholder is {path}, {path | upper} or {{ expression }}"
+    fix = None
+    if all(one.instead for one in found):
+        pieces, at = list[str](), 0
+        for one in found:
+            pieces += [source[at : one.at], one.instead]
+            at = one.end
+        fix = replace(text.place.pointer, "".join((*pieces, source[at:])))
+    hint = f"{hint}; or \\{{ for a brace that is text."
+    return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
+
+
+def _suspects(text: Text, nodes: frozenset[str]) -> Iterator[_Suspect]:
+    source, names = text.place.text, text.names
+    if text.whole and _ROOTED.match(source) and (path := scan_path(source)) and path.end == len(source):
+        tree = path.tree()
+        if any(_is_data(one, names, nodes) for one in heads_of(tree)):
+            yield _Suspect(0, len(source), f"{{{source}}}")
+        return
+    fences = [found.start() for found in _FENCE.finditer(source)] if text.literal else []
+    brace, at = list(text.literal), 0
+    dollars = [found.start() for found in _DOLLAR.finditer(source)] if "$." in source else []
+    for position in sorted((*brace, *dollars)):
+        if position < at or bisect_right(fences, position) % 2:
+            continue
+        found = _dollar(source, position, names) if source[position] == "$" else _brace(source, position, names, nodes)
+        if found is not None:
+            at = found.end
+            yield found
+
+
+def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
+    """`$.x` in a sentence: only a text that is nothing else is a path."""
+    path = scan_path(source, at)
+    if path is None or not _knows(path.tree(), names):
+        return None
+    return _Suspect(at, path.end, f"{{{source[at + 2 : path.end]}}}")
+
+
+def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspect | None:
+    if found := _DOUBLE.match(source, at, at + _SPAN):
+        body = found[1]
+        if _HELPER.match(body) or (_NAMES_DATA.match(body) and not _DATA.match(body)):
+            return _Suspect(at, found.end(), "")
+        return None
+    found = _SINGLE.match(source, at, at + _SPAN)
+    if found is None or ";" in found[1]:
+        return None
+    body, end = found[1], found.end()
+    if formatted := _FORMAT.fullmatch(body):
+        return _formatted(source, at, end, formatted, names)
+    if _DATA.match(body) or is_code(source, at, end):
+        return None
+    path = scan_path(stripped := body.strip())
+    if path is not None and path.end == len(stripped):
+        return _Suspect(at, end, f"{{{stripped}}}") if body != stripped and len(path.keys) > 0 else None
+    try:
+        tree = parse_expression(stripped)
+    except ExpressionError:
+        return None
+    if any(_is_data(one, names, nodes) for one in heads_of(tree)):
+        calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, Call))
+        return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
+    return None
+
+
+def _formatted(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+    """`{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
+    path = scan_path(found[1])
+    if path is None or path.end != len(found[1]) or not _knows(path.tree(), names):
+        return None
+    rounded = _ROUND.fullmatch(found[3] or "")
+    if rounded:
+        return _Suspect(at, end, f"{{{found[1]} | round({rounded[1]})}}")
+    return _Suspect(at, end, f"{{{found[1]}}}" if found[2] or not found[3] else "")
+
+
+def _knows(tree: Tree, names: Names) -> bool:
+    return any(_is_data(one, names, frozenset()) for one in heads_of(tree))
+
+
+def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool:
+    """Whether a path starts at something the workflow has."""
+    name, *keys = path
+    if name in names.as_names or name in names.declared:
+        return True
+    match ROOTS.get(name):
+        case None:
+            return False
+        case "state" | "input":
+            return bool(keys) and keys[0] in names.declared
+        case "nodes":
+            return bool(keys) and keys[0] in nodes
+        case _:
+            return False
+
+
+def _texts_of(tree: Tree) -> Iterator[str]:
+    """The quoted texts of an expression."""
+    return (one.value for one in inside(tree) if isinstance(one, Literal) and isinstance(one.value, str))
+
+
+def _placeholder_in(text: str, names: Names) -> bool:
+    for found in re.finditer(r"\{\{?\s*", text):
+        path = scan_path(text, found.end())
+        if path is not None and text[path.end :].lstrip().startswith("}") and _knows(path.tree(), names):
+            return True
+    return False

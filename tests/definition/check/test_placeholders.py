@@ -1,0 +1,120 @@
+"""Placeholders that are none: what is reported, what is left alone, and the repairs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from pointsman.definition.check import check
+from pointsman.definition.problems import Problem
+from pointsman.definition.workflow import Workflow
+from pointsman.values import Json, JsonObject
+
+
+def document(prompt: Json, **more: Json) -> JsonObject:
+    properties: JsonObject = {"topic": {}, "score": {}, "items": {}}
+    return {
+        "pointsman": 1,
+        "id": "x",
+        "input": {"type": "object", "required": [*properties], "properties": properties},
+        "nodes": [
+            {"id": "s", "type": "start"},
+            {"id": "a", "type": "agent", "config": {"model": "scripted", "prompt": prompt}},
+            {"id": "e", "type": "end"},
+        ],
+        "edges": [{"source": "s", "target": "a"}, {"source": "a", "target": "e"}],
+        **more,
+    }
+
+
+def problems(source: JsonObject) -> list[Problem]:
+    workflow, wrong = Workflow.from_document(source)
+    assert workflow is not None
+    assert not wrong
+    return [one for one in check(workflow) if one.code == "literal-placeholder"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "repaired"),
+    [
+        ("About { subject }.", "About {subject}."),
+        ("{score:.2f} of {len(items)}", "{score | round(2)} of {{ len(items) }}"),
+        ("{topic!r} and $.topic", "{topic} and {topic}"),
+        ("{score + 1}, {topic or 'x'}", "{{ score + 1 }}, {{ topic or 'x' }}"),
+        ("{{ topic ~ '!' }}", None),
+        ("{{formatDate topic}} {{> header}} {{../name}}", None),
+        ("Dear {{ first name }},", None),
+        ("{topic|frobnicate}", None),
+        ("{score:>10}", None),
+    ],
+)
+def test_a_text_that_looks_like_a_placeholder_is_reported_with_its_repair(prompt: str, repaired: str | None) -> None:
+    (problem,) = problems(document(prompt))
+    assert (problem.severity, problem.pointer) == ("warning", "/nodes/1/config/prompt")
+    assert (problem.fix[0]["value"] if problem.fix else None) == repaired
+    if repaired is not None:
+        assert "{ " in repaired or problems(document(repaired)) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        'Answer as {"title": "…", "tags": ["a"], "sub": {"x": 1}}.',
+        "Answer as {title, summary}, with {} and {{}} and {1, 2}.",
+        "function f(x) { return x; } () => { x } const { y } = z; import { a } from 'b'",
+        "```js\nif (x) { topic2 }\nlet a = { b }\n```",
+        "a \\{ other } and \\{{ other }}",
+        'style={{color: "red"}} {{"a": 1}}',
+        "{yes|no} {low|high}",
+        "costs $5.00, see $.html",
+        "{topic} { topic } {{ topic | upper }}",
+        "$\\frac{a}{b}$ {*} {-1}",
+    ],
+)
+def test_json_and_code_are_not_reported(prompt: str) -> None:
+    assert problems(document(prompt)) == []
+
+
+def test_every_place_of_a_template_is_looked_at() -> None:
+    wrong = "x { other }"
+    nodes: list[Json] = [
+        {"id": "s", "type": "start"},
+        {"id": "a", "type": "agent", "config": {"prompt": {"en": wrong, "de": "gut"}, "system": wrong}},
+        {"id": "t", "type": "tool", "config": {"tool": "t", "parameters": {"a": [wrong], "b": "state.topic"}}},
+        {"id": "g", "type": "human", "config": {"message": wrong, "options": [{"value": "ok"}]}},
+        {"id": "h", "type": "http", "config": {"url": "https://a.b/c", "headers": {"X": wrong}, "body": {"c": wrong}}},
+        {"id": "m", "type": "emit", "config": {"event": "e", "data": {"d": wrong}}},
+        {"id": "r", "type": "template-render", "config": {"template": wrong}},
+        {"id": "p", "type": "progress", "config": {"message": wrong}},
+        {"id": "e", "type": "end"},
+    ]
+    ids = ["s", "a", "t", "g", "h", "m", "r", "p", "e"]
+    edges: list[Json] = [{"source": one, "target": two} for one, two in pairwise(ids)]
+    found = problems(document("", nodes=nodes, edges=edges))
+    assert [one.pointer for one in found] == [
+        "/nodes/1/config/prompt/en",
+        "/nodes/1/config/system",
+        "/nodes/2/config/parameters/a/0",
+        "/nodes/2/config/parameters/b",
+        "/nodes/3/config/message",
+        "/nodes/4/config/body/c",
+        "/nodes/4/config/headers/X",
+        "/nodes/5/config/data/d",
+        "/nodes/6/config/template",
+        "/nodes/7/config/message",
+    ]
+    assert found[3].fix == ({"op": "replace", "path": "/nodes/2/config/parameters/b", "value": "{state.topic}"},)
+
+
+def test_a_placeholder_in_a_text_of_an_expression_is_reported() -> None:
+    edges: list[Json] = [
+        {"source": "s", "target": "a", "condition": {"type": "expression", "expression": "'{{topic}}' == 'x'"}},
+        {"source": "a", "target": "e", "condition": {"type": "expression", "expression": "{{topic}} == '{\"a\": 1}'"}},
+    ]
+    assert [one.pointer for one in problems(document("x", edges=edges))] == ["/edges/0/condition/expression"]
+
+
+def test_a_text_of_braces_is_checked_in_linear_time() -> None:
+    for text in ("{{" * 50_000, "{ a }" * 20_000, "{a b" * 25_000, '{{"' * 30_000, "$.a " * 25_000):
+        problems(document(text))
