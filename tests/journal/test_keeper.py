@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.journal.faults import KeeperSuperseded
+from pointsman.journal import keeping
+from pointsman.journal.faults import KeeperSuperseded, StoreKept
 from pointsman.journal.keeping import Keep
 from pointsman.journal.postgres import keeper
 from pointsman.journal.store import Store
@@ -132,3 +138,84 @@ async def test_a_standby_outlasts_a_server_that_restarts(
         await kept.release()
         assert (await waiting).holder == "other"
         await other.journal.append(ONE, row_of(1))
+
+
+LEADER: Final = """
+import asyncio, sys
+from pointsman.errors import PointsmanError
+from pointsman.journal.postgres import keeper as of_postgres
+from pointsman.journal.sqlite import keeper as of_sqlite
+from pointsman.testing.journals import ONE, opened, row_of
+
+of_sqlite.BEAT_S = of_postgres.WATCH_S = 0.1
+
+async def lead(url, works):
+    async with opened(url) as store:
+        keep = await store.keep("leader")
+        print("keeps", flush=True)
+        seq = 0
+        while not keep.lost.is_set():
+            if works:
+                seq += 1
+                await store.journal.append(ONE, row_of(seq))
+            await asyncio.sleep(0.01)
+        await keep.release()
+
+try:
+    asyncio.run(lead(sys.argv[1], sys.argv[2] == "works"))
+except PointsmanError as why:
+    print(why.code, flush=True)
+    sys.exit(3)
+print("stepped down", flush=True)
+"""
+LEASE_S: Final = 1.5
+
+
+@pytest.mark.parametrize("does", ["works", "waits"])
+async def test_a_stopped_leader_of_an_sqlite_store_loses_its_role(
+    does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "LEASE_S", LEASE_S)
+    await a_stopped_leader_loses_its_role(f"sqlite:///{tmp_path}/store.db", does)
+
+
+@pytest.mark.parametrize("does", ["works", "waits"])
+async def test_a_stopped_leader_of_a_postgresql_store_loses_its_role(
+    does: str, cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "LEASE_S", LEASE_S)
+    await a_stopped_leader_loses_its_role(cluster.url(), does)
+
+
+async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
+    """SIGSTOP keeps its locks and its connections. When it goes on it writes nothing more, and steps down."""
+    leader = await asyncio.to_thread(_leading, url, does)
+    try:
+        async with opened(url) as store:
+            standby = asyncio.ensure_future(store.keep("standby", wait=True))
+            await asyncio.sleep(LEASE_S * 2)
+            assert not standby.done(), "a leader that works keeps its role"
+            os.kill(leader.pid, signal.SIGSTOP)
+            fresh = await asyncio.wait_for(standby, PATIENCE_S)
+            rows = await rows_in(store.journal, ONE)
+            last = rows[-1].seq if rows else 0
+            await store.journal.append(ONE, row_of(last + 1))
+            os.kill(leader.pid, signal.SIGCONT)
+            said, _ = await asyncio.to_thread(leader.communicate, timeout=PATIENCE_S)
+            assert said.split() in (["keeper-superseded"], ["stepped", "down"])
+            assert leader.returncode in (0, 3)
+            assert len(await rows_in(store.journal, ONE)) == last + 1, "the stopped leader wrote nothing more"
+            assert not fresh.lost.is_set()
+            with pytest.raises(StoreKept):
+                async with opened(url) as third:
+                    await third.keep("third")
+    finally:
+        leader.kill()
+        leader.wait()
+
+
+def _leading(url: str, does: str) -> subprocess.Popen[str]:
+    leader = subprocess.Popen([sys.executable, "-c", LEADER, url, does], stdout=subprocess.PIPE, text=True)
+    assert leader.stdout is not None
+    assert leader.stdout.readline() == "keeps\n"
+    return leader

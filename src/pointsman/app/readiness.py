@@ -34,15 +34,23 @@ class Readiness:
 
     stopping: bool
     store: bool
+    writable: bool
+    """False: the store can only be read."""
     room: bool
     keeper: Keeper
 
     @property
     def ready(self) -> bool:
-        return self.store and self.room and not self.stopping
+        return self.store and self.writable and self.room and not self.stopping
 
     def to_json(self) -> JsonObject:
-        return {"stopping": self.stopping, "store": self.store, "room": self.room, "keeper": self.keeper}
+        return {
+            "stopping": self.stopping,
+            "store": self.store,
+            "writable": self.writable,
+            "room": self.room,
+            "keeper": self.keeper,
+        }
 
 
 async def readiness(app: Pointsman, life: Life) -> Readiness:
@@ -51,7 +59,7 @@ async def readiness(app: Pointsman, life: Life) -> Readiness:
         answers = await asyncio.wait_for(store_answers(app), ANSWERS_WITHIN_S)
     except TimeoutError:
         answers = False
-    return Readiness(life.stopping, answers, has_room(app.settings.store_url), life.keeper)
+    return Readiness(life.stopping, answers, not app.store.read_only, has_room(app.settings.store_url), life.keeper)
 
 
 def has_room(store_url: str) -> bool:

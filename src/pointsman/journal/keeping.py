@@ -3,7 +3,10 @@
     keep ─▶ a lock of the system (who dies lets go of it)     ─▶ there is one keeper
        └──▶ an epoch in the store, raised by each new keeper  ─▶ the one before writes nothing any more
 
-The lock says who; the epoch makes it true: every write of a keeper proves that the epoch is still its own, in the
+    beat ─▶ the keeper changes a number every 2 s ─▶ it stood still for 20 s: who stands by takes over
+
+The lock says who; the beat, that the process still works (a stopped one holds its lock for ever); the epoch makes it
+true: every write of a keeper proves that the epoch is still its own, in the
 transaction that writes. Whoever opens the store without keeping it (a command line beside a server) is guarded by the
 numbers of the rows alone.
 """
@@ -13,8 +16,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Final
 
 from pointsman.journal.faults import KeeperSuperseded, StoreKept
+
+BEAT_S: Final = 2.0
+"""How often a keeper shows that it works."""
+LEASE_S: Final = 20.0
+"""How long it may show nothing, by the clock of the process that stands by. A long garbage collection, a slow disk or a
+busy machine must not cost a keeper its role."""
+
+
+class Lease:
+    """Watches the beat of a keeper: what it shows must change. No clocks of two machines are compared."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._shown: object = None
+        self._since = now()
+
+    def is_over(self, shown: object) -> bool:
+        """Whether the keeper has shown the same for too long."""
+        if shown != self._shown:
+            self._shown, self._since = shown, self._now()
+        return self._now() - self._since >= LEASE_S
 
 
 class Keep:

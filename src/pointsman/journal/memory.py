@@ -323,6 +323,10 @@ class MemoryStore:
     def shared(self) -> bool:
         return False
 
+    @property
+    def read_only(self) -> bool:
+        return False
+
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return {}
 

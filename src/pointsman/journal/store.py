@@ -289,6 +289,11 @@ class Store(Protocol):
         """Other processes may write to it."""
         ...
 
+    @property
+    def read_only(self) -> bool:
+        """It can only be read: every write raises `StoreReadOnly`."""
+        ...
+
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         """The last rows of these, as far as others may have written some since this was asked before. Cheap where none
         did. What was told is not told again: one asks, for all."""

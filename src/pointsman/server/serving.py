@@ -166,6 +166,10 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 @asynccontextmanager
 async def kept(app: Pointsman, life: Life, said: Said, *, standby: bool) -> AsyncGenerator[None, None]:
     """The store is kept by this process: from now on, or (`standby`) as soon as nobody else does."""
+    if app.store.read_only:
+        # It serves what can be read; `/ready` tells that nothing else can be done.
+        yield
+        return
     if not standby:
         async with keeping(app, tell=said.trouble):
             life.keeper = "here"

@@ -68,7 +68,7 @@ HOSTILE: Final[dict[str, dict[str, str]]] = {
         "an error with a huge text": "raise ValueError('x' * 10 ** 7)",
         "an error with escapes": "raise ValueError('\\x1b[31mred\\x00')",
     },
-    "code-over-limit": {
+    "timeout": {
         "loop for ever": "while True:\n    pass",
         "loop over numbers": "n = 0\nfor i in range(10 ** 18):\n    n += i",
         "sum without end": "sum(range(10 ** 15))",
@@ -77,6 +77,9 @@ HOSTILE: Final[dict[str, dict[str, str]]] = {
         "sleep for ever": "import time\ntime.sleep(10 ** 9)",
         "sleep a little, for ever": "import time\nwhile True:\n    time.sleep(0.001)",
         "wait for ever": "import asyncio\nawait asyncio.sleep(10 ** 9)",
+        "work and sleep by turns": "import time\nwhile True:\n    time.sleep(0.02)\n    sum(range(10 ** 4))",
+    },
+    "code-over-limit": {
         "a huge number": "10 ** 10 ** 9",
         "a huge shift": "1 << 10 ** 12",
         "a number that grows": "n = 7\nwhile True:\n    n *= n",

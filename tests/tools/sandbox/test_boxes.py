@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from pointsman.tools.sandbox import landlock, syscalls
-from pointsman.tools.sandbox.bounds import Bounds, Job
+from pointsman.tools.sandbox.bounds import FILES_MAX, Bounds, Job
 from pointsman.tools.sandbox.boxes import SandboxMissing, box_for, find_box
 from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
 from pointsman.values import Bytes, Seconds
@@ -222,6 +222,60 @@ async def test_room_for_files_is_bounded_and_gone_afterwards() -> None:
     assert int(second) < 500_000
     assert b"No space left" in ended.errors
     assert (await ran("bubblewrap", "ls; pwd", files=1_000_000, processes=4)).output == b"/tmp\n"
+
+
+FLOODS = {
+    "empty files": "open(f'f{n}', 'w').close()",
+    "directories": "os.mkdir(f'd{n}')",
+    "directories in directories": "os.mkdir('d'); os.chdir('d')",
+    "symbolic links": "os.symlink('x' * 4000, f's{n}')",
+    "hard links": "open('one', 'a').close(); os.link('one', f'h{n}')",
+    "pipes with names": "os.mkfifo(f'p{n}')",
+    "files open and deleted": "kept.append(os.open(f'o{n}', os.O_CREAT)); os.unlink(f'o{n}')",
+    "files without a name": "kept.append(os.open('.', os.O_TMPFILE | os.O_RDWR))",
+    "attributes of a file": "open('one', 'a').close(); os.setxattr('one', f'user.{n}', b'x' * 4000)",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_files_are_counted_whatever_they_are(flood: str) -> None:
+    """Each takes memory of the kernel, also an empty one."""
+    program = (
+        "import os\nkept = []\nn = 0\n"
+        f"while n < 20000:\n try:\n  {FLOODS[flood]}\n except OSError:\n  break\n n += 1\nprint(n)"
+    )
+    ended = await python("bubblewrap", program, files=1_000_000)
+    assert (ended.code, ended.errors) == (0, b"")
+    assert int(ended.output) <= FILES_MAX
+
+
+async def test_an_operator_says_how_many_files_there_may_be() -> None:
+    job = Job(
+        program="/bin/sh",
+        arguments=("-c", "i=0; while command : >f$i; do i=$((i+1)); done 2>/dev/null; echo $i"),
+        bounds=Bounds(files_bytes=Bytes(1_000_000), files_max=50),
+    )
+    assert (await bounded(box_or_skip("bubblewrap"), job)).output.strip() == b"50"
+
+
+@each_box
+@pytest.mark.parametrize(
+    "call",
+    [
+        "libc.memfd_create(b'x', 0)",
+        "libc.shmget(0, 10 ** 6, 0o1600)",
+        "libc.msgget(0, 0o1600)",
+        "libc.semget(0, 100, 0o1600)",
+        "libc.syscall(ctypes.c_long(ADD_KEY), b'user', b'x', b'y' * 1000, 1000, -2)",
+        "libc.socket(1, 1, 0)",
+        "libc.socket(16, 3, 0)",
+    ],
+)
+async def test_memory_of_the_kernel_that_no_bound_counts_cannot_be_had(box: BoxName, call: str) -> None:
+    add_key = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
+    program = f"import ctypes\nADD_KEY = {add_key}\nlibc = ctypes.CDLL(None, use_errno=True)\nprint({call})"
+    ended = await python(box, program)
+    assert (ended.code, ended.output.strip()) == (0, b"-1")
 
 
 async def test_processes_are_counted_and_end_with_the_first() -> None:

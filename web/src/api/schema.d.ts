@@ -2254,7 +2254,7 @@ export interface paths {
         };
         /**
          * Is it ready?
-         * @description Whether to send it requests: its store answers and has room, and it is not about to end. Needs no key.
+         * @description Whether to send it requests: its store answers, can be written and has room, and it is not about to end. No key.
          *
          *     `keeper` tells whether this process keeps the store or stands by; both serve.
          */
@@ -3938,6 +3938,7 @@ export interface components {
             stopping: boolean;
             store: boolean;
             version: string;
+            writable: boolean;
         } & {
             [key: string]: unknown;
         };

@@ -34,7 +34,10 @@ from pointsman.values import ExecutionId
 class PostgresStore:
     """Belongs to the event loop on which it was opened: see `open_postgres`."""
 
-    def __init__(self, connections: Connections, copying: PostgresCopying, warnings: list[str]) -> None:
+    def __init__(
+        self, connections: Connections, copying: PostgresCopying, warnings: list[str], *, read_only: bool
+    ) -> None:
+        self._read_only = read_only
         self._connections = connections
         self._warnings = warnings
         kept = Kept()
@@ -64,6 +67,10 @@ class PostgresStore:
     def shared(self) -> bool:
         return True
 
+    @property
+    def read_only(self) -> bool:
+        return self._read_only
+
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return await self._changes.ends(executions)
 
@@ -84,6 +91,6 @@ class PostgresStore:
 async def open_postgres(url: str) -> PostgresStore:
     """The store at `postgresql://…`; its tables are made where the schema is empty."""
     address = address_of(url)
-    conninfo, warnings = await prepare(address)
+    conninfo, read_only, warnings = await prepare(address)
     connections = Connections(conninfo, address.shown, patience_s=address.patience_s)
-    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings)
+    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings, read_only=read_only)

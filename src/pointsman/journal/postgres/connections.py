@@ -7,11 +7,13 @@ lasts: a server that restarts is waited for, by reading and by writing.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
@@ -79,7 +81,9 @@ class Connections:
         self.shown = shown
         self.fence = Fence()
         self.patience_s = patience_s
-        self._conninfo = conninfo
+        # All sessions of this opening have one name, by which a process that must end them all finds them.
+        named = conninfo_to_dict(conninfo).get("application_name") or f"pointsman {secrets.token_hex(8)}"
+        self._conninfo = make_conninfo(conninfo, application_name=str(named))
         self._idle: list[Connection] = []
         self._places = asyncio.Semaphore(AT_ONCE)
         self._closed = False

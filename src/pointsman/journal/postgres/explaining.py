@@ -75,7 +75,7 @@ def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError
 FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
     ("53100", StoreFull, "Make room on the server's disk; nothing needs to be restarted."),
     ("53", StoreCrowded, "Raise max_connections, or let fewer processes use the server."),
-    ("25006", StoreReadOnly, "Is this a replica?"),
+    ("25006", StoreReadOnly, "The server is a standby, or default_transaction_read_only is on: write to the primary."),
     ("42501", StoreReadOnly, "Let this user write, and create tables where they are missing."),
     ("3D000", StoreMissing, "Create the database and its user: createuser NAME, createdb NAME."),
     ("3F000", StoreMissing, "Its schema is gone: restore a backup, or open the store anew."),

@@ -3,7 +3,9 @@
     locked ─▶ epoch raised ─▶ watching the session ── it broke ─▶ locked again, epoch still ours? ─ yes ─▶ go on
                                                                               └─ no ─▶ superseded
 
-The server gives the lock up with the session. A keeper that lost its session may lose its role meanwhile; until
+The session is watched every two seconds, which the server notes (`pg_stat_activity`): once that stands still, the
+process was stopped or is cut off, and the one that stands by ends all sessions of that process. The server gives the
+lock up with the session. A keeper that lost its session may lose its role meanwhile; until
 somebody has raised the epoch it is still the keeper, and afterwards it writes nothing: every write holds that row.
 """
 
@@ -14,7 +16,7 @@ from typing import Final, LiteralString
 
 import psycopg
 
-from pointsman.journal.keeping import Keep, kept_by
+from pointsman.journal.keeping import Keep, Lease, kept_by
 from pointsman.journal.postgres.connections import Connection, Connections
 from pointsman.journal.postgres.explaining import fault, is_crowded, is_lost
 from pointsman.journal.postgres.migrating import LOCK
@@ -22,6 +24,24 @@ from pointsman.journal.postgres.migrating import LOCK
 STANDBY_S: Final = 0.5
 """How often who stands by looks whether the keeper is gone."""
 WATCH_S: Final = 2.0
+HOLDER: Final = """
+    SELECT a.pid, a.state_change, a.application_name
+    FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND l.classid::bigint = (%s::bigint & 4294967295)
+        AND l.objid::bigint = (hashtext(current_schema())::bigint & 4294967295)
+"""
+END_SESSIONS: Final = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    WHERE pid = %s OR (application_name = %s AND starts_with(application_name, 'pointsman ')
+        AND datname = current_database() AND usename = current_user)
+"""
+KEEP_ALIVE: Final = """
+    SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+        set_config('tcp_keepalives_count', '3', false)
+"""
+"""The server notices within 25 s that the machine of a session is gone, and gives its lock up."""
 TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
 FIND: Final = "SELECT epoch, holder, since FROM keeper"
 RAISE: Final = """
@@ -105,10 +125,16 @@ class PostgresKeeper:
 
 async def take(session: Connection, holder: str, *, wait: bool) -> int:
     """Lock, and begin an epoch."""
+    await session.execute(KEEP_ALIVE)
+    lease = Lease(asyncio.get_running_loop().time)
     while not await is_locked(session):
         if not wait:
             _, known, since = await one_row(session, FIND)
             raise kept_by(str(known), float(str(since)))
+        found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
+        # Only a server that shows the session to us (the same role, or `pg_read_all_stats`) can tell that it works.
+        if found is not None and found[1] is not None and lease.is_over(found[:2]):
+            await session.execute(END_SESSIONS, (found[0], found[2]))
         await asyncio.sleep(STANDBY_S)
     return int(str((await one_row(session, RAISE, holder))[0]))
 

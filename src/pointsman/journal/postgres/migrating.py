@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import psycopg
 from psycopg import sql
 
-from pointsman.journal.faults import StoreFailed, StoreForeign, StoreMissing, StoreNewer
+from pointsman.journal.faults import StoreFailed, StoreForeign, StoreMissing, StoreNewer, StoreReadOnly
 from pointsman.journal.postgres.address import Address
 from pointsman.journal.postgres.explaining import fault
 
@@ -52,6 +52,8 @@ class Prepared(NamedTuple):
 
     conninfo: str
     """The parameters of connections to it."""
+    read_only: bool
+    """The server is a standby, or this user may only read."""
     warnings: list[str]
     """What an operator should know about the server."""
 
@@ -73,12 +75,22 @@ def _prepared(address: Address) -> Prepared:
                 hint="Use PostgreSQL 13 or newer.",
             )
         schema, version = found_in(connection)
+        if version != VERSION and is_read_only(connection):
+            raise StoreReadOnly(
+                f"{address.shown}: there is no store of today's version, and the database can only be read",
+                hint="Open it once where it can be written; it is made or brought up to date there.",
+            )
         if version != VERSION:
             # Held until this connection is closed; who waits too long for it is told so.
             connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
             schema = bring_up(connection, address)
-        return Prepared(address.within(schema), warnings_of(connection))
+        return Prepared(address.within(schema), is_read_only(connection), warnings_of(connection))
+
+
+def is_read_only(connection: psycopg.Connection) -> bool:
+    found = connection.execute("SELECT current_setting('transaction_read_only')").fetchone()
+    return found == ("on",)
 
 
 def warnings_of(connection: psycopg.Connection) -> list[str]:

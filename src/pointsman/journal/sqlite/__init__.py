@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.sqlite.changes import Others, polling
-from pointsman.journal.sqlite.connection import path_of, version_warnings
+from pointsman.journal.sqlite.connection import explained, path_of, read_only_at, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.copying import SqliteCopying
 from pointsman.journal.sqlite.damage import find_damage
@@ -35,8 +36,10 @@ class SqliteStore:
     """Opening blocks for some milliseconds (the file is created or migrated): see `open_sqlite`."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = Writer(path)
-        self._reader = Reader(path)
+        with explained(path):
+            self._read_only = read_only_at(path)
+        self._writer = Writer(path, self._read_only)
+        self._reader = Reader(path, self._read_only)
         parts = (self._writer, self._reader)
         self.journal = SqliteJournal(*parts, Codec[Event](Event, LIFTS))
         self.executions = SqliteExecutions(*parts)
@@ -49,12 +52,13 @@ class SqliteStore:
         self.usage = SqliteUsage(*parts)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
-        self.copying = SqliteCopying(path)
+        self.copying = SqliteCopying(path, self._read_only)
         self._changes = polling(self._reader)
         self._others = Others(self._writer, self._reader)
         self._keeper = SqliteKeeper(path, *parts)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        self._writer.check_writable()
         return await self._keeper.keep(holder, wait=wait)
 
     def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
@@ -63,6 +67,10 @@ class SqliteStore:
     @property
     def shared(self) -> bool:
         return True
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only is not None
 
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return await self._others.ends(executions)
@@ -75,6 +83,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._changes.close()
+        await self._keeper.stop()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -82,6 +91,8 @@ class SqliteStore:
         self._reader.close()
         self._writer.close()
         self._keeper.close()
+        if self._read_only is not None and self._read_only.copy is not None:
+            shutil.rmtree(self._read_only.copy, ignore_errors=True)
 
 
 async def open_sqlite(url: str) -> SqliteStore:

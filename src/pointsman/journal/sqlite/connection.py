@@ -6,10 +6,11 @@ import math
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
 from pointsman.journal.faults import (
@@ -89,9 +90,39 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_reader(path: Path) -> sqlite3.Connection:
+class ReadOnly(NamedTuple):
+    """How a file is read that cannot be written, or whose directory cannot."""
+
+    uri: str
+    hint: str
+    copy: Path | None = None
+    """The directory of the copy that is read instead."""
+
+
+def read_only_at(path: Path) -> ReadOnly | None:
+    """None: it can be written, or is not there. SQLite itself cannot read every such file: its log needs an index
+    beside it, which cannot be made there."""
+    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return None
+    hint = f"Make {path} and its directory writable."
+    log = path.with_name(path.name + "-wal")
+    if not log.is_file() or log.stat().st_size == 0:
+        # Everything is in the file, and no process that could write here would do so without a log.
+        return ReadOnly(f"file://{quote(str(path))}?mode=ro&immutable=1", hint)
+    uri = f"file://{quote(str(path))}?mode=ro"
+    if path.with_name(path.name + "-shm").is_file():
+        with suppress(sqlite3.Error), closing(connect(uri)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return ReadOnly(uri, hint)
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-read-"))
+    shutil.copyfile(path, folder / path.name)
+    shutil.copyfile(log, folder / log.name)
+    return ReadOnly(f"file://{quote(str(folder / path.name))}?mode=rw", hint, folder)
+
+
+def connect_reader(path: Path, read_only: ReadOnly | None = None) -> sqlite3.Connection:
     """A connection that can only read; it never checkpoints."""
-    connection = connect(f"file://{quote(str(path))}?mode=rw")
+    connection = connect(f"file://{quote(str(path))}?mode=rw" if read_only is None else read_only.uri)
     connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
     connection.execute("PRAGMA query_only = 1")
     # The first read opens the log, by name: it must not come when the file was moved away.

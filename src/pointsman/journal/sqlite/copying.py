@@ -26,7 +26,7 @@ from pointsman.journal.copying import (
 from pointsman.journal.faults import StoreDamaged
 from pointsman.journal.past import is_past
 from pointsman.journal.records import GateEntry
-from pointsman.journal.sqlite.connection import connect_reader, connect_writer, explained
+from pointsman.journal.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
 from pointsman.journal.sqlite.schema import migrate
 from pointsman.journal.sqlite.seals import find_broken_seals
 from pointsman.journal.sqlite.summaries import AWAITS, put_summary, summary_of
@@ -55,11 +55,12 @@ FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "me
 class SqliteCopying:
     """The verbs of `Copying` for one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
+        self._read_only = read_only
         self._path = path
 
     def read(self) -> Iterator[Part]:
-        with explained(self._path), closing(connect_reader(self._path)) as connection:
+        with explained(self._path), closing(connect_reader(self._path, self._read_only)) as connection:
             yield from read_parts(connection)
 
     def write(self, parts: Iterable[Part]) -> None:

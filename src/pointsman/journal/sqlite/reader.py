@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from pointsman.journal.faults import StoreClosed, StoreDamaged
-from pointsman.journal.sqlite.connection import connect_reader, explained
+from pointsman.journal.sqlite.connection import ReadOnly, connect_reader, explained
 
 T = TypeVar("T")
 
@@ -25,12 +25,12 @@ class Reader:
     The connections are opened at once, and stay open: what was written can be read even while the file is away.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
         self._path = path
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         with explained(path):
             for _ in range(THREADS):
-                self._idle.put(connect_reader(path))
+                self._idle.put(connect_reader(path, read_only))
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"pointsman-reader:{path.name}")
         self._closed = False
 

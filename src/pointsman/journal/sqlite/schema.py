@@ -252,9 +252,26 @@ SIXTH: Final = (
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH)
 
 
+def is_of_today(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> bool:
+    """Whether it has today's tables. Raises `StoreForeign`, `StoreNewer`."""
+    refuse_foreign(connection)
+    refuse_newer(connection, migrations)
+    return pragma(connection, "user_version") == len(migrations) and is_ours(connection)
+
+
+def refuse_newer(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...]) -> None:
+    """Raises `StoreNewer`."""
+    version = pragma(connection, "user_version")
+    if version > len(migrations):
+        raise StoreNewer(
+            f"the store has version {version}, this Pointsman knows {len(migrations)}",
+            hint="Upgrade Pointsman, or use another store.",
+        )
+
+
 def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
     """Bring the store to today's tables, all or nothing. Two processes may try at once: one waits and finds it done."""
-    if pragma(connection, "user_version") == len(migrations) and is_ours(connection):
+    if is_of_today(connection, migrations):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -268,11 +285,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], .
 def apply(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...]) -> None:
     version = pragma(connection, "user_version")
     refuse_foreign(connection)
-    if version > len(migrations):
-        raise StoreNewer(
-            f"the store has version {version}, this Pointsman knows {len(migrations)}",
-            hint="Upgrade Pointsman, or use another store.",
-        )
+    refuse_newer(connection, migrations)
     for statements in migrations[version:]:
         for statement in statements:
             connection.execute(statement)

@@ -26,10 +26,10 @@ from typing import Final, Generic, TypeVar, cast
 
 from pointsman.errors import PointsmanError
 from pointsman.journal.chain import Heads
-from pointsman.journal.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing
+from pointsman.journal.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.journal.keeping import superseded
-from pointsman.journal.sqlite.connection import connect_writer, explained, fault, identity_of
-from pointsman.journal.sqlite.schema import migrate
+from pointsman.journal.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
+from pointsman.journal.sqlite.schema import is_of_today, migrate
 from pointsman.journal.sqlite.transaction import Conflict, Transaction
 
 T = TypeVar("T")
@@ -82,8 +82,10 @@ class Request(Generic[T]):
 class Writer:
     """The thread, its queue and its connection."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
+        """`read_only`: nothing can be written there; whoever asks for it gets `StoreReadOnly`."""
         self._path = path
+        self._read_only = read_only
         self._queue: SimpleQueue[Request[object] | None] = SimpleQueue()
         self._heads = Heads()
         self._connection = self._open(wait_s=LOCKED_WAIT_S)
@@ -103,6 +105,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name=f"pointsman-writer:{path.name}", daemon=True)
         self._thread.start()
 
+    def check_writable(self) -> None:
+        """Raises `StoreReadOnly`."""
+        if self._read_only is not None:
+            raise StoreReadOnly(f"{self._path.name}: the store can only be read", hint=self._read_only.hint)
+
     def submit(self, apply: Callable[[Transaction], T]) -> asyncio.Future[T]:
         """Have `apply` done in a transaction. The future is done when that is on the disk, or failed.
 
@@ -110,6 +117,7 @@ class Writer:
         """
         if self._closed:
             raise StoreClosed(f"the store {self._path.name!r} was closed")
+        self.check_writable()
         request = Request(apply, asyncio.get_running_loop())
         with self._counting:
             self._asked += 1
@@ -121,6 +129,8 @@ class Writer:
 
         `author` tells whose request it is: only one that comes again and again alone is served so.
         """
+        if self._read_only is not None:
+            return False
         if author != self._author:
             self._author, self._streak = author, 0
             return False
@@ -162,6 +172,8 @@ class Writer:
         await asyncio.to_thread(self._fold_log)
 
     def _fold_log(self) -> None:
+        if self._read_only is not None:
+            return
         with self._busy, explained(self._path):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -185,12 +197,26 @@ class Writer:
 
     def _opened(self) -> sqlite3.Connection:
         with explained(self._path):
+            if self._read_only is not None:
+                return self._opened_to_read(self._read_only)
             connection = connect_writer(self._path)
             try:
                 migrate(connection)
             except BaseException:
                 connection.close()
                 raise
+        return connection
+
+    def _opened_to_read(self, read_only: ReadOnly) -> sqlite3.Connection:
+        """Raises `StoreReadOnly` for a store of an older version, which would have to be brought up to date."""
+        connection = connect_reader(self._path, read_only)
+        try:
+            if not is_of_today(connection):
+                message = f"{self._path.name}: the store is of an older version, and can only be read"
+                raise StoreReadOnly(message, hint=f"{read_only.hint} It is then brought up to date.")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _run(self) -> None:

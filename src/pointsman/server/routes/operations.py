@@ -28,10 +28,14 @@ class Health(Answer):
 class Ready(Health):
     """Whether it is ready for more."""
 
-    model_config = sample(status="ready", version="0.2.0", stopping=False, store=True, room=True, keeper="here")
+    model_config = sample(
+        status="ready", version="0.2.0", stopping=False, store=True, writable=True, room=True, keeper="here"
+    )
     stopping: bool
     store: bool
     """It answers."""
+    writable: bool
+    """False: the store can only be read, and so can everything here."""
     room: bool
     """There is some left on its disk."""
     keeper: Literal["here", "standby"]
@@ -40,7 +44,10 @@ class Ready(Health):
 
 READY: Described = {
     200: {"model": Ready, "description": "It takes requests."},
-    503: {"model": Ready, "description": "Its store does not answer or has no room, or it is about to stop."},
+    503: {
+        "model": Ready,
+        "description": "Its store does not answer, can only be read or has no room, or it is about to stop.",
+    },
 }
 
 
@@ -52,7 +59,7 @@ async def health() -> Response:
 
 @router.get("/ready", responses=READY, summary="Is it ready?")
 async def ready(desk: AtDesk) -> Response:
-    """Whether to send it requests: its store answers and has room, and it is not about to end. Needs no key.
+    """Whether to send it requests: its store answers, can be written and has room, and it is not about to end. No key.
 
     `keeper` tells whether this process keeps the store or stands by; both serve.
     """

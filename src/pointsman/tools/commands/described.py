@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pointsman.definition.quantities import Duration, Size
+from pointsman.tools.sandbox.bounds import FILES_MAX
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
@@ -60,6 +61,8 @@ class CommandDescription(BaseModel):
     output_max: Size = Size(Bytes(1_000_000))
     files: Size = Size(Bytes(0))
     """Room for files of its own, gone when it ends. It begins there."""
+    files_max: int = Field(default=FILES_MAX, ge=1, le=1_000_000)
+    """How many files, directories and links it may have there."""
     processes: int = Field(default=1, ge=1, le=256)
     """1: it starts no other."""
     requires_approval: bool = False

@@ -54,7 +54,8 @@ class CommandTool:
             ended = await bounded(box, job, given)
         except TookTooLong:
             message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
-            raise _failed("tool-timeout", message, retryable=True) from None
+            hint = f"Ask for less, or raise `commands.{self.name}.timeout` in the settings."
+            raise _failed("tool-timeout", message, retryable=True, hint=hint) from None
         except OutputTooLarge:
             message = f"the command {self.name!r} said more than {job.bounds.output_bytes} bytes"
             hint = f"Ask for less, or raise `commands.{self.name}.output_max`."
@@ -70,6 +71,7 @@ class CommandTool:
             memory_bytes=described.memory.bytes,
             output_bytes=described.output_max.bytes,
             files_bytes=described.files.bytes,
+            files_max=described.files_max,
             processes=described.processes,
         )
         return Job(program=described.program, arguments=arguments, bounds=bounds, readable=described.read)

@@ -14,6 +14,9 @@ Preference: TypeAlias = Literal["auto", "bubblewrap", "landlock"]
 FILES_OPEN_MAX: Final = 256
 """Open files of a program."""
 
+FILES_MAX: Final = 4096
+"""Files of its own, unless the operator allows more. Each takes some kB of the kernel's memory, also an empty one."""
+
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """Each is held by the kernel, except `seconds` and `output_bytes`, which its parent holds."""
@@ -26,6 +29,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """What it may say, on both streams together."""
     files_bytes: Bytes = Bytes(0)
     """Room for files of its own, which are gone when it ends. 0: none."""
+    files_max: int = FILES_MAX
+    """How many files, directories and links it may have there."""
     processes: int = 1
     """1: it starts no other."""
 

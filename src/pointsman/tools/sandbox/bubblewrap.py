@@ -36,6 +36,11 @@ START: Final = (
     "ulimit -c 0; ulimit -v $1; ulimit -t $2; ulimit -n $3; ulimit -f $4; exec 9<$5; shift 5; "
     'cd / && unset PWD OLDPWD && exec "$@"'
 )
+MAKE_ROOM: Final = (
+    'o=$1; d=$2; shift 2; mount -t tmpfs -o "$o" none "$d" 2>/dev/null'
+    ' || { echo "box: no file system can be mounted for its files" >&2; exit 126; }; exec "$@"'
+)
+"""In a namespace of its own, around the box: bubblewrap cannot bound how many files a file system has."""
 HOLD_PROCESSES: Final = 'n=$1; shift; { ulimit -u $n || ulimit -p $n; } 2>/dev/null || exit 126; exec "$@"'
 """Inside, where only the box's own processes are counted. What the option is called depends on the shell."""
 
@@ -44,15 +49,16 @@ class Bubblewrap:
     """Made by `find_box`."""
 
     name = "bubblewrap"
-    complaints = (b"bwrap: ", b"box: ")
+    complaints = (b"bwrap: ", b"box: ", b"unshare: ")
 
     def __init__(self, program: str, machine: Machine) -> None:
         self._program = program
         self._filters = Filters(machine)
 
     def lacks(self, job: Job) -> str:
-        """Nothing: all that a job can ask for."""
-        return ""
+        """Room for files needs the programs of util-linux that make a namespace and mount in it."""
+        missing = [name for name in ("unshare", "mount") if job.bounds.files_bytes and shutil.which(name) is None]
+        return f"room for files: `{missing[0]}` of util-linux is not installed" if missing else ""
 
     def user(self, job: Job) -> int | None:
         """Root's processes are not counted by the kernel: where they must be, the program is nobody's."""
@@ -68,7 +74,12 @@ class Bubblewrap:
         if bounds.processes > 1:
             program = ["/bin/sh", "-c", HOLD_PROCESSES, "box", str(bounds.processes), *program]
         filter_file = self._filters.file(may_start=bounds.processes > 1)
-        return ["/bin/sh", "-c", START, "box", *limits, filter_file, self._program, *_arguments(job), "--", *program]
+        work = self._filters.work()
+        box = [self._program, *_arguments(job, work), "--", *program]
+        if bounds.files_bytes:
+            options = f"size={bounds.files_bytes},nr_inodes={bounds.files_max + 1},mode=0700,nosuid,nodev"
+            box = ["unshare", "-U", "-r", "-m", "--", "/bin/sh", "-c", MAKE_ROOM, "box", options, work, *box]
+        return ["/bin/sh", "-c", START, "box", *limits, filter_file, *box]
 
 
 class Filters:
@@ -78,24 +89,33 @@ class Filters:
         self._machine = machine
         self._directory: Path | None = None
 
-    def file(self, *, may_start: bool) -> str:
+    def work(self) -> str:
+        """An empty directory, over which each box mounts its files."""
+        path = self._made() / "work"
+        path.mkdir(mode=0o755, exist_ok=True)
+        return str(path)
+
+    def _made(self) -> Path:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="pointsman-box-"))
             self._directory.chmod(0o755)  # Programs are started by other users than us, too.
             weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
-        path = self._directory / ("many" if may_start else "one")
+        return self._directory
+
+    def file(self, *, may_start: bool) -> str:
+        path = self._made() / ("many" if may_start else "one")
         if not path.exists():
             path.write_bytes(filter_for(self._machine, may_start=may_start, among_others=False))
         return str(path)
 
 
-def _arguments(job: Job) -> Iterator[str]:
+def _arguments(job: Job, work: str) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-all", "--uid", NOBODY, "--gid", NOBODY, "--hostname", "box")
     yield from ("--cap-drop", "ALL", "--new-session", "--die-with-parent", "--seccomp", "9", "--clearenv")
     for name, value in ENVIRONMENT.items():
         yield from ("--setenv", name, value)
     if job.bounds.files_bytes:
-        yield from ("--size", str(job.bounds.files_bytes), "--tmpfs", WORK)
+        yield from ("--bind", work, WORK)
     for path in LIBRARIES if job.only_libraries else SYSTEM:
         yield from ("--ro-bind-try", path, path)
     for path in (job.program, *job.readable):

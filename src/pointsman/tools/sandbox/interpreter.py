@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 PRINTED_BYTES_MAX: Final = 100_000
 """What code may print."""
 MESSAGE_CHARS_MAX: Final = 500
+TOO_LATE: Final = "timeout"
+SLACK_S: Final = 0.05
+"""Until the parent ends code at its deadline: the interpreter's own message says more, where it comes first."""
+_OVER_TIME: Final = re.compile(r"(sleep|feed time) limit exceeded: ")
 GRACE_S: Final = 2.0
 """Until its parent ends an interpreter that did not end by itself. Its start is in it."""
 PRINTED_CHARS_TOLD: Final = 2_000
@@ -75,21 +81,38 @@ class _Call:
         self._lock = threading.Lock()
         self._process: int | None = None
         self._handle: int | None = None
+        self._timer: threading.Timer | None = None
+        self._deadline: float | None = None
         self.given_up = False
-        self.printed = ""
+        self.is_late = False
+        """The code ran for longer than it may."""
 
-    def begun(self, pid: int | None) -> None:
-        """Raises `ProcessLookupError` where it was given up before it began, or the process is gone already."""
+    def begun(self, pid: int | None, seconds: Seconds) -> None:
+        """The code begins, and may run for so long. Raises `ProcessLookupError` where it was given up before it began,
+        or the process is gone already."""
         with self._lock:
+            self._timer = threading.Timer(seconds + SLACK_S, self._late)
+            self._timer.daemon = True
+            self._deadline = time.monotonic() + seconds
             if self.given_up or pid is None:
                 raise ProcessLookupError
             self._process = pid
             # A number can come to mean another process, a handle cannot; not every build of Python has them.
             self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+            self._timer.start()
+
+    def _late(self) -> None:
+        self.is_late = True
+        self.give_up()
 
     def over(self) -> None:
         """The process may serve others from now on."""
         with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            # The interpreter counts its work and its sleep each by itself; the limit is of both together.
+            self.is_late = self.is_late or (self._deadline is not None and time.monotonic() > self._deadline)
+            self._deadline = None
             if self._handle is not None:
                 os.close(self._handle)
             self._process = self._handle = None
@@ -153,14 +176,18 @@ class Interpreter:
         came: Came | None = None
         try:
             with worker.pool.checkout(limits=limits) as session:
-                call.begun(session.worker_pid)
+                call.begun(session.worker_pid, self._limits.seconds)
                 value = session.feed_run(source, inputs=inputs, print_callback=printed)
                 if value is None:
                     value = _variable(session)
+                call.over()
+            if call.is_late:
+                raise TimeoutError
             came = Came(value=Reading(self._limits.result_bytes).read(value), printed=printed.output)
             return came
         except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
-            raise failed(why, is_late=call.given_up, seconds=self._limits.seconds, printed=printed.output) from None
+            is_late = call.is_late or call.given_up
+            raise failed(why, is_late=is_late, seconds=self._limits.seconds, printed=printed.output) from None
         finally:
             call.over()
             if came is None or call.given_up:
@@ -198,16 +225,20 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
         case ValueError() | OverflowError() | RecursionError():
             return ResultUnusable("the result cannot be brought out of the sandbox", hint="Return less of it.")
         case _ if is_late or (isinstance(why, MontyCrashedError) and why.timed_out):
-            code, message, retryable = "code-over-limit", f"the code took longer than {seconds:g} s", False
+            code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s", False
+            hint = "Do less in one step, or raise `timeout` under [sandbox] in the settings."
         case MontySyntaxError():
             code, message, retryable = "code-failed", f"{_told(why)}", False
+        case MontyRuntimeError() if _OVER_TIME.match(str(why.exception())):
+            code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s: {_told(why)}", False
+            hint = "Do less in one step, or raise `timeout` under [sandbox] in the settings."
         case MontyRuntimeError():
             over = isinstance(why.exception(), MemoryError | TimeoutError | RecursionError)
             code, message, retryable = "code-over-limit" if over else "code-failed", _told(why), False
         case _:
             pass
     if code == "code-over-limit":
-        hint = "Do less in one step, or allow more: [sandbox] in the settings."
+        hint = "Do less in one step, or allow more: `memory` under [sandbox] in the settings."
     details: JsonObject | None = {"printed": printed[-PRINTED_CHARS_TOLD:]} if printed else None
     return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details))
 

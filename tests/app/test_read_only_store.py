@@ -1,0 +1,123 @@
+"""A store that can only be read: everything that reads works, everything that writes says why it does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pointsman import Pointsman, Workflow
+from pointsman.app.readiness import Life, readiness
+from pointsman.app.storage.backup import back_up
+from pointsman.errors import PointsmanError
+from pointsman.journal.faults import StoreReadOnly
+from pointsman.settings import Settings
+from tests import postgres
+
+FLOW: Final = Workflow.of({"id": "one", "nodes": [{"id": "a", "type": "transform", "inputs": {"x": "input.x"}}]})
+QUIET: Final = Settings(delays=False)
+
+
+def frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the folder can be written; root, who may write everywhere, is told so too."""
+    really = os.access
+    for path in (*folder.iterdir(), folder):
+        path.chmod(path.stat().st_mode & ~0o222)
+
+    def access(path: str | os.PathLike[str], mode: int) -> bool:
+        inside = folder in (Path(path), *Path(path).parents)
+        return really(path, mode) and not (inside and mode & os.W_OK)
+
+    monkeypatch.setattr(os, "access", access)
+    os.chmod(folder, 0o755)  # For who tidies up.
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    # Root writes into the index of the log although it may not.
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+
+
+async def everything_is_read(app: Pointsman, execution: str) -> None:
+    assert [one.execution for one in await app.executions()] == [execution]
+    assert (await app.view(execution))["status"] == "completed"
+    assert (await app.look(execution))[1]
+    assert await app.bulletins(execution)
+    assert [line async for line in app.storage.export(execution)]
+    assert await app.store.verify() == []
+    assert await app.workflows() == []
+    assert (await app.replay(execution)).differences == []
+
+
+async def nothing_is_written(app: Pointsman, execution: str) -> None:
+    verbs: list[Callable[[], Awaitable[object]]] = [
+        lambda: app.start(FLOW, {"x": 2}),
+        lambda: app.save(FLOW),
+        lambda: app.store.keep("here"),
+        lambda: app.vault.set("NAME", "a-long-value"),
+        lambda: app.store.memory.put("workflow", "one", "key", "value"),
+        lambda: app.storage.delete(execution),
+    ]
+    for verb in verbs:
+        with pytest.raises(PointsmanError) as caught:
+            await verb()
+        assert caught.value.code == "store-read-only", caught.value
+        assert caught.value.hint
+    found = await readiness(app, Life())
+    assert (found.ready, found.writable, found.store) == (False, False, True)
+
+
+@pytest.mark.parametrize("left", ["", "-wal", "-wal -shm"], ids=["closed", "with its log", "with log and index"])
+async def test_a_file_that_cannot_be_written_is_read(
+    left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    async with Pointsman(f"sqlite:///{there}/s.db", settings=QUIET, model="scripted") as app:
+        execution = await app.start(FLOW, {"x": 1})
+        await execution.settled()
+        for end in left.split():  # As a crash leaves it.
+            shutil.copy(there / f"s.db{end}", here / f"s.db{end}")
+        if left:
+            shutil.copy(there / "s.db", here / "s.db")
+    if not left:
+        shutil.copy(there / "s.db", here / "s.db")
+    frozen(here, monkeypatch)
+    before = contents(here)
+    async with Pointsman(f"sqlite:///{here}/s.db", settings=QUIET, model="scripted") as app:
+        assert app.store.read_only
+        await everything_is_read(app, execution.id)
+        await nothing_is_written(app, execution.id)
+        await back_up(app, tmp_path / "backup")
+    assert contents(here) == before, "nothing was made or changed beside it"
+
+
+async def test_a_database_that_can_only_be_read_is_read(cluster: postgres.Cluster) -> None:
+    async with Pointsman(cluster.url(), settings=QUIET, model="scripted") as app:
+        execution = await app.start(FLOW, {"x": 1})
+        await execution.settled()
+    url = cluster.url(options="-c default_transaction_read_only=on")
+    async with Pointsman(url, settings=QUIET, model="scripted") as app:
+        assert app.store.read_only
+        await everything_is_read(app, execution.id)
+        await nothing_is_written(app, execution.id)
+
+
+async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
+        pass
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    connection.close()
+    frozen(tmp_path, monkeypatch)
+    with pytest.raises(StoreReadOnly, match="older version"):
+        async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
+            pass
