@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 import pytest
 
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.documents import read_document
 from pointsman.definition.problems import Problem
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects import graph
+from pointsman.dialects.detect import read_workflows
 from pointsman.dialects.graph_words import template_expression, with_results
 from pointsman.dialects.imported import Imported
 from pointsman.values import Json, JsonObject
@@ -338,3 +341,27 @@ def test_a_native_workflow_is_written_as_a_graph_and_its_losses_are_listed() -> 
     edges = cast(list[JsonObject], written.document["edges"])
     assert edges[0]["condition"] == 'x.y == "z"'
     assert cast(list[JsonObject], written.document["nodes"])[0]["timeout_ms"] == 2000
+
+
+def test_an_edge_back_without_a_condition_is_not_taken_and_named() -> None:
+    nodes = [agent(name, inputs={"goal": "goal"}) for name in "abc"]
+    found = read(nodes, [("a", "b"), ("b", "c"), ("c", "b")])
+    assert only(found, "edge-revisits").pointer == "/edges/2"
+    edges = cast("list[JsonObject]", found.document["edges"])
+    assert [edge.get("condition") for edge in edges] == [None, None, {"type": "never"}]
+    asked = read(nodes, [("a", "b"), ("b", "c"), ("c", "b", "latest.again == true")])
+    assert [one for one in asked.losses if one.code == "edge-revisits"] == []
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        {"workflow_id": "x", "graph_definition": {}},
+        {"workflow_id": "x", "graph_definition": {"nodes": [], "edges": [], "limits": {"max_steps": 3}}},
+        {"workflows": [{"id": "w", "is_active": True, "graph_definition": {"nodes": []}}]},
+        {"workflows": []},
+    ],
+)
+def test_an_envelope_without_a_graph_has_no_nodes(envelope: JsonObject) -> None:
+    (found,) = read_workflows(read_document(json.dumps(envelope).encode()))
+    assert [one.code for one in found.problems] == ["no-nodes"]

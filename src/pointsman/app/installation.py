@@ -242,7 +242,8 @@ class Pointsman:
         if checked.workflow is None or not checked.ok:
             raise invalid(checked.problems)
         if checked.workflow.enabled is False:
-            raise Disabled(f"{checked.workflow.id!r} is disabled", hint="Set `enabled: true`.")
+            hint = "Set `enabled` (in a graph `is_active`) to true."
+            raise Disabled(f"{checked.workflow.id!r} is disabled", hint=hint)
         return await self.library.prepared(checked.workflow, revision, reader)
 
     async def save(

@@ -15,7 +15,7 @@ from pointsman.definition.documents import SKETCH_HINT, Document
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.imported import Imported, Reader, Sources, Writer, Written
-from pointsman.dialects.shapes import DIALECTS, Candidate, dialects_of, unwrapped
+from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
@@ -94,6 +94,10 @@ def write_workflow(workflow: Workflow, *, dialect: str, original: JsonObject | N
 
 
 def _read(document: Document, candidate: Candidate, *, dialect: str | None, name: str) -> Read:
+    if dialect is None and _is_empty_envelope(candidate):
+        pointer = candidate.sources.author_pointer("/nodes" if "nodes" in candidate.document else "")
+        empty = error("no-nodes", pointer, "the workflow has no nodes", hint="Add a node.")
+        return Read(None, (*document.problems, document.placed(empty)), None, document)
     found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
     if dialect is None and not found:
         found = [
@@ -116,6 +120,16 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
 
 def _is_empty(workflow: Workflow | None) -> bool:
     return workflow is not None and all(node.type == "note" for node in workflow.nodes)
+
+
+def _is_empty_envelope(candidate: Candidate) -> bool:
+    """Whether there is an envelope, and no graph in it: nothing then says which dialect it is."""
+    document = candidate.document
+    if "pointsman" in document or document.get("nodes") or document.get("edges") or "steps" in document:
+        return False
+    if candidate.sources.origin:
+        return not any(key in document for key in TABLES)
+    return any(not document[key] for key in ENVELOPES if key in document)
 
 
 def _outer(loss: Problem, sources: Sources) -> Problem:

@@ -44,7 +44,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     native["state"] = {**state_of(flow, ids), **object_of(head.take("state"))}
     reader = NodeReader(shape, flow, reading, entry=entry, iterations=limits.take("max_iters") or ITERATIONS)
     native["nodes"] = [reader.read(index, record) for index, record in enumerate(shape.nodes)]
-    native["edges"] = EdgeReader(shape, reading).read()
+    native["edges"] = EdgeReader(shape, reading, entry).read()
     reading.keep(native, "", head, limits=limits.left() or None)
     return reading.done(native)
 

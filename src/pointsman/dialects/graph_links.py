@@ -109,10 +109,45 @@ def _repeats(link: Link, helpers: dict[str, tuple[str, Mark]], marked: set[tuple
     return bool(helpers) and link.mark is None and (key_of(link.source), key_of(link.target)) in marked
 
 
+def closing_links(shape: Shape, entry: Json) -> frozenset[int]:
+    """Links back to a node that control surely came through, by links without any condition.
+
+    The origin keeps a set of visited nodes and skips a second visit, so its authors draw such links and expect an end.
+    Loops have their own rounds, and whatever a condition decides may end: neither is touched.
+    """
+    kinds = shape.types
+    plain: dict[str, list[tuple[int, str]]] = {}
+    for number, link in enumerate(shape.links):
+        ends = kinds.get(key_of(link.source)), kinds.get(key_of(link.target))
+        if link.mark is None and link.condition in (None, "", True) and not {"loop", "conditional"} & {*ends}:
+            plain.setdefault(key_of(link.source), []).append((number, key_of(link.target)))
+    found: set[int] = set()
+    done: set[str] = set()
+    starts = [key_of(entry), *(key_of(record.value.get("id")) for record in shape.nodes)]
+    for start in starts:
+        path: dict[str, Iterator[tuple[int, str]]] = {}
+        waiting = [] if start in done else [start]
+        while waiting or path:
+            if waiting:
+                node = waiting.pop()
+                path[node] = iter(plain.get(node, ()))
+                done.add(node)
+            last = next(reversed(path))
+            step = next(path[last], None)
+            if step is None:
+                del path[last]
+            elif step[1] in path:
+                found.add(step[0])
+            elif step[1] not in done:
+                waiting.append(step[1])
+    return frozenset(found)
+
+
 class EdgeReader:
     """Native edges of the author's ones. Conditionals get their defaults, loops their marks."""
 
-    def __init__(self, shape: Shape, reading: Reading) -> None:
+    def __init__(self, shape: Shape, reading: Reading, entry: Json) -> None:
+        self.closing = closing_links(shape, entry)
         self.shape = shape
         self.reading = reading
         self.types = shape.types
@@ -125,8 +160,14 @@ class EdgeReader:
         self.made: list[Json] = []
 
     def read(self) -> list[Json]:
-        for link in self.shape.links:
-            self._add(self._edge(link), link.record.pointer, link.record)
+        for number, link in enumerate(self.shape.links):
+            edge = self._edge(link)
+            if number in self.closing:
+                edge["condition"] = {"type": "never"}
+                message = f"the edge from {link.source!r} to {link.target!r} closes a cycle without a condition"
+                hint = "It is not taken: a node is visited once. Give the edge a condition, or use a loop, to repeat."
+                self.reading.warning("edge-revisits", link.record.pointer, message, hint)
+            self._add(edge, link.record.pointer, link.record)
         for record in self.shape.nodes:
             self._implied(record)
         return self.made

@@ -24,6 +24,8 @@ TABLES: Final = (
 _ENVELOPES_MAX: Final = 4
 _PARTS: Final = ("nodes", "edges", "steps")
 _WRAPPED: Final = ("workflow", "graph_definition", "graphDefinition", "definition", "template")
+ENVELOPES: Final = (*_WRAPPED, "workflows")
+"""Keys under which workflows travel."""
 _OF_THE_WRAPPER: Final = ("id", "name", "title", "description", "version", "workflow_id", "is_active", "label")
 """What stands around a workflow and belongs to it, unless it says the same itself."""
 _SAMPLE: Final = 50

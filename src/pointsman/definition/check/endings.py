@@ -122,7 +122,10 @@ def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
     for part in endless:
         names = subject.listed(part)
         message = f"control can never leave the cycle of {names}" if len(part) > 1 else f"{names} only leads to itself"
-        hint = "Give it an edge with a condition that leads out."
+        members = set(part)
+        back = [way for node in part for way in subject.graph.out[node] if subject.graph.edges[way].target in members]
+        closing = max(back, key=lambda way: subject.graph.edges[way].source - subject.graph.edges[way].target)
+        hint = f"Give {subject.edge(closing)}, which closes it, a condition, or add an edge that leads out."
         yield _ending_problem(subject, "endless-cycle", part[0], message, hint)
 
 
