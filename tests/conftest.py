@@ -26,6 +26,9 @@ settings.load_profile("patient")
 """How long an example takes says more of the machine than of what is tested, and every change is judged by the same
 examples. `POINTSMAN_LONG=1` looks elsewhere each time."""
 
+os.environ.setdefault("POINTSMAN_MODEL", "scripted")
+"""Tests ask for the scripted model, also in the processes that they start. Those of real models, and of none, say so."""
+
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 
 

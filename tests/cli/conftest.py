@@ -41,6 +41,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [*os.environ]:
         if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("POINTSMAN_MODEL", "scripted")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -75,3 +76,9 @@ def any_store(request: pytest.FixtureRequest) -> list[str]:
         return ["--store", "sqlite:///store.db"]
     postgres.need_binaries()
     return ["--store", request.getfixturevalue("postgres_url")]
+
+
+@pytest.fixture
+def no_scripted_model(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing asks for the scripted model: the files and flags of the test say which model answers."""
+    monkeypatch.delenv("POINTSMAN_MODEL")

@@ -55,6 +55,8 @@ def test_tools_of_a_script_are_listed(prompt: Prompt) -> None:
 
 def test_models_tell_the_default_and_never_a_key(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     assert prompt("models", "--json").json["default"] == "scripted"
+    monkeypatch.delenv("POINTSMAN_MODEL")
+    assert prompt("models", "--json").json["default"] is None
     monkeypatch.setenv("GROQ_API_KEY", "gsk-very-secret")
     printed = prompt("models", "--json")
     assert [(one["name"], one["source"]) for one in printed.json["providers"]] == [("groq", "GROQ_API_KEY")]

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import Prompt
 from tests.local_model.server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("no_scripted_model")
+
 FLOW = """
 id: desk
 entry: work

@@ -15,6 +15,8 @@ from pointsman.values import JsonObject
 from tests.cli.conftest import Prompt
 
 KEYS = ("canary-first-0123456789", "canary-second-0123456789", "canary-third-0123456789")
+pytestmark = pytest.mark.usefixtures("no_scripted_model")
+
 ANYWHERE = re.compile(".*")
 
 FLOW = """

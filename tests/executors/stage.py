@@ -82,7 +82,7 @@ class Stage:
     def __init__(self, script: str = "rules: []", *tools: Tool, models: Models | None = None) -> None:
         """`models` answer instead of the script."""
         scripted = read_script(script)
-        self.models = Overheard(PydanticModels(script=scripted, sleep=no_wait))
+        self.models = Overheard(PydanticModels(default="scripted", script=scripted, sleep=no_wait))
         self.tools = ToolRegistry(tools, plugins=False)
         for canned in canned_tools(scripted.tools):
             self.tools.add(canned, origin="scripted")

@@ -50,7 +50,7 @@ class Waits:
 
 
 def models(script: str = "rules: []", waits: Waits | None = None) -> PydanticModels:
-    return PydanticModels(script=read_script(script), sleep=waits or Waits())
+    return PydanticModels(default="scripted", script=read_script(script), sleep=waits or Waits())
 
 
 async def ask(

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import httpx2
 
 from pointsman import Pointsman, Workflow
-from pointsman.app import wiring
+from pointsman.app import model_setup
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
@@ -143,12 +143,12 @@ def in_virtual_time(size: int) -> tuple[House, list[str]]:
         }
     )
     settings = Settings(providers={"house": provider})
-    real = wiring.provider_for
+    real = model_setup.provider_for
 
     def inside(settings: Settings, name: str, one: ProviderSettings) -> Provider:
         return replace(real(settings, name, one), http=house)
 
-    with patch.object(wiring, "provider_for", inside):
+    with patch.object(model_setup, "provider_for", inside):
         found = run_virtually(crowd(size, settings, VirtualClock()))
     found += lost_or_served_out_of_turn(house, size)
     found += too_early([at for at, _, _ in house.heard], PACE_S, "the provider")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from pointsman.app.checking import check_workflow
+from pointsman.app.model_setup import models_for
 from pointsman.app.sources import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.errors import AuthorError
@@ -40,7 +41,13 @@ def examined(data: bytes, figures: Figures) -> None:
     began = time.process_time()
     source = Workflow.parse(data, name="broken")
     checked = check_workflow(
-        source, settings=Settings(), tools=ToolRegistry(plugins=False), workflows=(), lenient=False, model="scripted"
+        source,
+        settings=Settings(),
+        tools=ToolRegistry(plugins=False),
+        workflows=(),
+        lenient=False,
+        model="scripted",
+        models=models_for(Settings(), model="scripted", script=None),
     )
     figures.documents += 1
     for problem in checked.problems:

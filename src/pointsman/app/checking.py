@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pointsman.app.model_names import model_name_problems
+from pointsman.app.model_uses import model_problems
 from pointsman.app.shelf.documents import PREFIX as BUILT_IN
 from pointsman.app.shelf.documents import shipped
 from pointsman.app.sources import Workflow
@@ -20,7 +21,7 @@ from pointsman.definition.sites import sites_of
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.checked import found_in, told
-from pointsman.models.transport import is_scripted
+from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import JsonObject
@@ -61,6 +62,7 @@ def check_workflow(
     workflows: Collection[str],
     lenient: bool,
     model: str | None,
+    models: PydanticModels,
     offered: Collection[str] = (),
     hidden: Collection[str] = (),
 ) -> Checked:
@@ -74,11 +76,13 @@ def check_workflow(
     )
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
-    if lenient or is_scripted(model or settings.model_in_effect):
+    missing = [*model_problems(models, workflow, settings.agents, model, settings.granted())]
+    if lenient or missing or is_scripted(model or ""):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
     found += [*_not_ours(workflow), *_hidden(workflow), *model_name_problems(workflow, settings, model)]
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
+    found += missing
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
 
@@ -104,7 +108,8 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
 
 
 def softened(problem: Problem) -> Problem:
-    """Where the scripted model plays, and under leniency, agents and their tools need not be known.
+    """Under leniency, and where the scripted model or no model answers, agents and their tools need not be known: an
+    execution does not call them, or does not start.
 
     A `tool` node has no model that could do without its tool: that stays an error.
     """

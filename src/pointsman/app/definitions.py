@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
 from pointsman.app.agents import agents_named, configs_of, saved_agents
 from pointsman.app.checking import ANSWERED, Checked, check_workflow, workflow_tools_in
 from pointsman.app.meant import ANYBODY, meant
+from pointsman.app.model_setup import models_for
 from pointsman.app.shelf.documents import IDS
 from pointsman.app.sources import Workflow, draft_of, invalid
 from pointsman.app.workflow_tools import by_tool_name
@@ -20,13 +21,11 @@ from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError
 from pointsman.journal.records import SavedWorkflow, WorkflowEntry
 from pointsman.journal.store import Store
+from pointsman.models.transport import PydanticModels
 from pointsman.values import Instant
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
-
-
-SCRIPTED: Final = "scripted"
 
 
 class ModelFixed(CallerError):
@@ -39,7 +38,7 @@ def model_of(app: Pointsman, wanted: str | None) -> str | None:
     """What answers every agent of an execution; None: each its own. Raises `ModelFixed`."""
     if wanted is not None and app.model not in (None, wanted):
         raise ModelFixed(f"{app.model!r} answers every agent here, so {wanted!r} cannot", hint="Leave `model` out.")
-    return wanted or app.model or (None if app.settings.model or app.settings.has_provider() else SCRIPTED)
+    return wanted or app.model
 
 
 async def check(
@@ -70,9 +69,15 @@ async def check(
         workflows=saved,
         lenient=lenient,
         model=model or app.model,
+        models=models_of(app),
         offered=offered,
         hidden=hidden,
     )
+
+
+def models_of(app: Pointsman) -> PydanticModels:
+    """The models of the installation; before it is entered, as its settings describe them."""
+    return models_for(app.settings, model=app.model, script=None) if app.hands is None else app.hands.models
 
 
 async def save(

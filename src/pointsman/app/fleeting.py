@@ -85,7 +85,8 @@ class Fleeting:
 
     async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
         """Begin. Raises what starting others does."""
-        starts = Starts(self.runtime, self.library, self._places, self.runtime.open)
+        models = self._app.models_to_check
+        starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
         started = await starts.start(definition, input, wish)
         self._held[started.id] = started
         return started

@@ -23,6 +23,7 @@ from pointsman.errors import PointsmanError
 from pointsman.journal.faults import StoreKept
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.journal.sqlite.connection import path_of
+from pointsman.models.transport import is_scripted
 from pointsman.runtime.parking import Parking
 from pointsman.settings import Settings
 from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
@@ -80,9 +81,13 @@ def _room(app: Pointsman) -> Iterator[Finding]:
 
 
 def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
-    if not app.settings.has_provider():
-        message = "no model provider is configured: the scripted model answers every agent"
-        yield Finding("warning", "no-provider", message, "Set a provider's key, for example OPENAI_API_KEY.")
+    if app.model is not None and is_scripted(app.model):
+        message = "the scripted model answers every agent: its answers are made up"
+        yield Finding("warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider.")
+    elif not app.settings.has_provider():
+        message = "no model provider is configured: workflows that call a model are refused"
+        hint = "Set a provider's key, for example OPENAI_API_KEY, or ask for made-up answers: --model scripted."
+        yield Finding("warning", "no-provider", message, hint)
     elif not app.settings.model:
         message = "no default model is set: an agent that names none cannot be asked"
         yield Finding("note", "no-default-model", message, "Set `model` in pointsman.toml.")

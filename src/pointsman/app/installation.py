@@ -31,7 +31,7 @@ from pointsman.app.meant import ANYBODY
 from pointsman.app.observing.calls import Calls
 from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
-from pointsman.app.scripts import ScriptDiffers, keep_script, script_of
+from pointsman.app.scripts import ScriptDiffers, keep_script, script_of, scripted_by
 from pointsman.app.seen import seen
 from pointsman.app.sources import Workflow, invalid, source_of
 from pointsman.app.starting import Starts, Wish
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from pointsman.app.triggers.schedules import Kept, Plan
     from pointsman.app.triggers.webhooks import Received
     from pointsman.app.wiring import Hands
+    from pointsman.models.transport import PydanticModels
     from pointsman.runtime.keeper import Keeper
 
 
@@ -89,12 +90,13 @@ class Pointsman:
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`model` answers every agent, whatever its definition names; `script` is what the scripted model says."""
+        """`model` answers every agent, whatever its definition names. `script` is what the scripted model says; without
+        a `model` it answers every agent then."""
         loaded = settings if settings is not None else load_settings().settings
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.vault = Vault(loaded.vault, self.clock)
         self.settings = loaded.kept_at(store).with_kept(self.vault)
-        self.model = model
+        self.model = model or scripted_by(self.settings, script)
         self.tools = registry_for(self.settings, tools)
         self.script: Script | None = None
         self._script_found = False
@@ -104,6 +106,8 @@ class Pointsman:
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
         self.hands: Hands | None = None
+        self.calls_models = True
+        """False in dry runs: their executions start without a model."""
         self._library: Library | None = None
         self._audit: Audit | None = None
         self._triggers: Triggers | None = None
@@ -309,7 +313,13 @@ class Pointsman:
             return await fleeting.start(definition, input, wish)
         if self.script is not None:
             options[SCRIPT_OPTION] = await keep_script(self.store, self.script)
-        return await Starts(self.runtime, self.library, self.places, self._driver).start(definition, input, wish)
+        starts = Starts(self.runtime, self.library, self.places, self._driver, self.models_to_check)
+        return await starts.start(definition, input, wish)
+
+    @property
+    def models_to_check(self) -> PydanticModels | None:
+        """What must reach every model before an execution starts; None: no model is called."""
+        return self.hands.models if self.calls_models and self.hands is not None else None
 
     async def _definition(
         self,

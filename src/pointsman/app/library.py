@@ -13,6 +13,7 @@ import msgspec
 
 from pointsman.app.access.callers import LOCAL, Caller, together
 from pointsman.app.agents import with_saved_agents
+from pointsman.app.model_uses import ModelUse, model_uses
 from pointsman.app.shelf.documents import IDS
 from pointsman.app.shelf.library import WithShelf
 from pointsman.app.shelf.tools import shipped_among
@@ -131,6 +132,7 @@ class Library:
         self.workflows = WithShelf(self._saved, settings.language)
         self._settings = settings
         self._plans: OrderedDict[tuple[str, str, str, bool, str], Plan] = OrderedDict()
+        self._model_uses: OrderedDict[str, tuple[ModelUse, ...]] = OrderedDict()
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -201,6 +203,15 @@ class Library:
         if len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
         return plan
+
+    async def model_uses(self, definition: str) -> tuple[ModelUse, ...]:
+        """The models that a kept definition calls. Raises `DefinitionGone`."""
+        found = self._model_uses.get(definition)
+        if found is None:
+            found = self._model_uses[definition] = tuple(model_uses(await self.kept(definition), self.agents))
+            if len(self._model_uses) > PLANS_MAX:
+                self._model_uses.popitem(last=False)
+        return found
 
     async def kept(self, definition: str) -> Workflow:
         """A kept definition by its digest. Raises `DefinitionGone`."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pointsman.app.model_setup import provider_for
 from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
-from pointsman.app.wiring import provider_for
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool, KeyState

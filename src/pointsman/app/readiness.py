@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pointsman.app.health import store_answers
 from pointsman.journal.sqlite.connection import path_of
+from pointsman.models.transport import is_scripted
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
 
 Keeper: TypeAlias = Literal["here", "standby"]
+Model: TypeAlias = Literal["configured", "scripted", "none"]
+"""`none`: neither a provider nor the scripted model is configured."""
 ROOM_BYTES_MIN: Final = 16 * 1024 * 1024
 """Less than this, and soon nothing can be written."""
 ANSWERS_WITHIN_S: Final = 5.0
@@ -38,6 +41,8 @@ class Readiness:
     """False: the store can only be read."""
     room: bool
     keeper: Keeper
+    model: Model = "none"
+    """Whether workflows that call a model can start. Others can in any case, so it does not count for `ready`."""
 
     @property
     def ready(self) -> bool:
@@ -50,6 +55,7 @@ class Readiness:
             "writable": self.writable,
             "room": self.room,
             "keeper": self.keeper,
+            "model": self.model,
         }
 
 
@@ -59,7 +65,15 @@ async def readiness(app: Pointsman, life: Life) -> Readiness:
         answers = await asyncio.wait_for(store_answers(app), ANSWERS_WITHIN_S)
     except TimeoutError:
         answers = False
-    return Readiness(life.stopping, answers, not app.store.read_only, has_room(app.settings.store_url), life.keeper)
+    room, writable = has_room(app.settings.store_url), not app.store.read_only
+    return Readiness(life.stopping, answers, writable, room, life.keeper, model_state(app))
+
+
+def model_state(app: Pointsman) -> Model:
+    """Whether a model is configured here; no provider is asked."""
+    if app.model is not None and is_scripted(app.model):
+        return "scripted"
+    return "configured" if app.settings.has_provider() else "none"
 
 
 def has_room(store_url: str) -> bool:

@@ -12,10 +12,12 @@ from pointsman.app.sources import FileUnreadable
 from pointsman.definition.documents import BYTES_MAX
 from pointsman.errors import CallerError, OperatorError
 from pointsman.models.script import Script
+from pointsman.models.transport import SCRIPTED, is_scripted
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
     from pointsman.journal.store import Store
+    from pointsman.settings import Settings
 
 __all__ = [
     "OPTION",
@@ -27,6 +29,7 @@ __all__ = [
     "parse_script",
     "script_of",
     "script_text",
+    "scripted_by",
     "slowed",
 ]
 
@@ -67,6 +70,13 @@ def parse_script(text: str) -> Script:
     from pointsman.models.script_reader import read_script
 
     return read_script(text)
+
+
+def scripted_by(settings: Settings, script: Script | None) -> str | None:
+    """The scripted model, where a script or the settings ask for it; None: agents ask the models that they name."""
+    if script is not None:
+        return SCRIPTED
+    return settings.model if is_scripted(settings.model) else None
 
 
 def slowed(script: Script, seconds: float) -> Script:

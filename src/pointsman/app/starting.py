@@ -13,6 +13,7 @@ from pointsman.app.executions import Execution
 from pointsman.app.identity import id_for_key, new_id
 from pointsman.app.inputs import check_session, conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
+from pointsman.app.model_uses import performed_in, refuse_unreachable
 from pointsman.app.places import OPTION as PLACE_OPTION
 from pointsman.app.places import Places
 from pointsman.app.turns import Turn, busy, finish_last_turn, next_turn
@@ -22,6 +23,7 @@ from pointsman.engine.trial import OPTION
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.records import TRIAL
+from pointsman.models.transport import PydanticModels
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -56,21 +58,27 @@ def id_of(definition: Workflow, wish: Wish) -> ExecutionId | None:
 class Starts:
     """Begins executions."""
 
-    def __init__(self, runtime: LocalRuntime, library: Library, places: Places, open_: Open) -> None:
+    def __init__(
+        self, runtime: LocalRuntime, library: Library, places: Places, open_: Open, models: PydanticModels | None
+    ) -> None:
+        """`models` must reach every model that an execution may call; None: no model is called."""
+        self._models = models
         self._runtime = runtime
         self._library = library
         self._places = places
         self._open = open_
 
     async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
-        """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`."""
+        """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`, and
+        `ModelUnusable` or `ModelUnnamed` where a model cannot be called from here."""
         given = input_for(definition, input)
         turn = await self._turn(definition, wish)
         name = turn.name
         if wish.key is not None and await self._runtime.journal.last(name):
             return await self._same(name, given, wish.key)
-        place = await self._places.before(definition, given, name)
         report = await self._report(definition, given, wish, turn.history)
+        await self._refuse_unreachable(report)
+        place = await self._places.before(definition, given, name)
         if place is not None:
             options: JsonObject = {**report.options, PLACE_OPTION: place.said}
             report = replace(report, options=options, queued=place.policy != "skip")
@@ -118,6 +126,19 @@ class Starts:
             options=options,
             seed=int.from_bytes(os.urandom(4), "big"),
         )
+
+    async def _refuse_unreachable(self, report: Start) -> None:
+        """Of the workflow, and of every sub-workflow that is pinned with it."""
+        if self._models is None:
+            return
+        options, model = report.options, report.options.get("model")
+        trial = (await self._library.pinned(report.definition, options)).trial
+        uses = [*performed_in(trial, await self._library.model_uses(report.definition))]
+        pins = options.get("pins")
+        for pin in pins.values() if isinstance(pins, dict) else ():
+            if isinstance(pin, dict):
+                uses += await self._library.model_uses(str(pin["definition"]))
+        refuse_unreachable(self._models, uses, model if isinstance(model, str) else None)
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """The execution that was started under a key, if it was given the same."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pointsman.app.installation import Pointsman
-from pointsman.app.wiring import models_for, provider_for
+from pointsman.app.model_setup import models_for, provider_for
 from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool
@@ -31,7 +31,7 @@ EMBEDDINGS: Final = "embeddings of memory"
 def list_models(app: Pointsman) -> JsonObject:
     """Which models are named, with their prices, and which providers are configured. Of keys only the last letters."""
     settings = app.settings
-    answers = app.model or settings.model or ("scripted" if not settings.has_provider() else None)
+    answers = app.model or settings.model or None
     providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
@@ -42,7 +42,7 @@ def list_models(app: Pointsman) -> JsonObject:
     models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
     return {
         "default": answers,
-        "forEveryAgent": bool(app.model) or answers == "scripted",
+        "forEveryAgent": app.model is not None,
         "models": models,
         "providers": providers,
         "prices": _price_list(),
@@ -65,7 +65,7 @@ def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
         if not is_scripted(app.model):
             yield embeddings_of(app), EMBEDDINGS
         return
-    yield settings.model_in_effect, "default"
+    yield settings.model, "default"
     for purpose, name in settings.models.items():
         yield name, purpose
     for name in settings.fallback:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,20 +10,17 @@ from pointsman.app.access.fresh import FreshTools
 from pointsman.app.access.secret_access import SecretAccess
 from pointsman.app.access.working import GuardedTools
 from pointsman.app.artifacts import artifact
+from pointsman.app.model_setup import models_for
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
 from pointsman.app.spending import KeptSpending
 from pointsman.app.workflow_tools import WorkflowTools
-from pointsman.errors import OperatorError
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store, Workflows
-from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
-from pointsman.models.spending import Spending
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Executor, Secrets
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
@@ -56,42 +53,6 @@ class Hands:
             await self.models.close()
         await self.tools.close()
         await self.interpreter.close()
-
-
-def models_for(
-    settings: Settings,
-    *,
-    model: str | None,
-    script: Script | None,
-    spending: Spending | None = None,
-    turns: Turns | None = None,
-) -> PydanticModels:
-    """Connects nothing yet: providers are opened by the first call."""
-    return PydanticModels(
-        providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
-        default=settings.model_in_effect,
-        purposes=settings.models,
-        temperatures=settings.temperatures,
-        fallback=settings.fallback,
-        only=model,
-        script=script,
-        spending=spending,
-        turns=turns,
-        prices=settings.price_list,
-    )
-
-
-def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
-    """A provider with its secrets. A handle of which there is none stays, and is refused when it is first asked."""
-    provider = one.provider(name)
-    return replace(provider, keys=tuple(_resolved(settings, key) for key in provider.keys))
-
-
-def _resolved(settings: Settings, key: str) -> str:
-    try:
-        return settings.resolved(key) or key
-    except OperatorError:
-        return key  # One provider that cannot be asked must not shut the rest.
 
 
 def http_executor(settings: Settings, secrets: Secrets) -> Executor:
@@ -151,11 +112,10 @@ def wire(
     of models and tools; `lent`: models of another, whose keys are paced and paid for together."""
     heard = calls or Calls()
     tools.add_source(WorkflowTools(workflows or store.workflows))
-    default = settings.model_in_effect
     models = lent or models_for(
         settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
-    played = is_scripted(model or default)
+    played = is_scripted(model or "")
     secrets = SecretAccess(settings, workflows or store.workflows)
     called = GuardedTools(FreshTools(tools, secrets))
     interpreter = interpreter_of(settings)

@@ -16,8 +16,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.app.model_setup import models_for
 from pointsman.app.views import usage_view
-from pointsman.app.wiring import models_for
 from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.editing import Edited, edit, native_of

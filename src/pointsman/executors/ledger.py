@@ -28,6 +28,7 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_tools import memory_command
 from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
 from pointsman.models.failures import ModelFailed
+from pointsman.models.transcript import text_of
 from pointsman.ports import (
     Executor,
     Hear,
@@ -131,6 +132,8 @@ class Ledger:
             self._may("model")
             hints = {**self._hints(), **request.hints}
             full = msgspec.structs.replace(request, hints=hints, timeout_s=self._call_s)
+            if only := text_of(self._spec.settings.get("model")):
+                full = msgspec.structs.replace(full, model=only, fallback=(only,))
             try:
                 reply = await self._masked_reply(full, on_text)
             except ModelFailed as why:

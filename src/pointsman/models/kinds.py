@@ -27,6 +27,8 @@ class Kind:
     needs_address: bool = False
     extra: str = ""
     """What brings its client: `pip install 'pointsman[EXTRA]'`. Empty: it is there."""
+    client: str = "openai"
+    """The module of its client."""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -41,11 +43,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     "openai-chat": _OPENAI,
     "openai-responses": _OPENAI,
     "azure": Kind(keys=("AZURE_OPENAI_API_KEY",), address="AZURE_OPENAI_ENDPOINT", needs_address=True),
-    "anthropic": Kind(keys=("ANTHROPIC_API_KEY",), address="ANTHROPIC_BASE_URL", extra="anthropic"),
-    "google": Kind(keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google"),
-    "groq": Kind(keys=("GROQ_API_KEY",), address="GROQ_BASE_URL", extra="groq"),
-    "mistral": Kind(keys=("MISTRAL_API_KEY",), extra="mistral"),
-    "bedrock": Kind(keys=("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False, extra="bedrock"),
+    "anthropic": Kind(keys=("ANTHROPIC_API_KEY",), address="ANTHROPIC_BASE_URL", extra="anthropic", client="anthropic"),
+    "google": Kind(keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google", client="google.genai"),
+    "groq": Kind(keys=("GROQ_API_KEY",), address="GROQ_BASE_URL", extra="groq", client="groq"),
+    "mistral": Kind(keys=("MISTRAL_API_KEY",), extra="mistral", client="mistralai"),
+    "bedrock": Kind(keys=("AWS_BEARER_TOKEN_BEDROCK",), needs_key=False, extra="bedrock", client="boto3"),
     "ollama": Kind(keys=("OLLAMA_API_KEY",), address="OLLAMA_BASE_URL", needs_key=False, needs_address=True),
     "vllm": Kind(keys=("VLLM_API_KEY",), address="VLLM_BASE_URL", needs_key=False, needs_address=True),
     "openrouter": Kind(keys=("OPENROUTER_API_KEY",)),

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from pointsman.definition.problems import did_you_mean
+from pointsman.models.failures import ModelUnusable
 from pointsman.models.kinds import KINDS
 from pointsman.models.pool import KeyPool
 from pointsman.models.provider import Provider
@@ -90,6 +94,33 @@ class Providers:
             self._reached[provider] = settings, pool
         return Line(provider, model, *self._reached[provider])
 
+    def check(self, provider: str, model: str) -> None:
+        """Raise `ModelUnusable` where the model cannot be called from here: an unknown provider, no key, no address, a
+        client that is not installed. Connects to nothing."""
+        settings = self._known.get(provider)
+        if settings is None and provider in KINDS:
+            settings = Provider(kind=provider)
+        if settings is None:
+            self._check_unknown(provider, model)
+            return
+        settings.resolved(provider)
+        kind = KINDS[settings.kind]
+        if not _is_installed(kind.client):
+            raise ModelUnusable(
+                f"the client for the provider {provider!r} is not installed",
+                hint=f"Install it: pip install 'pointsman[{kind.extra}]'.",
+            )
+
+    def _check_unknown(self, provider: str, model: str) -> None:
+        """A provider that only pydantic-ai may know: its client is built, as the first call would build it."""
+        from pointsman.models.clients import infer
+
+        try:
+            infer(provider, model)
+        except ModelUnusable as why:
+            near = did_you_mean(provider, {*self._known, *KINDS})
+            raise ModelUnusable(str(why), hint=f"{near} {why.hint}".strip()) from None
+
     def pools(self) -> dict[str, KeyPool]:
         """Of the providers that were asked so far."""
         return {name: pool for name, (_, pool) in self._reached.items()}
@@ -122,3 +153,11 @@ class Providers:
         if opened.connections is not None:
             self._connections.append(opened.connections)
         return opened.model
+
+
+@cache
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # The package around a nested module is missing.
+        return False

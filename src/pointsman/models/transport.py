@@ -49,7 +49,7 @@ class PydanticModels:
         self,
         *,
         providers: Mapping[str, Provider] | None = None,
-        default: str = SCRIPTED,
+        default: str = "",
         purposes: Mapping[str, str] | None = None,
         temperatures: Mapping[str, float] | None = None,
         fallback: tuple[str, ...] = (),
@@ -145,6 +145,21 @@ class PydanticModels:
         first = request.model or self._purposes.get(request.purpose, "") or self._default
         return tuple(dict.fromkeys((first, *(request.fallback or self._fallback))))
 
+    def check(self, names: Sequence[str]) -> None:
+        """Raise `ModelUnusable` or `ModelUnnamed` where none of these models can be called from here. Connects to
+        nothing: whether a key is valid, only a call can tell."""
+        first: ModelUnusable | ModelUnnamed | None = None
+        for name in names:
+            try:
+                if not is_scripted(name):
+                    self._providers.check(*split_name(name))
+            except (ModelUnusable, ModelUnnamed) as why:
+                first = first or why
+            else:
+                return
+        if first is not None:
+            raise first
+
     async def _ask(self, name: str, request: ModelRequest, ear: Ear) -> ModelReply:
         try:
             if is_scripted(name):
@@ -152,12 +167,7 @@ class PydanticModels:
                 reply = await bounded(self._providers.model(line), request, ear, headers=_hints(request))
                 free = replace(reply.usage, free_calls=reply.usage.model_calls)
                 return replace(reply, provider=SCRIPTED, usage=free)
-            provider, _, model = name.partition(":")
-            if not name:
-                raise ModelUnnamed("no model is named", hint="Set `model` on the agent or `config.defaultModel`.")
-            if not model:
-                raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
-            return await self._caller.call(self._providers.line(provider, model), request, ear)
+            return await self._caller.call(self._providers.line(*split_name(name)), request, ear)
         except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
@@ -174,6 +184,17 @@ class PydanticModels:
 def is_scripted(name: str) -> bool:
     """Whether a model's name means the scripted one: `scripted`, or `scripted:` and anything."""
     return name == SCRIPTED or name.startswith(f"{SCRIPTED}:")
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Provider and model. Raises `ModelUnnamed` for an empty name, `ModelUnusable` for one without a provider."""
+    if not name:
+        hint = "Set `model` on the agent, `config.defaultModel` in the workflow, or `model` in the settings."
+        raise ModelUnnamed("no model is named", hint=hint)
+    provider, _, model = name.partition(":")
+    if not (provider and model):
+        raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
+    return provider, model
 
 
 def _after(failure: Failure, before: list[str]) -> Failure:

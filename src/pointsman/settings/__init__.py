@@ -100,7 +100,8 @@ class Settings(BaseModel):
     store: str = ""
     """Address of the store; empty: a SQLite file in the user's data directory."""
     model: str = ""
-    """Model of agents that name none; empty: the scripted model where no provider is configured."""
+    """Model of agents that name none; empty: such agents cannot run. `scripted`: the scripted model answers every
+    agent, whatever model a workflow names."""
     models: dict[str, str] = Field(default_factory=dict[str, str])
     """Purpose (`generation`, `validation`, `judge`, …) -> the model of agents of that purpose that name none."""
     temperatures: dict[str, Annotated[float, Field(ge=0, le=2)]] = Field(default_factory=dict[str, float])
@@ -233,11 +234,6 @@ class Settings(BaseModel):
     def kept(self) -> KeptSecrets | None:
         """The secrets behind those of the settings."""
         return self._kept
-
-    @property
-    def model_in_effect(self) -> str:
-        """The model of agents that name none, or the scripted one where no other could be asked."""
-        return self.model or ("" if self.has_provider() else "scripted")
 
     @property
     def price_list(self) -> Prices:

@@ -31,8 +31,9 @@ async def dry_run(
     `prepared` is the workflow as it would run for its caller. Raises `UnknownWorkflow` for calls of others.
     """
     called = {reference.partition("@")[0] for reference in await app.library.pins(prepared)}
-    quiet = Quiet(app.tools, app.script, app.settings.model_in_effect)
+    quiet = Quiet(app.tools, app.script, app.settings.model)
     aside = type(app)("memory:", model=app.model, settings=app.settings, clock=quiet.clock)
+    aside.calls_models = False
     async with aside:
         aside.tools = app.tools
         if called:

@@ -231,6 +231,7 @@ class NodeCompiler:
             config={**config, "model": self.model} if self.model is not None and "model" in config else config,
             name=node.name.in_(self.formulas.language) if node.name is not None else node.id,
             settings={
+                **({"model": self.model} if self.model is not None else {}),
                 "defaultModel": self.model or (said.default_model if said is not None else None),
                 "workflow": self.workflow.id,
                 "language": self.formulas.language,
