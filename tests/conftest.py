@@ -27,7 +27,7 @@ settings.load_profile("patient")
 examples. `POINTSMAN_LONG=1` looks elsewhere each time."""
 
 os.environ.setdefault("POINTSMAN_MODEL", "scripted")
-"""Tests ask for the scripted model, also in the processes that they start. Those of real models, and of none, say so."""
+"""Tests ask for the scripted model, also in processes that they start. Tests of other models unset it."""
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 

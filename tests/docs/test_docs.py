@@ -39,6 +39,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("POINTSMAN_MODEL", "scripted")  # As the pages tell their readers to.
     monkeypatch.setenv("POINTSMAN_DELAYS", "false")
     monkeypatch.setenv("COLUMNS", "120")
     here = tmp_path / "here"

@@ -21,7 +21,7 @@ ROUTER, RC2, DM2, TOOLS, CALLER = "node-uuid-1", "node-uuid-2", "node-uuid-3", "
 
 async def problems_of(workflow: Workflow, *, lenient: bool = False) -> list[Problem]:
     """What check finds, without what depends on the installation: its agents and tools."""
-    async with Pointsman("memory:", settings=Settings()) as app:
+    async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         checked = await app.check(workflow, lenient=lenient)
     return [problem for problem in checked.problems if problem.code not in ("unknown-agent", "unknown-tool")]
 
@@ -43,7 +43,7 @@ async def test_the_literal_rows_load_and_come_back_unchanged_but_do_not_run() ->
     assert (workflow.definition.id, len(workflow.definition.nodes), len(workflow.definition.edges)) == ("2nChat", 5, 18)
     original = cast(JsonObject, workflow.original)
     assert write_workflow(workflow.definition, dialect="rows", original=original).document == original
-    async with Pointsman("memory:", settings=Settings()) as app:
+    async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         with pytest.raises(WorkflowInvalid, match="node-uuid-6"):
             await app.start(workflow, "hello")
 

@@ -22,7 +22,7 @@ AGENTS = ("TRIAGE", "AISEARCH", "AISEARCHSQL", "REPORTER", "REVIEWER")
 
 
 async def codes(file: str, settings: Settings) -> list[tuple[str, str, str]]:
-    async with Pointsman("memory:", settings=settings) as app:
+    async with Pointsman("memory:", settings=settings, model="scripted") as app:
         checked = await app.check(Workflow.load(EXAMPLES / file))
     return [(p.severity, p.code, p.pointer) for p in checked.problems if p.code != "unknown-tool"]
 
@@ -158,7 +158,7 @@ def test_the_migrated_plan_is_what_lies_beside_it() -> None:
 
 @pytest.mark.requirement("S4-O7")
 async def test_a_field_that_nobody_writes_is_reported_with_the_one_that_was_meant() -> None:
-    async with Pointsman("memory:", settings=Settings()) as app:
+    async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         checked = await app.check(Workflow.load(EXAMPLES / "data-flow-error/finder.json"))
     (found,) = (p for p in checked.problems if p.pointer == "/nodes/search/step/input_fields/0")
     assert (found.code, found.line, found.column) == ("never-written", 27, 26)
