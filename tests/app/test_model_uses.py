@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -120,9 +121,13 @@ async def test_a_model_without_a_provider_is_refused() -> None:
     assert "names no provider" in str(why)
 
 
+def _missing(module: str) -> bool:
+    return False
+
+
 async def test_missing_client_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
-    monkeypatch.setattr("pointsman.models.providers._is_installed", lambda module: False)
+    monkeypatch.setattr("pointsman.models.providers._is_installed", _missing)
     why = await refusal(document(agent(model=REAL)))
     assert "pip install 'pointsman[anthropic]'" in why.hint
 
@@ -171,9 +176,8 @@ async def test_the_scripted_model_answers_every_agent_where_it_is_asked_for(way:
         for workflow in USES.values():
             execution = await app.start(workflow, model="scripted" if way == "start" else None)
             assert await execution.settled() in ("completed", "failed", "cancelled")
-            view = await execution.view()
-            codes = [one["code"] for one in view["errors"]]
-            assert not [code for code in codes if str(code).startswith("model-")]
+            errors = cast("list[JsonObject]", (await execution.view())["errors"])
+            assert [one for one in errors if str(one["code"]).startswith("model-")] == []
 
 
 async def test_a_dry_run_needs_no_model() -> None:
