@@ -3933,6 +3933,8 @@ export interface components {
         Ready: {
             /** @enum {string} */
             keeper: "here" | "standby";
+            /** @enum {string} */
+            model: "configured" | "scripted" | "none";
             room: boolean;
             status: string;
             stopping: boolean;

@@ -29,7 +29,14 @@ class Ready(Health):
     """Whether it is ready for more."""
 
     model_config = sample(
-        status="ready", version="0.2.0", stopping=False, store=True, writable=True, room=True, keeper="here"
+        status="ready",
+        version="0.2.0",
+        stopping=False,
+        store=True,
+        writable=True,
+        room=True,
+        keeper="here",
+        model="configured",
     )
     stopping: bool
     store: bool
@@ -40,6 +47,9 @@ class Ready(Health):
     """There is some left on its disk."""
     keeper: Literal["here", "standby"]
     """Whether this process goes on with executions by itself, or would if the one that does were gone."""
+    model: Literal["configured", "scripted", "none"]
+    """Whether a model provider is configured. `none`: workflows that call a model are refused. Has no effect on the
+    status."""
 
 
 READY: Described = {
