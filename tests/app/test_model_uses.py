@@ -111,14 +111,14 @@ async def test_a_variable_that_holds_a_model_is_resolved_before_it_is_judged() -
     assert REAL in str(why)
 
 
-async def test_unknown_provider_names_the_nearest_known_one() -> None:
-    why = await refusal(document(agent(model="antropic:claude")))
-    assert "Did you mean 'anthropic'?" in why.hint
-
-
-async def test_a_model_without_a_provider_is_refused() -> None:
-    why = await refusal(document(agent(model="gpt-5")))
-    assert "names no provider" in str(why)
+@pytest.mark.parametrize("model", ["antropic:claude", "gpt-5"])
+async def test_a_name_that_no_provider_has_is_reported_once_and_not_started(model: str) -> None:
+    async with Pointsman("memory:", settings=Settings()) as app:
+        problems = (await app.check(document(agent(model=model)))).problems
+        assert [one.code for one in problems if "model" in one.code] == ["unknown-model"]
+        with pytest.raises(PointsmanError):
+            await app.start(document(agent(model=model)))
+        assert await app.executions() == []
 
 
 def _missing(module: str) -> bool:

@@ -76,13 +76,15 @@ def check_workflow(
     )
     workflow, found = found_in(read, known=known, drop_dangling=lenient)
     assert workflow is not None
+    names = [*model_name_problems(workflow, settings, model)]
+    misnamed = {problem.pointer for problem in names if problem.severity == "error"}
     missing = [*model_problems(models, workflow, settings.agents, model, settings.granted())]
     if lenient or missing or is_scripted(model or ""):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    found += [*_not_ours(workflow), *_hidden(workflow), *model_name_problems(workflow, settings, model)]
+    found += [*_not_ours(workflow), *_hidden(workflow), *names]
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
-    found += missing
+    found += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
         from pointsman.app.triggers.problems import trigger_problems  # Most workflows need no calendar.
 
