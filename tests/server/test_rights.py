@@ -378,3 +378,24 @@ def test_the_role_of_several_people_is_the_least_of_theirs() -> None:
     assert (both.name, both.role, both.has("editor"), both.is_among(["desk"])) == ("ada", "operator", False, False)
     assert [one.role for one in both.people] == ["editor", "operator"]
     assert together(both, NOBODY).role == "viewer"
+
+
+async def test_who_lost_a_workflow_reads_what_they_began_and_runs_no_step_of_it_again() -> None:
+    gated = CHAIN.replace("id: chain", "id: gated").replace(
+        "nodes:\n", "nodes:\n  - {id: wait, type: human, config: {message: Go on, options: [{value: approve}]}}\n"
+    )
+    gated = gated.replace("edges: [", "edges: [{source: wait, target: first}, ")
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        await ask(served, "POST", "/api/workflows", ada, expect=201, content=gated)
+        body: dict[str, Any] = {"input": {}, "wait": True}
+        execution = (await ask(served, "POST", "/api/workflows/gated/execute", bob, json=body)).json()["executionId"]
+        await ask(served, "PUT", "/api/workflows/gated/sharing", ada, expect=200, json={"audience": "private"})
+        address = f"/api/workflows/executions/{execution}"
+        await ask(served, "GET", address, bob, expect=200)
+        for verb in ("fork", "retry", "steer"):
+            reply = await ask(served, "POST", f"{address}/{verb}", bob, json={})
+            assert (reply.status_code, reply.json()["code"]) == (403, "not-allowed"), verb
+        bulk: dict[str, Any] = {"verb": "retry", "executions": [execution]}
+        await ask(served, "POST", "/api/workflows/executions/bulk", bob, expect=200, json=bulk)
+        assert len(await served.app.executions()) == 1

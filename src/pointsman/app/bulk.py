@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
+from pointsman.app.access.authority import join
+from pointsman.app.access.callers import Caller
+from pointsman.app.access.seeing import must_run
 from pointsman.app.driving import drive
 from pointsman.app.installation import Pointsman
 from pointsman.app.lists import is_shown_as, stored_statuses
@@ -110,6 +113,21 @@ async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = ""
                 return _refused(summary.execution, why)
 
     return [*await asyncio.gather(*(one(summary) for summary in found))]
+
+
+async def runnable(app: Pointsman, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[Told]]:
+    """Those that the caller may run again, which act for the caller too from now on; and what is told of the others."""
+    may: list[Summary] = []
+    refused: list[Told] = []
+    for one in found:
+        try:
+            await must_run(app, caller, one.execution)
+        except CallerError as why:
+            refused.append(_refused(one.execution, why))
+        else:
+            await join(app, caller, one.execution)
+            may.append(one)
+    return may, refused
 
 
 def _refused(execution: ExecutionId, why: PointsmanError) -> Told:

@@ -237,9 +237,12 @@ def _tell(view: JsonObject, *, as_json: bool) -> None:
 
 
 def _print_schedule(view: JsonObject) -> None:
-    rests = "paused" if view["paused"] else "switched off" if not view["enabled"] else None
+    states = {"paused": view["paused"], "switched off": not view["enabled"], "stopped": view["stopped"]}
+    rests = next((state for state, holds in states.items() if holds), None)
     due = rests or (when(view["next"]) if view["next"] is not None else "never again")
     click.echo(f"{shown(view['id']):30}  {due:19}  {shown(view['when']):28} {shown(view['workflowId'])}")
+    if view["stopped"]:
+        click.echo(f"  stopped: {shown(view['stopped'])}")
     for one in cast("list[JsonObject]", view["results"])[:1]:
         click.echo("  last: ", nl=False)
         _print_fired(one)

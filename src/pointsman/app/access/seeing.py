@@ -146,6 +146,21 @@ async def must_control(app: Pointsman, caller: Caller, execution: str) -> None:
         )
 
 
+async def must_run(app: Pointsman, caller: Caller, execution: str) -> None:
+    """As `must_control`, and raise `NotAllowed` where the workflow of the execution is not shared with the caller any
+    more: whoever began an execution sees it ever after, and runs no step of it again."""
+    await must_control(app, caller, execution)
+    summary = await app.store.executions.find(ExecutionId(execution))
+    if summary is None or caller.role == "admin":
+        return
+    nature = await _nature_of_execution(app, summary)
+    if not (caller.is_among(nature.groups) and (await sharing_of(app, summary.workflow)).lets_in(caller)):
+        raise NotAllowed(
+            f"the workflow {summary.workflow!r} of {execution!r} is not shared with {caller.name!r} any more",
+            hint="Ask its owner, or an admin.",
+        )
+
+
 async def must_see_family(app: Pointsman, caller: Caller, execution: str) -> None:
     """As `must_control`, and raise `NotAllowed` where a sub-workflow of the execution is hidden from the caller."""
     await must_control(app, caller, execution)

@@ -8,10 +8,9 @@ from typing import Annotated, Final, Literal
 from fastapi import Request, Response
 from pydantic import Field, model_validator
 
-from pointsman.app.access.authority import join
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees
-from pointsman.app.bulk import Told, Which, each, fitting, named, told_view
+from pointsman.app.bulk import Told, Which, each, fitting, named, runnable, told_view
 from pointsman.server.desk import AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -96,7 +95,7 @@ async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
         meant = [*(Told(one.execution, one.status) for one in found), *others]
         return JsonReply({"executions": [told_view(one) for one in meant]})
     if body.verb == "retry":
-        for one in found:
-            await join(desk.app, caller, one.execution)
+        found, refused = await runnable(desk.app, caller, found)
+        others += refused
     told = [*await each(desk.app, body.verb, found, by=caller.name), *others]
     return JsonReply({"executions": [told_view(one) for one in told]})

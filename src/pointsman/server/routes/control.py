@@ -10,7 +10,7 @@ from pointsman.app import Execution
 from pointsman.app.access.acting import start_as
 from pointsman.app.access.authority import join
 from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_control, must_see, sees_gate
+from pointsman.app.access.seeing import must_control, must_run, must_see, sees_gate
 from pointsman.app.inbox import inbox
 from pointsman.app.lives import ForkOptions
 from pointsman.app.looking import conversation_of
@@ -152,7 +152,7 @@ async def retry(
 )
 async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
-    await must_control(desk.app, caller, eid)
+    await must_run(desk.app, caller, eid)
     how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name, caller=caller)
 
     async def work() -> Response:
@@ -242,6 +242,6 @@ async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
 
 async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
     """To be sent another way: from now on it acts for the caller too."""
-    execution = await _open(desk, caller, eid)
+    await must_run(desk.app, caller, eid)
     await join(desk.app, caller, eid)
-    return execution
+    return await desk.app.open(eid)

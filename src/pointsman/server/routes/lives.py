@@ -8,7 +8,7 @@ from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.access.authority import join
-from pointsman.app.access.seeing import must_control, must_see, must_see_workflow
+from pointsman.app.access.seeing import must_run, must_see, must_see_workflow
 from pointsman.app.moving import misfits_view
 from pointsman.app.replays import replay_view
 from pointsman.app.timeline import timeline as timeline_of
@@ -222,7 +222,7 @@ async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | No
 async def move(desk: AtDesk, caller: Operator, eid: Eid, body: MoveBody) -> Response:
     """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
     there."""
-    await must_control(desk.app, caller, eid)
+    await must_run(desk.app, caller, eid)
     await must_see_workflow(desk.app, caller, body.to)
     if not body.check_only:
         await join(desk.app, caller, eid)

@@ -1,0 +1,99 @@
+"""Every operation, and every verb of agents and MCP clients, that may change something is in the audit log."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final
+
+import pytest
+
+from mcp import MCPError
+from pointsman.app import Workflow
+from pointsman.authoring.agents import VerbTool
+from pointsman.authoring.tools import VERBS
+from pointsman.server.application import ROUTERS
+from pointsman.server.desk import CHANGING_NOTHING, EXPORTING
+from pointsman.server.gate import READING
+from pointsman.server.rights import described, least_of
+from pointsman.tools.tool import ToolContext
+from tests.mcp.test_http import over_http
+from tests.server.conftest import serving
+from tests.server.flows import CHAIN
+
+ASKS_NOBODY: Final = {
+    "POST /api/login": "a login is in the log when it succeeds, and counted when it fails",
+    "POST /api/webhooks/{path:path}": "calls of webhooks have a list of their own: its deliveries",
+}
+"""Operations without a caller."""
+CHANGES: Final = [verb for verb in VERBS if verb.effect != "reads"]
+
+
+def operations() -> list[tuple[str, str]]:
+    """Every operation that may change something, or takes whole records out of the store."""
+    found = [(method, route.path) for route in described(ROUTERS) for method in route.methods or ()]
+    changing = [(method, path) for method, path in found if method not in READING and path not in CHANGING_NOTHING]
+    return sorted([*changing, *(one for one in found if one[1] in EXPORTING and one[0] == "GET")])
+
+
+def test_only_named_operations_have_no_caller() -> None:
+    alone = {
+        f"{method} {route.path}"
+        for route in described(ROUTERS)
+        for method in (route.methods or set()) - READING
+        if least_of(route) is None
+    }
+    assert alone == set(ASKS_NOBODY)
+
+
+async def test_every_operation_that_may_change_something_is_in_the_log() -> None:
+    async with serving(is_local=False) as served:
+        root = await served.key("root", "admin")
+        missing: list[str] = []
+        for method, path in operations():
+            if f"{method} {path}" in ASKS_NOBODY:
+                continue
+            address = path.replace(":path", "")
+            for name in ("id", "eid", "sid", "name", "scope", "trigger", "path"):
+                address = address.replace(f"{{{name}}}", "none")
+            async with served.client.stream(method, address, headers=root, json={}) as reply:
+                assert reply.status_code < 500, address
+            entries, _ = await served.desk.audit.page(limit=1000)
+            if not any(one["what"] == f"{method} {path}" and one["who"] == "root" for one in entries):
+                missing.append(f"{method} {path}")
+        assert missing == []
+
+
+@pytest.mark.parametrize("role", ["viewer", "admin"])
+async def test_every_verb_of_mcp_clients_is_in_the_log_also_where_the_role_refuses_it(role: Any) -> None:
+    async with serving(is_local=False) as served:
+        ada = await served.key("ada", role)
+        async with over_http(served, ada) as client:
+            for verb in CHANGES:
+                with suppress(MCPError):  # The role of a viewer offers none of them.
+                    await client.call_tool(verb.name, {})
+        entries, _ = await served.desk.audit.page(limit=1000)
+        told = {str(one["what"]): one["refused"] for one in entries if one["who"] == "ada"}
+        assert set(told) >= {f"mcp {verb.name}" for verb in CHANGES}
+        assert all(told.values()), "none of them had its arguments, or its role"
+
+
+async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> None:
+    async with serving(is_local=False) as served:
+        ada = await served.key("ada", "editor")
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+        body: dict[str, Any] = {"input": {}, "wait": True}
+        started = await served.client.post("/api/workflows/chain/execute", json=body, headers=ada)
+        execution = str(started.json()["executionId"])
+        for verb in CHANGES:
+            await VerbTool(served.app, verb, "editor").run({}, ToolContext(key="k", execution=execution))
+        entries, _ = await served.desk.audit.page(limit=1000)
+        told = {(one["what"], one["who"], one["origin"]) for one in entries}
+        assert told >= {(f"agent {verb.name}", "ada", execution) for verb in CHANGES}
+
+
+async def test_what_a_program_at_the_machine_starts_acts_as_the_machine() -> None:
+    async with serving(is_local=False) as served:
+        started = await served.app.start(Workflow.parse(CHAIN), by="grace")
+        await VerbTool(served.app, CHANGES[0], "editor").run({}, ToolContext(key="k", execution=started.id))
+        ((entry,), _) = await served.desk.audit.page(limit=1)
+        assert (entry["who"], entry["entrance"]) == ("grace", "shell")
