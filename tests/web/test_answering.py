@@ -122,6 +122,7 @@ async def test_a_question_that_changes_under_its_reader_is_looked_at_again(
         for name in ("Approve", "Edit", "Reject"):
             await expect(page.get_by_role("button", name=name, exact=False).first).to_be_disabled()
         assert sent == []
+        await expect(page.get_by_text("It does not wait for you any more")).to_have_count(0)
         await page.get_by_role("button", name="Answer what is shown now").click()
         await expect(page.get_by_text(MOVED)).to_have_count(0)
         await page.get_by_role("button", name="Edit").click()

@@ -116,6 +116,7 @@ def _said(event: events.Event) -> Iterator[Said]:
             yield "workflow.human.required", asked, {"shown": event.shown}
         case wait_events.GateChanged():
             again: JsonObject = {
+                "gateId": event.gate,
                 "message": event.message,
                 "options": [*event.options],
                 "approvers": approvers_view(event.approvers),

@@ -167,6 +167,7 @@ def _node_changed(desk: Desk, at: StepState, gate: Gate, does: Ask, *, has_moved
     options, form, approvers = terms
     changed = GateChanged(
         step=at.step,
+        gate=gate.id,
         message=now.message,
         messages=now.messages,
         options=options,
@@ -190,6 +191,7 @@ def _start_changed(desk: Desk, at: StepState, gate: Gate) -> GateChanged | None:
     message = gate.message if node.approval.message is None else str(node.approval.message(env) or "")
     changed = GateChanged(
         step=at.step,
+        gate=gate.id,
         message=message,
         messages=said(desk, at, node.approval.messages, message, env),
         options=gate.options,

@@ -46,6 +46,7 @@ class GateChanged(Fact, frozen=True, kw_only=True, tag="gate_changed"):
     """What an open gate asks or shows has changed: it is asked again. Votes on what was shown before count no more."""
 
     step: Step
+    gate: str
     message: str
     messages: dict[str, str] = {}
     options: tuple[JsonObject, ...] = ()

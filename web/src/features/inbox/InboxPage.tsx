@@ -29,7 +29,8 @@ export function InboxPage() {
   const gates = all.filter(
     (one) => !isDone.has(one.cursor) && (!workflow || one.workflowId === workflow) && (!who || isFor(whose, one, who)),
   );
-  const shown = chosen ?? gates[0] ?? null;
+  // A gate that is asked again has another place in the list, and stays the one that is read.
+  const shown = gates.find((one) => chosen !== null && gateOf(one) === gateOf(chosen)) ?? chosen ?? gates[0] ?? null;
   const isListed = shown !== null && gates.some((one) => one.cursor === shown.cursor);
   const choose = (cursor: string | null) => setChosen(gates.find((one) => one.cursor === cursor) ?? null);
   useTitle(t("inbox.title"));
@@ -97,7 +98,7 @@ export function InboxPage() {
             <List gates={gates} shown={shown} onChoose={setChosen} />
             <div className="min-w-0 rounded-lg border border-line bg-surface p-4">
               <Asked
-                key={shown.cursor}
+                key={`${gateOf(shown)} ${isDone.size}`}
                 entry={shown}
                 isListed={isListed}
                 readAt={open.dataUpdatedAt}
@@ -110,6 +111,11 @@ export function InboxPage() {
       </div>
     </div>
   );
+}
+
+/** Names a gate, whenever it was asked. */
+function gateOf(entry: InboxGate): string {
+  return `${entry.inside ?? entry.executionId} ${entry.gateId}`;
 }
 
 function Choice(props: {
