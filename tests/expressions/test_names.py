@@ -10,7 +10,7 @@ from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.idioms import rewrite_condition_result, rewrite_state_data
 from pointsman.expressions.labels import equals, same_label
 from pointsman.expressions.names import Names
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 from tests.expressions.worlds import value
 
 
@@ -146,3 +146,16 @@ def test_the_equalities_of_edges() -> None:
     assert not same_label(None, "null")
     assert not same_label(None, None)
     assert not same_label("True", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "state", "value"),
+    [
+        ("state.data.x", {"x": 1}, 1),
+        ("$.state.data.x.y", {"x": {"y": 2}}, 2),
+        ("state.data.x", {"data": {"x": 3}, "x": 1}, 3),
+        ("state.data", {"x": 1}, None),
+    ],
+)
+def test_state_data_means_the_state_unless_there_is_a_field_data(source: str, state: JsonObject, value: Json) -> None:
+    assert compile_expression(source).evaluate(Environment(state)) == value

@@ -2,6 +2,7 @@
 from elsewhere on this machine.
 
 "https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}  |  {path}      lists of them, too
+{fileName, fileType, content, pageImages}: an upload whose text, or whose pages as images, were taken out before
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ BYTES_MAX: Final = Bytes(20_000_000)
 
 _TEXTUAL: Final = ("text/", "application/json", "application/xml", "application/yaml")
 _KNOWN: Final = (*_TEXTUAL, "image/", "audio/", "video/", "application/pdf")
+
+
+_JPEG: Final = "/9j/"
+"""How the base64 of every JPEG image begins."""
 
 
 class Fetched(NamedTuple):
@@ -72,8 +77,37 @@ def _each(files: Json) -> Iterator[Json]:
     for one in files if isinstance(files, list) else [files]:
         if isinstance(one, list):
             yield from _each(one)
+        elif isinstance(one, dict) and (
+            "pageImages" in one or ("content" in one and {"fileName", "fileType"} & {*one})
+        ):
+            yield from _uploaded(one)
         elif one is not None:
             yield one
+
+
+def _uploaded(upload: JsonObject) -> Iterator[Json]:
+    """The parts of an upload: its content, then its pages. Raises `WorkRefused` where it has neither."""
+    name, kind, content = text_of(upload.get("fileName")), text_of(upload.get("fileType")), upload.get("content")
+    found = False
+    if isinstance(content, str) and content.strip():
+        found = True
+        if content.startswith("data:"):
+            yield content
+        elif kind.startswith(("image/", "audio/", "video/")):
+            yield {"data": content, "mediaType": kind}
+        else:
+            text = f"{name}:\n\n{content}" if name else content
+            yield {"data": base64.b64encode(text.encode()).decode("ascii"), "mediaType": "text/plain"}
+    pages = upload.get("pageImages")
+    for page in pages if isinstance(pages, list) else [pages] if pages else []:
+        found = True
+        if isinstance(page, str) and not page.startswith(("data:", "http://", "https://")):
+            yield {"data": page, "mediaType": "image/jpeg" if page.startswith(_JPEG) else "image/png"}
+        else:
+            yield page
+    if not found:
+        message = f"the file {name or 'without a name'!r} has neither content nor pages"
+        raise _refused("file-unreadable", message, "Give its text as `content`, or its pages as `pageImages`.")
 
 
 async def _read(value: Json, sources: Sources) -> tuple[str, bytes]:

@@ -134,4 +134,8 @@ def compile_path(source: str, *, names: Names = NATIVE) -> Path:
             f"{source!r} is the whole state", spot=Spot(source, 0, len(source)), hint="Name a field: `state.x`."
         )
     segments = tuple(ITEM_KEY if key.dotted and key.key == ITEM_SEGMENT else key.key for key in keys)
-    return Path(text, segments[1:] if rooted and len(keys) > 1 else segments)
+    if rooted and len(keys) > 1:
+        segments = segments[1:]
+        if keys[0].key == "state" and len(segments) > 1 and segments[0] == "data" and "data" not in names.declared:
+            segments = segments[1:]  # older documents keep the data there
+    return Path(text, segments)

@@ -160,6 +160,12 @@ def state_base(frame: Frame) -> Json | Missing:
     return frame.env.state
 
 
+def data_base(frame: Frame) -> Json | Missing:
+    """What `state.data` means: the field of that name where there is one, else the state."""
+    state = frame.env.state
+    return state.get("data", state)
+
+
 def mapping_of(root: str) -> Callable[[Frame], Mapping[str, Json]]:
     """Where the entries of a root live."""
     return {"nodes": nodes_of, "config": config_of}[root]

@@ -101,9 +101,19 @@ class PathReader:
             )
         name = start.name if isinstance(start, Name) else ""
         own = start is unwound(tree)[0]
+        if root == "state" and name == "state" and self.is_data(parts):
+            self.note(root, name, parts[1:], tree, guarded=guarded)
+            return self.walk(places.data_base, parts[1:])
         self.note(root, name, parts, tree, guarded=guarded or (own and bool(self.inside)))
         place = self.data(root, name, parts)
         return self.nearer(name, place, parts) if own and name and self.inside else place
+
+    def is_data(self, parts: list[Get | Each]) -> bool:
+        """Whether a path below `state` begins with `data.`, and no field of the workflow is called so.
+
+        Older documents keep the data there: `state.data.x` is `state.x`.
+        """
+        return len(parts) > 1 and literal_key(parts[0]) == "data" and "data" not in self.names.declared
 
     def nearer(self, name: str, place: Place, parts: list[Get | Each]) -> Place:
         """The same path, but first as a field of the elements around it."""
