@@ -8,6 +8,9 @@ import httpx2
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.app.access.acting import save_as
+from pointsman.app.access.callers import Caller, NotAllowed
+from pointsman.app.access.vault import SecretInvalid
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
@@ -268,3 +271,22 @@ def test_settings_take_a_secret_as_a_text_or_with_its_rule(tmp_path: object, mon
     file.write_text('[secrets.B]\nvalue = "with-rule"\nhosts = ["*.com"]\n')
     with pytest.raises(SettingsInvalid, match=r"secrets\.B\.hosts"):
         load_settings(environment={})
+
+
+async def test_a_rule_of_the_settings_is_not_changed_in_the_store() -> None:
+    """It would have no effect."""
+    given = settings(hosts=["api.example.com"])
+    async with Pointsman("memory:", settings=given, model="scripted") as app:
+        with pytest.raises(SecretInvalid, match="the settings say"):
+            await app.vault.set("TOKEN", rule=SecretRule(hosts=("*",)))
+        await app.vault.set("TOKEN", "another-value")
+        assert app.settings.rule("TOKEN").hosts == ("api.example.com",)
+
+
+async def test_nobody_saves_a_workflow_for_groups_that_are_not_theirs() -> None:
+    """Else an editor could write one that uses the secrets of another group, and have an event start it."""
+    eve = Caller(name="eve", role="editor", groups=("interns",))
+    async with Pointsman("memory:", settings=settings(), model="scripted") as app:
+        document: JsonObject = {"id": "hers", "nodes": [], "edges": [], "allowedGroups": ["finance"]}
+        with pytest.raises(NotAllowed, match="finance"):
+            await save_as(app, eve, Workflow.of(document), draft=True)

@@ -75,7 +75,14 @@ async def test_who_uses_a_secret_is_told_and_what_hides_it_too(served: Served, m
     assert found == {"workflows": ["chain"], "agents": ["weatherman"], "settings": []}
     monkeypatch.setenv("POINTSMAN_SECRET_MAIL", "canary-in-the-environment")
     listed = await served.client.get("/api/secrets")
-    assert {"name": "MAIL", "source": "environment"} in listed.json()["elsewhere"]
+    assert {
+        "name": "MAIL",
+        "source": "environment",
+        "hosts": [],
+        "tools": [],
+        "workflows": [],
+        "groups": [],
+    } in listed.json()["elsewhere"]
     assert "canary" not in listed.text
 
 

@@ -46,7 +46,7 @@ from pointsman.errors import CallerError, PointsmanError
 from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
 from pointsman.journal.store import Store, open_store
 from pointsman.models.script import Script
-from pointsman.ports import Clock
+from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
@@ -94,7 +94,8 @@ class Pointsman:
         a `model` it answers every agent then."""
         loaded = settings if settings is not None else load_settings().settings
         self.clock: Clock = clock if clock is not None else SystemClock()
-        self.vault = Vault(loaded.vault, self.clock)
+        ruled = [name for name, one in loaded.own_secrets.items() if one.rule != SecretRule()]
+        self.vault = Vault(loaded.vault, self.clock, ruled=ruled)
         self.settings = loaded.kept_at(store).with_kept(self.vault)
         self.model = model or scripted_by(self.settings, script)
         self.tools = registry_for(self.settings, tools)

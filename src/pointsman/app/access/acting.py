@@ -79,9 +79,12 @@ async def save_as(
     """Save a revision. A new workflow is the caller's from its first revision on. `after`: as for `Pointsman.save`.
 
     A call of a workflow that the caller may not see is a problem like the call of one that does not exist. Raises
-    `IdTaken` where the id belongs to a workflow that they may not see.
+    `IdTaken` where the id belongs to a workflow that they may not see; `NotAllowed` where none of its `allowedGroups`
+    is theirs.
     """
     name = source.definition.id
+    # Secrets trust a workflow by its groups: nobody writes one for groups that are not theirs.
+    caller.must_be_among(source.definition.allowed_groups or (), f"the workflow {name!r}")
     await id_must_be_free(app, caller, name)
     is_new = await _is_new(app, name)
     if is_new:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -64,7 +64,9 @@ class KeptSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Vault:
     """The secrets of one store. Usable before it is opened: then it has none."""
 
-    def __init__(self, settings: VaultSettings, clock: Clock) -> None:
+    def __init__(self, settings: VaultSettings, clock: Clock, *, ruled: Collection[str] = ()) -> None:
+        """`ruled`: secrets whose rule is in the settings, where it wins."""
+        self._ruled = frozenset(ruled)
         self._settings = settings
         self._clock = clock
         self._entries: Entries | None = None
@@ -136,6 +138,9 @@ class Vault:
             raise NameInvalid(f"{name[:60]!r} cannot be the name of a secret", hint=hint)
         if rule is not None:
             _check_rule(name, rule)
+            if name in self._ruled:
+                message = f"the settings say where the secret {name!r} may go, and win over the store"
+                raise SecretInvalid(message, hint=f"Change [secrets.{name}] in pointsman.toml.")
         before = await self._store.find(KIND, name)
         known = None if before is None else _read(before)
         if value is None and known is None and rule in (None, SecretRule()):

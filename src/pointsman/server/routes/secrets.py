@@ -69,10 +69,11 @@ class SecretBody(Body):
     workflows: Listed | None = Field(default=None, description=WORKFLOWS)
     groups: Listed | None = Field(default=None, description=GROUPS)
 
-    def rule(self, before: SecretRule) -> SecretRule:
-        """The rule before, with what the caller gave."""
-        given = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
-        return replace(before, **{name: tuple(value) for name, value in given.items() if value is not None})
+    def rule(self, before: SecretRule) -> SecretRule | None:
+        """The rule before, with what the caller gave; None: the caller gave nothing of it."""
+        listed = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
+        given = {name: tuple(value) for name, value in listed.items() if value is not None}
+        return replace(before, **given) if given else None
 
 
 class SecretEntry(Answer):
