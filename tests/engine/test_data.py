@@ -347,3 +347,15 @@ def test_only_races_are_said_and_only_where_there_can_be_one() -> None:
     told = started(SPLIT, nodes={**writes("x", "tool2"), **READS}).done("tool1")
     (read,) = told.events(StateRead)
     assert (read.node, read.paths) == ("tool3", (("x",),))
+
+
+def test_the_sources_of_a_workflow_reach_its_agents() -> None:
+    said: dict[str, object] = {"model": "scripted", "prompt": "Answer."}
+    for system, expected in (
+        (None, "Sources:\n\nOne.\n\nTwo."),
+        ("You write.", "You write.\n\nSources:\n\nOne.\n\nTwo."),
+        ("Know: {{ sources | upper }}", "Know: ONE.\n\nTWO."),
+    ):
+        config = {**said, **({"system": system} if system else {})}
+        world = started("start -> agent1", nodes={"agent1": {"config": config}}, sources=["One.", "Two."])
+        assert world.asked("agent1")["system"] == expected

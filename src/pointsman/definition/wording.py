@@ -58,6 +58,8 @@ def fields_of(workflow: Workflow) -> frozenset[str]:
 def declared_in(workflow: Workflow) -> frozenset[str]:
     """All names that a document gives to data, at any place: `{ x }` in its templates means only these."""
     found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
+    if workflow.sources:
+        found.add("sources")
     for node in workflow.nodes:
         found |= (node.inputs or {}).keys()
         match node.config:

@@ -71,6 +71,8 @@ class _Flow:
             found |= (trigger.initial_data or {}).keys()
         if workflow.dialect == "graph":
             found |= GRAPH_FIELDS
+        if workflow.sources:
+            found.add("sources")
         plugins = any(isinstance(node.config, UnboundConfig) for node in workflow.nodes)
         additional = (schema or {"additionalProperties": True}).get("additionalProperties", False)
         return frozenset(found) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)

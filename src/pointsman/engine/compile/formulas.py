@@ -39,6 +39,8 @@ class Formulas:
     all_languages: bool
     """Whether what people read is said in every language it has, for each to read it in theirs."""
     reducers: Patterns
+    sources: str = ""
+    """The reference texts of the workflow, as one."""
 
     def inside(self, *as_names: str) -> Formulas:
         """The same place with more names."""
@@ -152,6 +154,7 @@ def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True
             patterns.append((tuple(pattern.split(".")), field.reduce))
     return Formulas(
         names=names_at_large(workflow),
+        sources="\n\n".join(workflow.sources or ()),
         spelling=spelling_of(workflow),
         language=language,
         all_languages=all_languages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -81,15 +82,26 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
     guardrails = guardrails_of(config, formulas)
     files = [formulas.value(path) for path in config.input_files or ()]
     remembers = any(name in MEMORY_TOOLS for name in config.tools or ())
+    sources = formulas.sources
+    named = any(
+        _SOURCES.search(text) for said in (config.system, config.prompt) if said for text in said.languages().values()
+    )
 
     def resolve(env: Environment) -> Json:
         inputs = given(env) if given is not None else None
+        if sources:
+            env.names = {"sources": sources, **env.names}
         if isinstance(inputs, dict):
             env.names = {**env.names, **inputs}
         found: JsonObject = {
             "system": system(env) if system is not None else None,
             "prompt": prompt(env) if prompt is not None else None,
         }
+        if sources and not named:
+            own = found["system"]
+            found["system"] = (
+                f"{own}\n\nSources:\n\n{sources}" if isinstance(own, str) and own else f"Sources:\n\n{sources}"
+            )
         if isinstance(inputs, dict):
             found["inputs"] = inputs
         elif prompt is None:
@@ -107,6 +119,10 @@ def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) ->
         return found
 
     return resolve
+
+
+_SOURCES: Final = re.compile(r"\{[^{}]*\bsources\b")
+"""A text that says itself where the workflow's sources go."""
 
 
 def _memory_of(config: AgentConfig, env: Environment) -> JsonObject:
