@@ -368,7 +368,7 @@ WORKFLOW, CANCEL, LIST = (
         ("strict", 2, f"{CANCEL} as operator-desk at "),
         ("unshared", 0, f"{WORKFLOW} as viewer at a workflow for private, "),
         ("ungrouped", 1, f"{CANCEL} as operator at a workflow for everyone within desk, "),
-        ("ownerless", 0, "DELETE /api/workflows/{id} as editor at "),
+        ("ownerless", 0, "DELETE /api/workflows/{id} as editor-desk at "),
         ("indiscreet", 0, f"{LIST} as viewer: told of word1"),
     ],
 )
