@@ -139,7 +139,11 @@ def test_writing_back_gives_the_authors_document() -> None:
     found = read(SMALL)
     assert found.workflow is not None
     assert write_workflow(found.workflow, dialect="native", original=SMALL).document is SMALL
-    assert write_workflow(found.workflow, dialect="native").document == {"pointsman": 1, **SMALL}
+    assert write_workflow(found.workflow, dialect="native").document == {
+        "pointsman": 1,
+        **SMALL,
+        "config": {"limits": {"nodeTime": "30s"}},  # what it means where it says nothing
+    }
 
 
 def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:

@@ -21,7 +21,7 @@ def test_limits_of_the_older_spelling_become_limits() -> None:
         "allowCycles": False,
     }
     made = workflow_of(old(node("a", "start"), node("b", "end"), config=config)).to_document()["config"]
-    limits = {"nodes": 50, "executionTime": "5m", "visits": 7, "steps": 14}
+    limits = {"nodes": 50, "executionTime": "5m", "visits": 7, "steps": 14, "nodeTime": "30s"}
     assert made == {"defaultModel": "gemini", "allowCycles": False, "limits": limits}
 
 

@@ -187,7 +187,7 @@ def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
     assert (plan.limits.execution_time_s, plan.limits.parallel) == (60.0, 2)
     does = plan.nodes["a"].does
     assert isinstance(does, Work)
-    assert does.timeout_s == 5.0
+    assert (does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]) == (5.0, 5.0)
 
 
 def test_a_limit_that_does_not_exist_is_not_raised() -> None:

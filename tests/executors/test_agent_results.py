@@ -133,7 +133,7 @@ async def test_each_call_of_a_model_or_tool_is_bounded_in_time() -> None:
         """Never answers."""
         await asyncio.Event().wait()
 
-    hurried: JsonObject = {"callTimeout": 0}
+    hurried: JsonObject = {"modelCallTime": 0, "toolCallTime": 0}
     stage = Stage("rules: [{call: 1, toolCalls: [{name: endless}]}]", endless)
     failure = await stage.failure(execute(prompt="x"), agent(settings=hurried))
     assert (failure.code, failure.retryable) == ("model-timeout", True)

@@ -12,6 +12,7 @@ from pointsman.app.driving import Answer
 from pointsman.app.sources import WorkflowInvalid
 from pointsman.definition.policies import DEFAULTS
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.kinds import Work
 from pointsman.engine.steps import Step
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
@@ -190,9 +191,17 @@ edges: [{source: small, target: grow}]
     assert (played.data["a"], "copies" in played.data) == ("ä", False)
 
 
+SLOW_CODE = 'pointsman: 1\nid: today\nnodes: [{id: a, type: code, config: {source: "return 1"}}]\n'
+
+
 @pytest.mark.requirement("S1-99", "S1-116")
 def test_fifty_megabytes_and_thirty_seconds_are_the_defaults() -> None:
-    assert (DEFAULTS.state_size, DEFAULTS.node_time) == (50_000_000, 30)
+    assert DEFAULTS.state_size == 50_000_000
+    documents = 'id: old\nnodes: [{id: a, type: code, config: {source: "return 1"}}]\n', SLOW_CODE
+    of_001, of_today = (compile_workflow(written(one).definition).nodes["a"].does for one in documents)
+    assert isinstance(of_001, Work)
+    assert isinstance(of_today, Work)
+    assert (of_001.timeout_s, of_today.timeout_s) == (30.0, 120.0)
     assert compile_workflow(written(FAILING % "fail").definition).limits.state_bytes == 50_000_000
 
 

@@ -35,7 +35,7 @@ class Limits(Shape):
     deadline: Duration | None = None
     """Most time on the wall clock, waits included."""
     node_time: Duration | None = None
-    """Most time of one attempt of a work step; for agents of one model or tool call."""
+    """Most time of one call of a model or tool, and of one attempt of other work. A tool's own time goes before it."""
     retry_after: Duration | None = None
     """Longest wait that a service may ask for before a step is tried again; a longer one is cut to this."""
     state_size: Size | None = None
@@ -156,7 +156,8 @@ class Concurrency(Shape):
     """Over the input: executions with the same value share the places; left out: all of the workflow do."""
 
 
-_NODE_TIME: Final = Seconds(30.0)
+_MODEL_CALL_TIME: Final = Seconds(600.0)
+_NODE_TIME: Final = Seconds(120.0)
 _RETRY_DELAY: Final = Seconds(1.0)
 _RETRY_AFTER: Final = Seconds(3600.0)
 _STATE_SIZE: Final = Bytes(50_000_000)
@@ -171,7 +172,10 @@ class Defaults:
     visits: int | None = None
     parallel: int = 8
     execution_time: Seconds | None = None
+    model_call_time: Seconds = _MODEL_CALL_TIME
+    """Of one call of a model, where `limits.nodeTime` is absent."""
     node_time: Seconds = _NODE_TIME
+    """Of one call of a tool, or one attempt of other work, where `limits.nodeTime` is absent."""
     state_size: Bytes = _STATE_SIZE
     cost_usd: float | None = None
     retries: int = 0

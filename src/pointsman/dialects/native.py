@@ -13,6 +13,7 @@ from pointsman.definition.edges import CONDITIONS, Edge
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.policies import Config
 from pointsman.definition.problems import pointer_to
+from pointsman.definition.quantities import read_duration
 from pointsman.definition.shape import EXTENSION_PREFIX
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.foreign import list_of, member, object_of, slug, text_of
@@ -32,6 +33,7 @@ _OLD_NODE: Final = frozenset(
 _OLD_VALUES: Final = frozenset({"decision", "human", "memory", "code", "loop"})
 """Types whose older spelling has today's keys with other values in them."""
 _CAPS: Final = {"maxNodes": 50, "maxExecutionTime": 3_600_000, "maxIterations": 1000}
+_NODE_TIME: Final = "30s"
 _VISITS: Final = 10
 """How often the older format lets one node be visited where it says nothing."""
 _ROUNDS: Final = 50
@@ -60,6 +62,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     if isinstance(part.said.get("config"), dict):
         made["config"] = _config(object_of(part.take("config")), notes)
     part.keep_rest(_WORKFLOW_KEYS, where="the workflow")
+    _node_time(made)
     if notes.tolerant:
         _defaults(made, len(flat.nodes))
     made["nodes"] = _nodes(flat, notes) if isinstance(nodes, list) else nodes if nodes is not None else []
@@ -115,6 +118,22 @@ def _config(said: JsonObject, notes: Notes) -> JsonObject:
     if limits.made or "limits" in said:
         made["limits"] = limits.made if isinstance(said.get("limits", {}), dict) else said["limits"]
     return made
+
+
+def _node_time(made: JsonObject) -> None:
+    """Documents without `pointsman: 1` give each call and each attempt 30 s where they say nothing."""
+    config = made.setdefault("config", {})
+    limits = config.setdefault("limits", {}) if isinstance(config, dict) else None
+    if isinstance(limits, dict) and not _is_short(limits.get("executionTime")):
+        limits.setdefault("nodeTime", _NODE_TIME)
+
+
+def _is_short(execution_time: Json) -> bool:
+    """The whole execution has less time than that: the execution ends first."""
+    try:
+        return execution_time is not None and read_duration(execution_time).seconds < read_duration(_NODE_TIME).seconds
+    except ValueError:
+        return False  # For validation to name.
 
 
 def _defaults(made: JsonObject, nodes: int) -> None:

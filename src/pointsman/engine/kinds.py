@@ -52,6 +52,8 @@ class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
 
 ASKING_MODELS: Final = frozenset({"agent", "planner", "verifier"})
 """Kinds of work that go on in rounds of models and tools."""
+TIMED_BY_CALL: Final = ASKING_MODELS | {"decision", "judge", "tool", "tool_executor"}
+"""Kinds of work whose calls of models and tools have their time each, not the attempt as a whole."""
 
 
 class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):

@@ -11,7 +11,7 @@ failures of tools are, because a model was told them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -46,6 +46,10 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
 TOO_LONG: Final = "model-context-too-long"
+TOOL_TIME_HINT: Final = (
+    "Give the tool a time of its own (`@tool(timeout_s=…)`), or raise the workflow's `config.limits.nodeTime`."
+)
+OPERATOR_TIME_HINT: Final = "The operator allows no more: `limits.nodeTime` in the settings."
 _REFUSED: Final = "refused"
 
 
@@ -105,16 +109,35 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {"error": {"code": why.code, "message": why.message, **({"hint": why.hint} if why.hint else {})}}
 
 
+class CallTimes:
+    """How long each call may take: what was raised for this execution, else the workflow's `nodeTime` or default."""
+
+    def __init__(self, raised_s: float | None, settings: Mapping[str, Json]) -> None:
+        self.model_s = raised_s if raised_s is not None else _seconds(settings.get("modelCallTime"))
+        self._tool_s = raised_s if raised_s is not None else _seconds(settings.get("toolCallTime"))
+        self._most_s = _seconds(settings.get("callTimeMost"))
+
+    def of_tool(self, tool: ToolSpec | None) -> tuple[float | None, str]:
+        """Seconds for a call of the tool, and which setting says so. None: the tool keeps its own time."""
+        own = None if tool is None else tool.timeout_s
+        if own is None:
+            return self._tool_s, TOOL_TIME_HINT
+        return (None, "") if self._most_s is None or own <= self._most_s else (self._most_s, OPERATOR_TIME_HINT)
+
+
+def _seconds(said: Json) -> float | None:
+    return said if isinstance(said, int | float) else None
+
+
 class Ledger:
-    """The calls of one attempt. Each may take `callTimeout` of the settings; the whole is bounded by the runtime."""
+    """The calls of one attempt, each bounded in time (`CallTimes`); the runtime bounds the whole."""
 
     def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run) -> None:
         self._world = world
         self._command = command
         self._spec = spec
         self._run = run
-        limit = command.call_timeout_s if command.call_timeout_s is not None else spec.settings.get("callTimeout")
-        self._call_s = limit if isinstance(limit, int | float) else None
+        self._times = CallTimes(command.call_timeout_s, spec.settings)
         self._approvals = Approvals(command, world.tools)
         self._number = 0
         self._asked = 0
@@ -131,7 +154,7 @@ class Ledger:
         if reply is None:
             self._may("model")
             hints = {**self._hints(), **request.hints}
-            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._call_s)
+            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s)
             if only := text_of(self._spec.settings.get("model")):
                 full = msgspec.structs.replace(full, model=only, fallback=(only,))
             try:
@@ -220,7 +243,8 @@ class Ledger:
     async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
         # The key names no attempt: a retry must not do twice what may have been done. It names the content: in
         # another attempt the model may want something else at the same number.
-        bound = asyncio.timeout(self._call_s)
+        limit, hint = self._times.of_tool(self._world.tools.find(call.name))
+        bound = asyncio.timeout(limit)
         written = self._spec.config.get("parameters") if self._spec.secrets else None
         secrets = self._world.secrets
         found = await revealed(
@@ -238,8 +262,8 @@ class Ledger:
         except TimeoutError:
             if not bound.expired():
                 raise
-            message = f"the tool {call.name!r} did not answer within {self._call_s:g} s"
-            return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True))
+            message = f"the tool {call.name!r} did not answer within {limit:g} s"
+            return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True, hint=hint))
 
     async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> Outcome:
         try:

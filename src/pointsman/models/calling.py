@@ -101,7 +101,7 @@ class Caller:
         model, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
-        reply = await bounded(model, request, ear)
+        reply = await bounded(model, request, ear, name=f"{line.provider}:{line.model}")
         reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
         await self._days.paid(line.provider, key, limit, reply.usage)
         if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
@@ -119,7 +119,7 @@ class Caller:
 
 
 async def bounded(
-    model: Model, request: ModelRequest, ear: Ear, *, headers: dict[str, str] | None = None
+    model: Model, request: ModelRequest, ear: Ear, *, name: str, headers: dict[str, str] | None = None
 ) -> ModelReply:
     """One exchange within the request's time. Raises `ModelFailed`."""
     from pointsman.models.exchange import exchange
@@ -131,8 +131,8 @@ async def bounded(
     except TimeoutError:
         if not bound.expired():
             raise
-        message = f"the model did not answer within {request.timeout_s:g} s"
-        hint = "Raise the node's time (`limits.nodeTime`, `execution.timeout`), or ask a faster model."
+        message = f"the model {name!r} did not answer within {request.timeout_s:g} s"
+        hint = "Raise the workflow's `config.limits.nodeTime`, or ask a faster model."
         raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
 
 

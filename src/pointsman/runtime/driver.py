@@ -375,9 +375,19 @@ class Driver:
             return None
         if self.deadlines.expired(task):
             task.uncancel()
-            failure = Failure(code="timeout", message=f"took longer than {command.timeout_s:g} seconds", retryable=True)
+            failure = self._took_too_long(command)
             return WorkFailed(step=command.step, attempt=command.attempt, failure=failure)
         raise asyncio.CancelledError
+
+    def _took_too_long(self, command: Execute) -> Failure:
+        does = self.plan.nodes[command.step.node].does
+        own = isinstance(does, Work) and does.own_time
+        return Failure(
+            code="timeout",
+            message=f"{command.step.node!r} took longer than {command.timeout_s:g} seconds",
+            retryable=True,
+            hint="Raise its `execution.timeout`." if own else "Raise the workflow's `config.limits.nodeTime`.",
+        )
 
     def _stop(self, step: Step) -> None:
         lane = self.lanes.pop(step, None)

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
@@ -118,7 +119,12 @@ class ToolRegistry:
     def find(self, name: str) -> ToolSpec | None:
         """What models are shown of it. Raises `ToolNotLoaded` for a package's tool that is broken."""
         tool = self._found(name)
-        return None if tool is None else tool.spec
+        if tool is None:
+            return None
+        spec = tool.spec
+        if spec.timeout_s is not None or tool.limits.timeout_s is None:
+            return spec
+        return replace(spec, timeout_s=tool.limits.timeout_s)
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Call it: arguments checked before, time and size bounded. Raises `ToolFailed`."""
@@ -137,7 +143,8 @@ class ToolRegistry:
             if not bound.expired():
                 raise _raised(call.name, why) from why
             message = f"the tool {call.name!r} did not answer within {timeout_s:g} s"
-            raise _failed("tool-timeout", message, retryable=True) from why
+            hint = "That is the tool's own limit: raise its `timeout_s`, or the `timeout` it has in the settings."
+            raise _failed("tool-timeout", message, retryable=True, hint=hint) from why
         except Outage:
             raise
         except PointsmanError as why:

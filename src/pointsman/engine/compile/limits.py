@@ -16,7 +16,6 @@ DEFAULT_OF: Final[Mapping[str, float | None]] = {
     "visits": DEFAULTS.visits,
     "parallel": DEFAULTS.parallel,
     "executionTime": DEFAULTS.execution_time,
-    "nodeTime": DEFAULTS.node_time,
     "retryAfter": DEFAULTS.retry_after,
     "stateSize": DEFAULTS.state_size,
     "costUsd": DEFAULTS.cost_usd,
@@ -32,6 +31,8 @@ def capped(workflow: Workflow, operator: Said) -> Workflow:
     for name, field in Said.model_fields.items():
         most, own = getattr(operator, name), getattr(said, name)
         allowed = amount(own) if own is not None else DEFAULT_OF.get(field.alias or name)
+        if own is None and name == "node_time":
+            continue  # its default is not the same for all work: see `compile.work.times_of`
         if most is not None and (allowed is None or allowed > (amount(most) or 0)):
             change[name] = most
     if not change:

@@ -23,6 +23,7 @@ from pointsman.definition.control import (
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import routing_of
 from pointsman.definition.nodes import Node
+from pointsman.definition.policies import Limits
 from pointsman.definition.text import write_text
 from pointsman.definition.wording import COMPENSATED, compensations_of
 from pointsman.definition.work import (
@@ -63,8 +64,10 @@ class NodeCompiler:
         edges: dict[int, PlanEdge],
         agents: dict[str, AgentConfig],
         model: str | None,
+        operator: Limits,
     ) -> None:
         self.workflow = workflow
+        self.times = work.times_of(workflow.config, operator)
         self.graph = graph
         self.formulas = formulas
         self.edges = edges
@@ -185,17 +188,17 @@ class NodeCompiler:
             case CodeConfig():
                 resolve = work.code_input(config, formulas, given)
             case ToolExecutorConfig():
-                return work.work_of(node, spec, _nothing, self.workflow.config)
+                return work.work_of(node, spec, _nothing, self.workflow.config, times=self.times)
             case DecisionConfig():
                 choices: list[Json] = [choice.label for choice in config.choices or ()]
                 spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
                 resolve = work.decision_input(config, formulas)
-                return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
+                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
             case PlannerConfig():
                 resolve = composed.planner_input(config, self.agents, formulas, given)
             case VerifierConfig():
                 resolve = composed.verifier_input(node.id, config, formulas, given)
-                return work.work_of(node, spec, resolve, self.workflow.config, decides=True)
+                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
             case StructuredRecordConfig():
                 resolve = composed.record_input(config, formulas, given)
             case HttpConfig():
@@ -203,7 +206,7 @@ class NodeCompiler:
                 resolve = work.other_input(spec.config, formulas, given)
             case _:
                 resolve = work.other_input(spec.config, formulas, given)
-        return work.work_of(node, spec, resolve, self.workflow.config)
+        return work.work_of(node, spec, resolve, self.workflow.config, times=self.times)
 
     def _agent(self, node: Node, config: AgentConfig, formulas: Formulas, given: Value | None) -> Does:
         agent, name = work.resolved_agent(config, self.agents)
@@ -221,7 +224,9 @@ class NodeCompiler:
         if scope == "none" and not leaves_calls:  # else it must see what its own calls brought
             listens = False
         forgets = scope in ("none", "execution")
-        return work.work_of(node, spec, resolve, self.workflow.config, listens=listens, forgets=forgets)
+        return work.work_of(
+            node, spec, resolve, self.workflow.config, times=self.times, listens=listens, forgets=forgets
+        )
 
     def _spec(self, node: Node, kind: str, config: dict[str, Json]) -> WorkSpec:
         said = self.workflow.config
@@ -235,7 +240,9 @@ class NodeCompiler:
                 "defaultModel": self.model or (said.default_model if said is not None else None),
                 "workflow": self.workflow.id,
                 "language": self.formulas.language,
-                "callTimeout": work.node_time(said),
+                "modelCallTime": self.times.model_call,
+                "toolCallTime": self.times.tool_call,
+                "callTimeMost": self.times.most,
                 "auto": self.workflow.dialect in ("graph", "steps", "plan"),
             },
         )
@@ -310,7 +317,7 @@ class NodeCompiler:
             made,
             id=judge,
             type="judge",
-            does=work.work_of(node, spec, asked, self.workflow.config, decides=True),
+            does=work.work_of(node, spec, asked, self.workflow.config, times=self.times, decides=True),
             enter="arrival",
             leave="first" if made.leave == "label" else made.leave,
             out=tuple(edge for edge in made.out if edge not in labelled),

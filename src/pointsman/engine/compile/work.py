@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from pointsman.definition.agents import MEMORY_TOOLS, AgentConfig
 from pointsman.definition.control import DecisionConfig
 from pointsman.definition.nodes import Node
-from pointsman.definition.policies import DEFAULTS, Config, Execution
+from pointsman.definition.policies import DEFAULTS, Config, Execution, Limits
 from pointsman.definition.shape import written
 from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.guardrails import guardrails_of
-from pointsman.engine.kinds import ASKING_MODELS, Fixed, Retry, Value, Work, WorkSpec
+from pointsman.engine.kinds import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
@@ -58,10 +58,23 @@ def on_failure_of(execution: Execution | None, config: Config | None) -> str:
     return "llm_recovery" if config is not None and config.error_handling == "llm_recovery" else "fail"
 
 
-def node_time(config: Config | None) -> float:
-    """Seconds for one attempt of a work step."""
+class Times(NamedTuple):
+    """How long work may take, in seconds."""
+
+    model_call: float
+    tool_call: float
+    """Of a tool that names no time of its own; and of an attempt of work that calls neither models nor tools."""
+    most: float | None
+    """What the operator allows at most; None: anything."""
+
+
+def times_of(config: Config | None, operator: Limits) -> Times:
+    """The author's `nodeTime`, else the defaults; never more than the operator allows."""
     limits = config.limits if config is not None else None
-    return limits.node_time.seconds if limits is not None and limits.node_time is not None else DEFAULTS.node_time
+    own = None if limits is None or limits.node_time is None else limits.node_time.seconds
+    most = None if operator.node_time is None else operator.node_time.seconds
+    model, tool = (DEFAULTS.model_call_time, DEFAULTS.node_time) if own is None else (own, own)
+    return Times(model, tool, None) if most is None else Times(min(model, most), min(tool, most), most)
 
 
 def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple[AgentConfig, str]:
@@ -222,10 +235,10 @@ def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> 
     return resolve
 
 
-def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, **more: bool) -> Work:
-    """A work node with its policies. What asks models has its time per call, other work per attempt."""
+def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *, times: Times, **more: bool) -> Work:
+    """A work node with its policies. What calls models or tools has its time per call, other work per attempt."""
     execution = node.execution
-    timeout = None if spec.kind in ASKING_MODELS else node_time(config)
+    timeout = None if spec.kind in TIMED_BY_CALL else times.tool_call
     if execution is not None and execution.timeout is not None:
         timeout = execution.timeout.seconds
     delay = execution.delay.seconds if execution is not None and execution.delay is not None else 0.0
