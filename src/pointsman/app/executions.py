@@ -13,6 +13,7 @@ from pointsman.app.edits import edits_of
 from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
 from pointsman.app.inputs import check_event, event_key
 from pointsman.app.views import event_view, waiting_view
+from pointsman.engine.failures import Failure
 from pointsman.engine.kinds import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
@@ -22,7 +23,7 @@ from pointsman.engine.reports import (
     SteerRequested,
 )
 from pointsman.engine.requests import WrongStatus
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventTaken
 from pointsman.errors import CallerError, PointsmanError
@@ -32,6 +33,7 @@ from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import OPEN, LocalRuntime
+from pointsman.tools.tracebacks import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
 
 HANDED_BACK_S: Final = 3.0
@@ -51,9 +53,51 @@ class TakenOver(CallerError):
 
 
 class ExecutionFailed(PointsmanError):
-    """The output of an execution was asked for, and it has none."""
+    """The output of an execution was asked for, and it has none.
+
+    Where a step failed, `code` is that of its failure, and what a tool raised is the `__cause__`.
+    """
 
     code: ClassVar[str] = "execution-failed"
+    execution: str = ""
+    node: str = ""
+    step: str = ""
+    failure: Failure | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        execution: str = "",
+        node: str = "",
+        step: str = "",
+        failure: Failure | None = None,
+    ) -> None:
+        """`node` and `step`: where it failed; empty where no single step did."""
+        super().__init__(message, hint=hint)
+        self.execution, self.node, self.step, self.failure = execution, node, step, failure
+        if failure is not None:
+            vars(self)["code"] = failure.code  # of this one; the class keeps its own
+
+
+def failed_of(state: ExecutionState) -> ExecutionFailed:
+    """Why an execution has no output."""
+    failure = state.failure
+    if failure is None:
+        status = status_of(state)
+        message, hint = f"execution {state.id} is {status}", "`pointsman show` tells what it waits for."
+        return ExecutionFailed(message, hint=hint, execution=state.id)
+    at = next((one.step for one in state.failed if isinstance(one, StepState)), None)
+    where = "" if at is None else f" at {at.node!r}" if str(at) == at.node else f" at {at.node!r} (step {at})"
+    return ExecutionFailed(
+        f"execution {state.id} failed{where}: [{failure.code}] {failure.message}",
+        hint=failure.hint,
+        execution=state.id,
+        node="" if at is None else at.node,
+        step="" if at is None else str(at),
+        failure=failure,
+    )
 
 
 Signalled: TypeAlias = Literal["taken", "kept", "known"]
@@ -175,9 +219,7 @@ class Execution:
         state = self._driver.state
         if status == "completed":
             return state.output
-        if state.failure is not None:
-            raise ExecutionFailed(state.failure.message, hint=state.failure.hint)
-        raise ExecutionFailed(f"the execution is {status}", hint="`pointsman show` tells what it waits for.")
+        raise failed_of(state) from cause_in(state.failure)
 
     async def rows(self) -> list[Row]:
         """The whole journal."""

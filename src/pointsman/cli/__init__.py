@@ -24,7 +24,25 @@ def main() -> None:
         from pointsman.cli.guard import run_guarded
     except KeyboardInterrupt:
         sys.exit(130)
+    _keep_output_apart()
     sys.exit(run_guarded(sys.argv[1:]))
+
+
+def _keep_output_apart() -> None:
+    """Let only this program write to standard output. What C code or other programs that tools start write to file
+    descriptor 1 goes to standard error."""
+    import os
+    import sys
+
+    try:
+        before = sys.stdout
+        before.flush()
+        lines = 1 if before.isatty() else -1
+        own = os.fdopen(os.dup(1), "w", lines, encoding=before.encoding, errors=before.errors)
+        sys.stdout = own
+        os.dup2(2, 1)
+    except (AttributeError, OSError, ValueError):
+        return  # There is no standard output, or no standard error: nothing can be mixed up.
 
 
 __all__ = ["YOUNG_OBJECTS_MAX", "main"]

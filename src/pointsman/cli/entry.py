@@ -103,6 +103,7 @@ class Root(click.Group):
 
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="pointsman")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks. May stand behind any command.")
 def root() -> None:
     """A durable engine for declarative agentic workflows.
 

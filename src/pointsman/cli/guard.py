@@ -25,9 +25,12 @@ from pointsman.cli.entry import root
 from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.tools.output import apart_from_tools
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
+DEBUG: Final = "POINTSMAN_DEBUG"
+DEBUG_OPTION: Final = "--debug"
 COMPLETE: Final = "_POINTSMAN_COMPLETE"
 """Set by a shell that wants to know how a line could go on."""
 
@@ -66,7 +69,8 @@ def run_guarded(arguments: Sequence[str]) -> int:
     """Run a command; its exit code."""
     _survive_odd_terminals()
     seen = Face()
-    with click.Context(root, info_name="pointsman", color=_colour()).scope():
+    arguments = _debugging(arguments)
+    with apart_from_tools(), click.Context(root, info_name="pointsman", color=_colour()).scope():
         try:
             code = _run(arguments, seen)
             sys.stdout.flush()
@@ -78,6 +82,21 @@ def run_guarded(arguments: Sequence[str]) -> int:
             tell(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
             return FAILED
     return code
+
+
+def _debugging(arguments: Sequence[str]) -> list[str]:
+    """The arguments without `--debug`, which may stand anywhere in front of `--`."""
+    kept = [*arguments]
+    until = kept.index("--") if "--" in kept else len(kept)
+    if DEBUG_OPTION in kept[:until]:
+        os.environ[DEBUG] = "1"
+        kept = [one for one in kept[:until] if one != DEBUG_OPTION] + kept[until:]
+    return kept
+
+
+def is_debugging() -> bool:
+    """Whether tracebacks are shown."""
+    return bool(os.environ.get(DEBUG))
 
 
 def _colour() -> bool | None:
@@ -165,7 +184,7 @@ def tell(why: PointsmanError, seen: Face) -> None:
         click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {harmless(str(why))}", err=True)
         if why.hint:
             click.echo(f"  → {harmless(why.hint)}", err=True)
-    if os.environ.get("POINTSMAN_DEBUG"):
+    if is_debugging():
         traceback.print_exception(why)
 
 
@@ -178,7 +197,7 @@ def _unexpected(why: Exception, arguments: Sequence[str], seen: Face) -> int:
     report = _written(why, arguments)
     click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {harmless(message)}", err=True)
     click.echo(f"  → This is a mistake in Pointsman, not in your document. Please report it with {report}.", err=True)
-    if os.environ.get("POINTSMAN_DEBUG"):
+    if is_debugging():
         traceback.print_exception(why)
     return FAILED
 
@@ -192,7 +211,7 @@ def _written(why: Exception, arguments: Sequence[str]) -> str:
         ) as file:
             file.write("\n".join(told) + "".join(traceback.format_exception(why)))
     except OSError:
-        return "the output of POINTSMAN_DEBUG=1"
+        return "the output of --debug"
     return str(Path(file.name))
 
 

@@ -10,7 +10,7 @@ import click
 
 from pointsman.app.places import Standing
 from pointsman.app.views import short_digest
-from pointsman.cli.guard import CANCELLED, FAILED
+from pointsman.cli.guard import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
@@ -152,8 +152,32 @@ def _counted(number: Json, noun: str) -> str:
 
 def _failure(failure: JsonObject) -> str:
     node = f" in {shown(failure['nodeId'])!r}" if failure.get("nodeId") else ""
+    details = cast("JsonObject", failure.get("details") or {})
+    node += "".join(f" › {shown(one['nodeId'])!r}" for one in _objects(details.get("within") or []))
     hint = f"\n  → {shown(failure['hint'])}" if failure.get("hint") else ""
-    return f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}"
+    more = "".join(f"\n{line}" for line in _evidence(details))
+    return (
+        f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}{more}"
+    )
+
+
+def _evidence(details: JsonObject) -> list[str]:
+    """What helps to find the cause: where the author's code failed, with its traceback where somebody debugs, what it
+    printed, and what a model answered instead of what it was asked for."""
+    lines: list[str] = []
+    if isinstance(answer := details.get("answer"), str):
+        lines.append(f"  the last answer of the model: {shown(answer, chars_max=600)}")
+    traceback = details.get("traceback")
+    if not isinstance(traceback, str):
+        return lines
+    if isinstance(where := details.get("where"), str):
+        lines.append(f"  at {shown(where)}")
+    if not is_debugging():
+        return [*lines, "  --debug shows the traceback"]
+    lines += [f"  {harmless(line)}" for line in traceback.splitlines()]
+    if isinstance(printed := details.get("output"), str):
+        lines += ["  it printed:", *(f"  {harmless(line)}" for line in printed.splitlines())]
+    return lines
 
 
 def _gate(gate: JsonObject) -> list[str]:

@@ -127,7 +127,12 @@ class RemoteExecution:
             return seen["output"]
         errors = cast("list[JsonObject]", seen["errors"]) if seen["status"] == "failed" else []
         if errors:
-            raise refused(FAILED, str(errors[-1]["message"]), str(errors[-1].get("hint") or ""))
+            last = errors[-1]
+            node, code = str(last["nodeId"] or ""), str(last["code"])
+            message = f"execution {self.id} failed{f' at {node!r}' if node else ''}: [{code}] {last['message']}"
+            why = refused(FAILED, message, str(last.get("hint") or ""))
+            vars(why).update(execution=self.id, node=node, code=code)
+            raise why
         raise refused(FAILED, f"the execution is {seen['status']}", "Its view tells what it waits for.")
 
     # What people do ------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from pointsman.expressions.parameters import SecretText
 from pointsman.ports import Hear, Secrets
 from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
 from pointsman.tools.outgoing.secret_hosts import Guard, refused
+from pointsman.tools.tracebacks import retold
 from pointsman.values import Json, JsonObject
 
 
@@ -115,12 +116,13 @@ def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
     """The failure without the secrets."""
     if not redaction:
         return failure
-    return replace(
+    clean = replace(
         failure,
         message=redaction.text(failure.message),
         hint=redaction.text(failure.hint),
         details=cast("JsonObject | None", redaction.json(failure.details)),
     )
+    return retold(failure, clean)
 
 
 class MaskedHearing:

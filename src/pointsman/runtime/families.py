@@ -39,7 +39,7 @@ from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.status import usage_of
 from pointsman.runtime.world import Plans
-from pointsman.values import ExecutionId, Instant, JsonObject
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16
 """Sub-workflows inside sub-workflows: deeper is a recursion without end."""
@@ -316,4 +316,15 @@ def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
     if state.status == "completed":
         return replace(ended, output=state.output)
     failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
-    return replace(ended, failure=failure)
+    return replace(ended, failure=_within(state, failure))
+
+
+def _within(state: ExecutionState, failure: Failure) -> Failure:
+    """The failure of a sub-workflow, with where in it the failure is: `details["within"]`, outermost first."""
+    at = next((one.step for one in state.failed if isinstance(one, StepState)), None)
+    if at is None:
+        return failure
+    details = failure.details or {}
+    deeper = details.get("within")
+    here: Json = {"executionId": state.id, "workflowId": state.workflow, "nodeId": at.node}
+    return replace(failure, details={**details, "within": [here, *(deeper if isinstance(deeper, list) else ())]})

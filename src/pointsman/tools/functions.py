@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, c
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined
+from pointsman.tools.json_results import not_json
 from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 
@@ -94,12 +95,13 @@ class FunctionTool(Generic[P, R]):
         if inspect.iscoroutinefunction(function):
             result = await function(*args, **kwargs)
         else:
-            result = await asyncio.to_thread(function, *args, **kwargs)
+            result, wrong = await asyncio.to_thread(_outcome, function, args, kwargs)
+            if wrong is not None:
+                raise wrong
         try:
             return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
-        except PydanticSerializationError as why:
-            message = f"the tool {self.name!r} answered what is not JSON: {why}"
-            raise ToolFailed(Failure(code="tool-failed", message=message)) from why
+        except (PydanticSerializationError, ValueError, RecursionError) as why:
+            raise ToolFailed(not_json(self.name, result, why)) from why
 
     @cached_property
     def _signature(self) -> inspect.Signature:
@@ -150,6 +152,16 @@ class FunctionTool(Generic[P, R]):
             )
             message = f"arguments of {self.name!r}: {told}"
             raise ToolFailed(Failure(code="tool-arguments", message=message)) from why
+
+
+def _outcome(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[object, BaseException | None]:
+    """What came of a call in a thread. A future cannot carry every exception: for `StopIteration` it waits for ever."""
+    try:
+        return function(*args, **kwargs), None
+    except BaseException as why:
+        return None, why
 
 
 @overload

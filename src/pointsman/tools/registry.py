@@ -12,19 +12,20 @@ from typing import Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Run, ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
+from pointsman.tools.json_results import not_json
+from pointsman.tools.output import printing
 from pointsman.tools.schemas import Checker
 from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource
+from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
 
 GROUP: Final = "pointsman.tools"
 """Entry points by which installed packages offer tools: name of the tool -> a `Tool`."""
-
-_MESSAGE_CHARS_MAX: Final = 500
 
 
 class ToolRegistry:
@@ -138,21 +139,11 @@ class ToolRegistry:
         bound = asyncio.timeout(timeout_s)
         try:
             async with bound:
-                result = await tool.run(call.arguments, context)
+                result = await _ran(tool, call, context)
         except TimeoutError as why:
-            if not bound.expired():
-                raise _raised(call.name, why) from why
             message = f"the tool {call.name!r} did not answer within {timeout_s:g} s"
             hint = "That is the tool's own limit: raise its `timeout_s`, or the `timeout` it has in the settings."
             raise _failed("tool-timeout", message, retryable=True, hint=hint) from why
-        except Outage:
-            raise
-        except PointsmanError as why:
-            raise (
-                why if isinstance(why, ToolFailed) else _failed(why.code, str(why), hint=why.hint, needs=why.needs)
-            ) from why
-        except Exception as why:
-            raise _raised(call.name, why) from why
         return _bounded(tool, result)
 
     def _check_arguments(self, tool: Tool, call: ToolCall) -> None:
@@ -189,6 +180,31 @@ def unknown_tool(name: str) -> ToolFailed:
     return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=f"tool:{name}")
 
 
+async def _ran(tool: Tool, call: ToolCall, context: ToolContext) -> Json:
+    """Run it. Whatever it raises is a `ToolFailed` with its traceback, except cancellation from outside and outages.
+
+    `SystemExit` and `KeyboardInterrupt` would end the event loop. A real Ctrl-C reaches tasks as a cancellation.
+    """
+    task = asyncio.current_task()
+    with printing() as printed:
+        try:
+            return await tool.run(call.arguments, context)
+        except (Outage, ToolFailed, GeneratorExit):
+            raise
+        except asyncio.CancelledError as why:
+            if task is None or task.cancelling():
+                raise
+            raised_by = why
+        except PointsmanError as why:
+            raise ToolFailed(failure_by(why)) from why
+        except BaseException as why:
+            raised_by = why
+    failure = raised(f"the tool {call.name!r} failed", raised_by)
+    if printed.text:
+        failure = replace(failure, details={**(failure.details or {}), "output": printed.text})
+    raise ToolFailed(failure) from raised_by
+
+
 def _load(plugin: EntryPoint) -> Tool:
     try:
         return cast("Tool", plugin.load())
@@ -208,17 +224,12 @@ def _bounded(tool: Tool, result: Json) -> Json:
         if b"null" in written:
             json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as why:
-        raise _failed("tool-failed", f"the tool {tool.name!r} answered what is not JSON: {why}") from why
+        raise ToolFailed(not_json(tool.name, result, why)) from why
     size = len(written)
     if size > most:
         message = f"the tool {tool.name!r} answered {size} bytes; {most} is the most"
         raise _failed("tool-output-too-large", message, hint="Ask for less, or raise the tool's output_bytes_max.")
     return result
-
-
-def _raised(name: str, why: Exception) -> ToolFailed:
-    message = f"the tool {name!r} failed: {type(why).__name__}: {why}"[:_MESSAGE_CHARS_MAX]
-    return _failed("tool-failed", message, retryable=True)
 
 
 def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "", needs: str = "") -> ToolFailed:

@@ -1,0 +1,80 @@
+"""Results of tools that are not JSON: where the first value stands that is none, and of what type it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final, cast
+
+from pointsman.engine.failures import Failure
+
+DEPTH_MAX: Final = 50
+PLACES_MAX: Final = 10_000
+"""Values that are looked at before the search is given up."""
+
+
+def not_json(name: str, result: object, why: Exception) -> Failure:
+    """The failure of a tool whose result cannot be written as JSON."""
+    found = _first(result)
+    if found is None:
+        return Failure(code="tool-failed", message=f"the tool {name!r} answered what is not JSON: {why}")
+    path, value = found
+    if isinstance(value, list | tuple | Mapping | AbstractSet):
+        message = (
+            f"the tool {name!r} answered what is not JSON: it is nested more than {DEPTH_MAX} deep, or holds itself"
+        )
+        return Failure(code="tool-failed", message=message)
+    what = repr(value) if isinstance(value, float) else f"a value of type {_type_of(value)}"
+    message = f"the tool {name!r} answered what is not JSON: {path} is {what}"
+    hint = "Return texts, numbers, lists, objects with text keys, dataclasses or pydantic models."
+    return Failure(code="tool-failed", message=message, hint=hint, details={"path": path, "type": _type_of(value)})
+
+
+def _type_of(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _first(result: object) -> tuple[str, object] | None:
+    """The first value without values inside that is not JSON, and its path."""
+    waiting: list[tuple[str, object, int]] = [("result", result, 0)]
+    for _ in range(PLACES_MAX):
+        if not waiting:
+            return None
+        path, value, depth = waiting.pop()
+        inside = _inside(path, value) if depth < DEPTH_MAX else None
+        if inside is None:
+            if not _is_json(value):
+                return path, value
+        else:
+            waiting += [(place, one, depth + 1) for place, one in reversed([*inside])]
+    return None
+
+
+def _inside(path: str, value: object) -> Iterator[tuple[str, object]] | None:
+    """The values in a value and their paths; None: it has none."""
+    if isinstance(value, Mapping):
+        known = cast("Mapping[object, object]", value)
+        return ((f"{path}.{key}", one) for key, one in known.items())
+    if isinstance(value, list | tuple | AbstractSet):
+        return ((f"{path}[{number}]", one) for number, one in enumerate(cast("list[object]", value)))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return ((f"{path}.{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value))
+    fields = getattr(type(value), "model_fields", None)
+    if isinstance(fields, dict):
+        return ((f"{path}.{name}", getattr(value, name)) for name in cast("dict[str, object]", fields))
+    return None
+
+
+def _is_json(value: object) -> bool:
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    if isinstance(value, float):
+        return math.isfinite(value)
+    try:
+        to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,211 @@
+"""Failures of tools say where the author's code went wrong, whatever it raises, and end nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.app.executions import ExecutionFailed
+from pointsman.engine.failures import Failure
+from pointsman.settings import Settings
+from pointsman.tools.output import apart_from_tools
+from pointsman.tools.tool import Tool
+from pointsman.tools.tracebacks import CHARS_MAX, RaisedElsewhere
+from pointsman.values import Json
+
+HERE = Path(__file__).name
+
+
+def calling(name: str, **parameters: Json) -> Workflow:
+    node: Json = {"id": "work", "type": "tool", "config": {"tool": name, "parameters": parameters}}
+    return Workflow.of({"id": "calls", "nodes": [node], "edges": []})
+
+
+async def failed(one: Tool, **parameters: Json) -> ExecutionFailed:
+    async with Pointsman("memory:", tools=[one], model="scripted", settings=Settings()) as app:
+        execution = await app.start(calling(one.name, **parameters))
+        with pytest.raises(ExecutionFailed) as caught:
+            await asyncio.wait_for(execution.output(), 20)
+        assert caught.value.execution == execution.id
+        return caught.value
+
+
+def failure_in(why: ExecutionFailed) -> Failure:
+    assert why.failure is not None
+    return why.failure
+
+
+def traceback_in(why: ExecutionFailed) -> str:
+    text = (failure_in(why).details or {})["traceback"]
+    assert isinstance(text, str)
+    return text
+
+
+def helper(by: int) -> float:
+    return 1 / by
+
+
+@tool
+def divide(by: int) -> float:
+    """Divide."""
+    print("dividing")  # noqa: T201 - what tools print is tested
+    logging.getLogger("divide").warning("by %s", by)
+    try:
+        return helper(by)
+    except ZeroDivisionError as why:
+        raise ValueError("no such number") from why
+
+
+async def test_a_failed_tool_has_its_traceback_from_the_authors_first_frame_on() -> None:
+    why = await failed(divide, by=0)
+    text = traceback_in(why)
+    assert text.startswith("Traceback (most recent call last):\n")
+    first_frame = text.splitlines()[1]
+    assert HERE in first_frame
+    assert "in divide" in first_frame
+    assert "ZeroDivisionError: division by zero" in text
+    assert text.endswith("ValueError: no such number")
+    assert "pointsman/tools" not in text
+    assert f"{HERE}:" in str((failure_in(why).details or {})["where"])
+
+
+async def test_the_python_exception_names_code_node_step_and_execution_and_has_the_cause() -> None:
+    why = await failed(divide, by=0)
+    assert (why.code, why.node, why.step) == ("tool-failed", "work", "work")
+    assert f"execution {why.execution} failed at 'work': [tool-failed] the tool 'divide' failed" in str(why)
+    assert isinstance(why.__cause__, ValueError)
+    assert isinstance(why.__cause__.__cause__, ZeroDivisionError)
+    assert ExecutionFailed.code == "execution-failed"
+
+
+async def test_another_process_has_the_traceback_as_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    async with Pointsman(url, tools=[divide], model="scripted", settings=Settings()) as app:
+        execution = await app.start(calling("divide", by=0))
+        await execution.settled()
+    monkeypatch.setattr("pointsman.tools.tracebacks._causes", {})
+    async with Pointsman(url, settings=Settings()) as app:
+        with pytest.raises(ExecutionFailed) as caught:
+            await (await app.open(execution.id)).output()
+    assert isinstance(caught.value.__cause__, RaisedElsewhere)
+    assert "in divide" in str(caught.value.__cause__)
+
+
+async def test_what_a_failed_tool_logged_and_printed_is_with_its_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    with apart_from_tools():
+        why = await failed(divide, by=0)
+        print("the output")  # noqa: T201 - as above
+    assert (failure_in(why).details or {})["output"] == "dividing\nwarning divide: by 0\n"
+    shown = capsys.readouterr()
+    assert (shown.out, "dividing" in shown.err) == ("the output\n", True)
+
+
+async def test_secrets_are_taken_out_of_message_and_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
+
+    @tool
+    async def leak() -> str:
+        """Tells a secret."""
+        raise ValueError("hunter2hunter2 was refused")
+
+    why = await failed(leak)
+    assert "hunter2" not in repr(failure_in(why))
+    assert failure_in(why).message == "the tool 'leak' failed: ValueError: *** was refused"
+
+
+class Unshowable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raising(make: Callable[[], BaseException]) -> Tool:
+    @tool
+    async def raiser() -> str:
+        """Raises."""
+        raise make()
+
+    return raiser
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt, "KeyboardInterrupt"),
+        (lambda: asyncio.CancelledError("mine"), "CancelledError: mine"),
+        (lambda: BaseExceptionGroup("both", [ValueError("a"), SystemExit(1)]), "BaseExceptionGroup: both"),
+        (lambda: StopIteration(1), "RuntimeError: coroutine raised StopIteration"),
+        (lambda: TimeoutError("slow"), "TimeoutError: slow"),
+        (Unshowable, "Unshowable: (its message cannot be shown: RuntimeError)"),
+    ],
+)
+async def test_whatever_a_tool_raises_is_the_failure_of_its_step(
+    make: Callable[[], BaseException], message: str
+) -> None:
+    why = await failed(raising(make))
+    assert failure_in(why).code == "tool-failed"
+    assert failure_in(why).message.startswith(f"the tool 'raiser' failed: {message}")
+    assert "Traceback" in traceback_in(why)
+
+
+@pytest.mark.parametrize("make", [lambda: SystemExit(3), KeyboardInterrupt, lambda: StopIteration(1)])
+async def test_a_tool_in_a_thread_may_raise_anything_too(make: Callable[[], BaseException]) -> None:
+    @tool
+    def raiser() -> str:
+        """Raises in a thread."""
+        raise make()
+
+    assert failure_in(await failed(raiser)).code == "tool-failed"
+
+
+async def test_message_and_traceback_are_bounded() -> None:
+    why = await failed(raising(lambda: ValueError("x" * 5_000_000)))
+    assert len(failure_in(why).message) <= 500
+    assert len(traceback_in(why)) < CHARS_MAX + 100
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda: {"a": [1, {"b": object()}]}, "result.a[1].b is a value of type object"),
+        (lambda: {"at": [1.0, float("nan")]}, "result.at[1] is nan"),
+        (lambda: sys, "result is a value of type module"),
+    ],
+)
+async def test_a_result_that_is_not_json_is_named_by_path_and_type(result: Callable[[], object], message: str) -> None:
+    @tool
+    async def answer() -> object:
+        """Answers."""
+        return result()
+
+    assert message in failure_in(await failed(answer)).message
+
+
+async def test_a_result_that_holds_itself_is_refused() -> None:
+    @tool
+    async def answer() -> object:
+        """Answers."""
+        circle: list[object] = []
+        circle.append(circle)
+        return circle
+
+    assert "holds itself" in failure_in(await failed(answer)).message
+
+
+async def test_a_failure_in_a_sub_workflow_names_the_chain_of_nodes() -> None:
+    above = {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "calls"}}], "edges": []}
+    async with Pointsman("memory:", tools=[divide], model="scripted", settings=Settings()) as app:
+        await app.save(calling("divide", by=0))
+        execution = await app.start(Workflow.of(above))
+        with pytest.raises(ExecutionFailed) as caught:
+            await execution.output()
+    assert caught.value.node == "call"
+    (within,) = (failure_in(caught.value).details or {})["within"]  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable, reportAssignmentType] - a list of one
+    assert isinstance(within, dict)
+    assert (within["workflowId"], within["nodeId"]) == ("calls", "work")
