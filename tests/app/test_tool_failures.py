@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from pointsman.settings import Settings
 from pointsman.tools.output import apart_from_tools
 from pointsman.tools.tool import Tool
 from pointsman.tools.tracebacks import CHARS_MAX, RaisedElsewhere
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 HERE = Path(__file__).name
 
@@ -199,13 +200,16 @@ async def test_a_result_that_holds_itself_is_refused() -> None:
 
 
 async def test_a_failure_in_a_sub_workflow_names_the_chain_of_nodes() -> None:
-    above = {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "calls"}}], "edges": []}
+    above: JsonObject = {
+        "id": "above",
+        "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "calls"}}],
+        "edges": [],
+    }
     async with Pointsman("memory:", tools=[divide], model="scripted", settings=Settings()) as app:
         await app.save(calling("divide", by=0))
         execution = await app.start(Workflow.of(above))
         with pytest.raises(ExecutionFailed) as caught:
             await execution.output()
     assert caught.value.node == "call"
-    (within,) = (failure_in(caught.value).details or {})["within"]  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable, reportAssignmentType] - a list of one
-    assert isinstance(within, dict)
+    (within,) = cast("list[JsonObject]", (failure_in(caught.value).details or {})["within"])
     assert (within["workflowId"], within["nodeId"]) == ("calls", "work")

@@ -35,7 +35,7 @@ def test_a_killed_run_goes_on_in_another_process_and_repeats_no_finished_step(
             assert process.poll() is None, process.communicate()
             execution = (prompt("list", *store).out.split() or [""])[0]
         process.kill()
-    assert prompt("show", execution, *store, "--json").json["status"] == "running"
+    assert prompt("show", execution, *store, "--json").json["status"] == "stopped"
 
     printed = prompt("resume", execution, "--script", written("quick.yaml", QUICK), *store, "--json")
     assert (printed.code, printed.json["status"]) == (0, "completed")

@@ -35,6 +35,7 @@ WITHOUT_EXAMPLE: Final = {
     "id-hidden": "depends on the addresses of the server",
     "kept-key": "only real-world files have such keys",
     "loops-too-complex": "an example has a thousand nodes",
+    "mcp-unreachable": "depends on a server",
     "not-in-dialect": "found on export",
     "original-unreadable": "found on export",
     "too-deep": "an example is a page long",

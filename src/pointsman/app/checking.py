@@ -135,11 +135,14 @@ class KnownTools(Mapping[str, ToolFacts]):
         spec = None if name in self._hidden else self._tools.find(name)
         if spec is None:
             raise KeyError(name)
+        silent = self._tools.silent(name)
         return ToolFacts(
             client_side=spec.side == "client" or bool(spec.memory),
             idempotent=spec.idempotent,
             requires_approval=spec.requires_approval,
             off=spec.off,
+            silent="" if silent is None else silent.message,
+            hint="" if silent is None else silent.hint,
         )
 
     def __iter__(self) -> Iterator[str]:

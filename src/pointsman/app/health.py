@@ -45,6 +45,7 @@ async def findings(app: Pointsman) -> list[Finding]:
     found = [Finding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
     found += _model_and_tools(app)
+    found += [one async for one in _servers(app)]
     found += [one async for one in _sandbox(app)]
     found += [one async for one in _executions(app)]
     found += [one async for one in deployment(app)]
@@ -96,6 +97,16 @@ def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
             app.tools.find(name)
         except PointsmanError as why:
             yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
+
+
+async def _servers(app: Pointsman) -> AsyncIterator[Finding]:
+    """MCP servers that do not answer. Each is asked."""
+    await app.tools.prepare_all()
+    for failure in app.tools.servers().values():
+        if failure is not None:
+            printed = (failure.details or {}).get("stderr")
+            message = f"{failure.message}\n{printed}" if printed else failure.message
+            yield Finding("error", failure.code, message, failure.hint)
 
 
 async def box_in_use(settings: Settings) -> str:

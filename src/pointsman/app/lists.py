@@ -166,8 +166,9 @@ def tool_view(app: Pointsman, name: str) -> JsonObject | None:
     }
 
 
-def server_views(app: Pointsman) -> list[JsonObject]:
-    """The MCP servers: how many tools each has, or why it told none when it was last asked."""
+def server_views(app: Pointsman, *, with_stderr: bool = False) -> list[JsonObject]:
+    """The MCP servers: how many tools each has, or why it told none when it was last asked. `with_stderr`: and the end
+    of what its command printed, which is for the operator."""
     names = app.tools.names()
     return [
         {
@@ -176,7 +177,12 @@ def server_views(app: Pointsman) -> list[JsonObject]:
             "tools": sum(name.startswith(prefix) for name in names),
             "failure": None
             if failure is None
-            else {"code": failure.code, "message": failure.message, "hint": failure.hint},
+            else {
+                "code": failure.code,
+                "message": failure.message,
+                "hint": failure.hint,
+                **({"stderr": (failure.details or {}).get("stderr")} if with_stderr else {}),
+            },
         }
         for prefix, failure in app.tools.servers().items()
     ]

@@ -13,7 +13,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.app.access.callers import LOCAL
 from pointsman.app.checking import Checked
 from pointsman.app.conversion import TARGETS, converted
-from pointsman.app.library import UnknownWorkflow
+from pointsman.app.library import UnknownWorkflow, tools_in
 from pointsman.app.sources import FileUnreadable
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.opening import NothingNamed, go, installation, known, named, speak_of
@@ -78,7 +78,10 @@ async def _checked(
     found = [_read(file, dialect=dialect) for file in files]
     needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
     async with app if needed else nullcontext():
-        return [await _checked_one(app, one, lenient=lenient) for one in found]
+        try:
+            return [await _checked_one(app, one, lenient=lenient) for one in found]
+        finally:
+            await app.tools.close()
 
 
 def _read(file: str, *, dialect: str | None) -> Workflow | str | FileUnreadable:
@@ -98,6 +101,8 @@ async def _checked_one(
     except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return Checked((problem,), None, None), "", UNREADABLE
+    if source.read.workflow is not None:  # MCP servers are asked, so that one that does not answer is seen here
+        await app.tools.prepare(tools_in(source.read.workflow, app.settings.agents))
     result = await app.check(source, lenient=lenient, reader=LOCAL)
     code = UNREADABLE if source.unreadable else CLEAN if result.ok else ERRORS
     return result, source.document.text, code

@@ -9,13 +9,13 @@ import click
 
 from pointsman.app import Pointsman
 from pointsman.app.health import Finding, box_in_use, damage, findings, mend
-from pointsman.app.lists import list_tools
+from pointsman.app.lists import list_tools, server_views
 from pointsman.app.payers import payers
 from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.paying import paying_lines
-from pointsman.cli.printing import print_json, shown
+from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.settings.showing import shown as settings_view
 from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
@@ -29,13 +29,20 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
     """The tools that workflows can use here: built-in, of the settings, of installed packages, of a script."""
     if context.invoked_subcommand is not None:
         return
-    found = go(list_tools(installation(script=script)))
+    app = installation(script=script)
+    found = go(list_tools(app))
+    servers = server_views(app, with_stderr=True)
     if as_json:
-        print_json({"tools": cast("list[Json]", found)})
+        print_json({"tools": cast("list[Json]", found), "servers": cast("list[Json]", servers)})
         return
     for one in found:
         told = one["description"] if one["enabled"] else f"off: {one['off']}"
         click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(told, chars_max=120)}")
+    for failure in (cast("JsonObject", one["failure"]) for one in servers if one["failure"] is not None):
+        click.echo(f"warning: {shown(failure['message'], chars_max=400)}", err=True)
+        for line in str(failure["stderr"] or "").splitlines():
+            click.echo(f"  {harmless(line)}", err=True)
+        click.echo(f"  → {shown(failure['hint'])}", err=True)
 
 
 @tools.command("import")

@@ -105,6 +105,10 @@ class ToolRegistry:
         """Let go of what others hold for us. The tools stay, and begin again when they are called."""
         await asyncio.gather(*(source.close() for source in self._sources))
 
+    def silent(self, name: str) -> Failure | None:
+        """Why the server of a tool told nothing when it was last asked; None: it did, or there is none."""
+        return next((failure for prefix, failure in self._silent.items() if name.startswith(prefix)), None)
+
     def servers(self) -> dict[str, Failure | None]:
         """The prefix of each MCP server -> why it told nothing when it was last asked; None: it did, or was not."""
         return {one.prefix: self._silent.get(one.prefix) for one in self._sources if one.origin == "mcp"}

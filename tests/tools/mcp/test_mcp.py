@@ -134,7 +134,7 @@ async def test_a_server_that_cannot_be_started_says_so_when_it_is_called(tmp_pat
             await registry.prepare(["desk__add"])
             gone = await failure(registry, "desk__add", a=1, b=2)
             assert (gone.code, gone.retryable) == ("mcp-unreachable", True)
-            assert "[mcp]" in gone.hint
+            assert "[mcp.desk]" in gone.hint
 
 
 async def test_a_server_that_listens_is_called_by_its_address() -> None:

@@ -136,9 +136,12 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                 yield _unknown(
                     error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
                 )
-            case "tool" if (facts := (known.tools or {}).get(site.text)) is not None and facts.off:
-                off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
-                yield replace(off, severity="note") if _takes_failure(subject.workflow, site, off.code) else off
+            case "tool" if (facts := (known.tools or {}).get(site.text)) is not None:
+                if facts.off:
+                    off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                    yield replace(off, severity="note") if _takes_failure(subject.workflow, site, off.code) else off
+                elif facts.silent:
+                    yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
             case "model" if _is_unknown(site, site.text, known.models):
                 yield _unknown(
                     error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models

@@ -31,6 +31,10 @@ class ToolFacts:
     """A person must agree to each of its calls."""
     off: str = ""
     """What would switch it on; empty: it is on."""
+    silent: str = ""
+    """Why its server tells nothing of it; empty: it does, or it has none."""
+    hint: str = ""
+    """What to do about that."""
 
 
 @dataclass(frozen=True, slots=True)

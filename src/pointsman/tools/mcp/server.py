@@ -9,7 +9,6 @@ The task is there because whoever opens a connection of the SDK must also close 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -18,6 +17,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.mcp.stderr import Stderr
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class McpServer:
         self._resolved = resolved
         self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
+        self._stderr: Stderr | None = None
+        self._given: frozenset[str] = frozenset()
+        """The secrets that it was given."""
 
     @property
     def timeout_s(self) -> float:
@@ -139,11 +142,11 @@ class McpServer:
     def _command(self, stack: AsyncExitStack) -> Transport:
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        # What a server writes to its standard error is its own affair; here it would be lost among ours.
-        silent = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
+        self._stderr = stderr = Stderr()
+        stack.callback(stderr.close)
         program, *arguments = self.described.command
         env = self._secrets(self.described.env)
-        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=silent)
+        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=stderr.file)
 
     async def _address(self, stack: AsyncExitStack) -> Transport:
         import httpx2
@@ -169,12 +172,25 @@ class McpServer:
                 message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
                 raise ToolFailed(Failure(code="secret-missing", message=message, hint="Set it, or take it out."))
             found[name] = said
+        self._given = frozenset(found[name] for name in values if found[name] != values[name])
         return found
 
     def _unreachable(self, why: BaseException) -> ToolFailed:
         message = f"the MCP server {self.name!r} cannot be reached: {_innermost(why)}"[:EXCERPT]
-        hint = "Look at its command or address under [mcp] in the settings."
-        return ToolFailed(Failure(code="mcp-unreachable", message=message, hint=hint, retryable=True))
+        how = "command" if self.described.command else "url"
+        hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
+        printed = self._printed()
+        if printed:
+            message = f"{message}; it printed: {printed.splitlines()[-1][:EXCERPT]}"
+        details: JsonObject | None = {"stderr": printed} if printed else None
+        return ToolFailed(Failure(code="mcp-unreachable", message=message, hint=hint, retryable=True, details=details))
+
+    def _printed(self) -> str:
+        """The end of what its command printed to standard error, without the secrets it was given."""
+        if self._stderr is None:
+            return ""
+        self._stderr.settle()
+        return without_secrets(self._stderr.tail(), self._given)
 
 
 class _Connection:
@@ -241,6 +257,12 @@ def result_of(name: str, answer: CallToolResult) -> Json:
 def _content(block: ContentBlock) -> Json:
     said = cast("JsonObject", block.model_dump(mode="json", by_alias=True, exclude_none=True))
     return said["text"] if said.get("type") == "text" else {key: one for key, one in said.items() if key != "_meta"}
+
+
+def without_secrets(text: str, secrets: frozenset[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***") if secret else text
+    return text
 
 
 def _innermost(why: BaseException) -> str:

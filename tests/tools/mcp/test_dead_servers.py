@@ -1,0 +1,66 @@
+"""MCP servers that do not answer are seen before anything needs them, with what they printed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pointsman import Pointsman, Workflow
+from pointsman.app.health import findings
+from pointsman.app.lists import list_tools, server_views
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ToolCall
+from pointsman.settings import Settings
+from pointsman.tools.failures import ToolFailed
+from pointsman.values import Json, JsonObject
+
+DYING = "import os, sys; print('no such table: ' + os.environ.get('WORD', ''), file=sys.stderr); sys.exit(3)"
+CALLS = Workflow.of(
+    {"id": "calls", "nodes": [{"id": "work", "type": "tool", "config": {"tool": "desk__add"}}], "edges": []}
+)
+
+
+def dead(**more: Json) -> Settings:
+    server: JsonObject = {"command": [sys.executable, "-c", DYING], "tools": ["*"], **more}
+    return Settings.model_validate({"store": "memory:", "mcp": {"desk": server}, "secrets": {"T": "sesame-sesame"}})
+
+
+async def test_the_failure_of_a_call_names_the_setting_and_shows_the_end_of_standard_error() -> None:
+    async with Pointsman(settings=dead()) as app:
+        with pytest.raises(ToolFailed) as caught:
+            await app.tools.call(ToolCall(id="1", name="desk__add", arguments={}), key="k")
+        failure: Failure = caught.value.failure
+    assert failure.code == "mcp-unreachable"
+    assert "it printed: no such table:" in failure.message
+    assert "`command` under [mcp.desk]" in failure.hint
+    assert (failure.details or {})["stderr"] == "no such table:"
+
+
+async def test_check_warns_of_a_server_that_does_not_answer() -> None:
+    async with Pointsman(settings=dead()) as app:
+        await app.tools.prepare(["desk__add"])  # as `pointsman check` does
+        checked = await app.check(CALLS)
+    (problem,) = [one for one in checked.problems if one.code == "mcp-unreachable"]
+    assert (problem.severity, problem.pointer) == ("warning", "/nodes/0/config/tool")
+    assert "no such table" in problem.message
+
+
+async def test_doctor_and_the_list_of_tools_show_it() -> None:
+    async with Pointsman(settings=dead()) as app:
+        (found,) = [one for one in await findings(app) if one.code == "mcp-unreachable"]
+        assert (found.severity, "no such table" in found.message) == ("error", True)
+        await list_tools(app)
+        (view,) = server_views(app, with_stderr=True)
+        assert isinstance(view["failure"], dict)
+        assert view["failure"]["stderr"] == "no such table:"
+        (shown,) = server_views(app)
+        assert isinstance(shown["failure"], dict)
+        assert "stderr" not in shown["failure"], "others than the operator do not see it"
+
+
+async def test_what_a_server_prints_tells_no_secret_that_it_was_given() -> None:
+    async with Pointsman(settings=dead(env={"WORD": "secret.T"})) as app:
+        (found,) = [one for one in await findings(app) if one.code == "mcp-unreachable"]
+    assert "sesame" not in found.message
+    assert "no such table: ***" in found.message
