@@ -143,7 +143,9 @@ def test_where_every_key_is_refused_each_was_tried_once_and_no_more() -> None:
 @pytest.mark.requirement("S2-57")
 def test_a_service_that_fails_is_named_by_its_status_and_not_asked_again_unless_allowed() -> None:
     service = Service(lambda _key, _asked: refused(503))
-    with pytest.raises(ModelFailed, match=r"^LLM service error: 503$") as caught:
+    with pytest.raises(
+        ModelFailed, match=r"^LLM service error: 503 from the model 'small' at http://house.test/v1: no$"
+    ) as caught:
         ask(service, retries=0)
     assert caught.value.failure.retryable
     assert caught.value.failure.details is not None
@@ -213,9 +215,10 @@ async def test_the_next_model_is_asked_where_one_cannot_answer_and_people_are_to
     asked = ModelRequest(model="house:small", fallback=("house:large", "scripted"), messages=[user_message("hello")])
     reply = await models.ask(asked)
     assert (reply.text, len(down.heard)) == ("here", 2)
+    said = "LLM service error: 503 from the model '{}' at http://house.test/v1: no"
     assert reply.warnings == (
-        "'house:small' did not answer (model-unavailable: LLM service error: 503): 'house:large' was asked",
-        "'house:large' did not answer (model-unavailable: LLM service error: 503): 'scripted' was asked",
+        f"'house:small' did not answer (model-unavailable: {said.format('small')}): 'house:large' was asked",
+        f"'house:large' did not answer (model-unavailable: {said.format('large')}): 'scripted' was asked",
     )
     await models.close()
 

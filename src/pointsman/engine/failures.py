@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from pointsman.errors import PointsmanError
@@ -26,3 +28,61 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def failure_by(why: PointsmanError) -> Failure:
     """An exception as the failure of the step that met it."""
     return Failure(code=why.code, message=str(why), hint=why.hint, needs=why.needs)
+
+
+_CHAIN_MAX: Final = 20
+_CONNECTION_PROBLEMS: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
+    (
+        ("gaierror", "Name or service not known", "nodename nor servname", "No address associated", "name resolution"),
+        "its host name cannot be resolved",
+        "Correct the host in the address, or the DNS of this machine.",
+    ),
+    (
+        ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"),
+        "its TLS certificate is not trusted",
+        "Use the name that the certificate is for, or install the authority that signed it.",
+    ),
+    (
+        ("SSLError", "SSLEOFError", "SSLZeroReturnError", "WRONG_VERSION_NUMBER", "[SSL"),
+        "TLS could not be agreed on",
+        "Is it https that the service speaks at this port? If not, write http.",
+    ),
+    (
+        ("ConnectionRefusedError", "Connection refused", "All connection attempts failed"),
+        "the connection was refused",
+        "Start the service, or correct host and port in the address.",
+    ),
+    (
+        ("ConnectTimeout", "PoolTimeout", "ReadTimeout", "TimeoutError"),
+        "it did not answer in time",
+        "Is the service up, and does a firewall let this machine reach it?",
+    ),
+    (
+        ("ConnectionResetError", "RemoteProtocolError", "BrokenPipeError", "Server disconnected", "Connection reset"),
+        "the connection broke",
+        "Try again; if it stays so, look at the log of the service, or of a proxy in between.",
+    ),
+    (
+        ("Network is unreachable", "No route to host"),
+        "there is no way to it from here",
+        "Look at the network and the routes of this machine.",
+    ),
+)
+"""Words of exceptions, by type or message -> what happened, and what to check. Told by their words: the clients under
+providers and tools each wrap the errors of the system in their own."""
+
+
+def connection_problem(why: BaseException) -> tuple[str, str]:
+    """What kept a service from being reached, in words, and what to check. Told by an exception and its causes."""
+    words: list[str] = []
+    one: BaseException | None = why
+    for _ in range(_CHAIN_MAX):
+        if one is None:
+            break
+        words.append(f"{type(one).__name__}: {one}")
+        one = one.__cause__ or one.__context__
+    told = "\n".join(words)
+    for marks, what, hint in _CONNECTION_PROBLEMS:
+        if any(mark in told for mark in marks):
+            return what, hint
+    return words[-1], "Is the service at its address running?"

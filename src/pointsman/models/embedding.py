@@ -112,7 +112,7 @@ class Embedders:
         settings: EmbeddingSettings = {} if dimensions is None else {"dimensions": dimensions}
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                with exchanging():
+                with exchanging(model):
                     return await model.embed([*texts], input_type="query" if query else "document", settings=settings)
         except TimeoutError:
             message = f"the model of embeddings did not answer within {TIMEOUT_S:g} s"

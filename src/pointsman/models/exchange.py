@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import (
@@ -39,7 +41,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, connection_problem
 from pointsman.models.failures import ModelFailed
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
@@ -69,6 +71,8 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 _WINDOW: Final = ("context size", "context length", "context window")
 """How servers say that a conversation does not fit, where they have no code for it: llama.cpp, LM Studio, TGI."""
 
+INSIDE: Final = "scripted.invalid"
+"""The host of the scripted model: it is no address."""
 _SERVER_ERRORS: Final = 500
 _RETRIES_OFF: Final = frozenset({"bedrock"})
 """Whose client was told when it was opened, and warns of being told again."""
@@ -79,7 +83,6 @@ _HINTS: Final = {
     "model-unavailable": "Try again later, or name a `fallback`.",
     "model-server-error": "Try again later, or name a `fallback`.",
     "model-timeout": "Try again, raise the node's time, or ask a faster model.",
-    "model-unreachable": "Is the service at its address running? `pointsman models --ping` tries each.",
     "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
     "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
     "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
@@ -92,7 +95,7 @@ async def exchange(
     model: Model, request: ModelRequest, *, headers: dict[str, str] | None, on_text: Hear | None
 ) -> ModelReply:
     """Ask once. Raises `ModelFailed`."""
-    with _failures_named():
+    with _failures_named(model):
         messages = to_messages(request)
         settings = to_settings(
             request, system=model.system, headers=headers, client_retries=model.system not in _RETRIES_OFF
@@ -144,9 +147,9 @@ def _heard_in(event: ModelResponseStreamEvent) -> str:
 
 
 @contextmanager
-def exchanging() -> Generator[None]:
+def exchanging(model: object) -> Generator[None]:
     """What goes wrong while a provider is asked is named as a `ModelFailed`."""
-    with _failures_named(), _garbage_named():
+    with _failures_named(model), _garbage_named():
         yield
 
 
@@ -171,27 +174,76 @@ def _unreadable(message: str) -> Failure:
 
 
 @contextmanager
-def _failures_named() -> Generator[None]:
+def _failures_named(model: object) -> Generator[None]:
     try:
         yield
     except (AgentRunError, UserError) as why:
-        raise ModelFailed(_failure(why)) from why
+        raise ModelFailed(_failure(why, model)) from why
 
 
-def _failure(why: Exception) -> Failure:
+def _failure(why: Exception, model: object) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
-    message, details = str(why)[:_MESSAGE_CHARS_MAX], JsonObject()
-    if code == "model-rejected" and any(words in message.lower() for words in _WINDOW):
-        code = "model-context-too-long"
+    hint, details = _HINTS.get(code, ""), JsonObject()
+    asked, address = f"the model {getattr(model, 'model_name', '')!r}", _address(model)
+    at = f" at {address}" if address else ""
     if isinstance(why, ModelHTTPError):
-        details["status"] = why.status_code
-        if why.status_code >= _SERVER_ERRORS:
-            details["said"], message = message, f"LLM service error: {why.status_code}"
+        said = _said(why.body) or str(why)
+        if code == "model-rejected" and any(words in said.lower() for words in _WINDOW):
+            code = "model-context-too-long"
+            hint = _HINTS[code]
+        details |= {"status": why.status_code, "address": address, "body": _excerpt(why.body)}
+        kind = "LLM service error: " if why.status_code >= _SERVER_ERRORS else ""
+        message = f"{kind}{why.status_code} from {asked}{at}: {said}"
+    elif isinstance(why, ModelConnectionError):
+        what, hint = connection_problem(why)
+        details["address"] = address
+        message = f"{asked}{at} cannot be reached: {what}"
+    else:
+        message = f"{asked}{at}: {_sentence(why)}"
+        if code == "model-rejected" and any(words in message.lower() for words in _WINDOW):
+            code = "model-context-too-long"
+            hint = _HINTS[code]
     return Failure(
         code=code,
-        message=message,
+        message=message[:_MESSAGE_CHARS_MAX],
         retryable=retryable,
-        hint=_HINTS.get(code, ""),
+        hint=hint,
         retry_after_s=why.retry_after if isinstance(why, ModelAPIError) else None,
         details=details or None,
     )
+
+
+def _address(model: object) -> str:
+    """Where the provider is, without what an address may hold of secrets: user, query and fragment."""
+    url = getattr(model, "base_url", None)
+    if not isinstance(url, str) or not url or INSIDE in url:
+        return ""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
+
+
+def _said(body: object) -> str:
+    """What a provider says went wrong, out of the JSON in which it says so."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, dict):
+            known = cast("dict[str, object]", body)
+            body = known.get(key, known)
+    if isinstance(body, dict | list):
+        return _excerpt(cast("object", body))
+    return "" if body is None else str(body)[:_MESSAGE_CHARS_MAX]
+
+
+def _excerpt(body: object) -> str:
+    if body is None:
+        return ""
+    if isinstance(body, str | bytes):
+        text = body if isinstance(body, str) else body.decode(errors="replace")
+    else:
+        text = json.dumps(body, ensure_ascii=False, default=str)
+    return text[:_MESSAGE_CHARS_MAX]
+
+
+def _sentence(why: Exception) -> str:
+    """The message of an exception. Of the many lines of a schema's errors the first says enough."""
+    first, _, rest = str(why).partition("\n")
+    return f"{first} {rest.partition(chr(10))[0]}".strip() if "validation error" in first else str(why)

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import httpx2
 from msgspec import Struct
 
+from pointsman.engine.failures import connection_problem
 from pointsman.tools.outgoing.context import TRACEPARENT
 from pointsman.tools.outgoing.door import Door, Resolve, Rules, resolve
 from pointsman.tools.outgoing.failures import (
@@ -91,11 +92,13 @@ class Outgoing:
             async with asyncio.timeout(self._timeout_s):
                 return await sending
         except TimeoutError as why:
-            raise NotReached(f"no whole answer within {self._timeout_s:g} s") from why
+            hint = "Raise `[http] timeout` in the settings, or ask for less."
+            raise NotReached(f"no whole answer within {self._timeout_s:g} s", hint=hint) from why
         except httpx2.InvalidURL as why:
             raise AddressRefused(f"the address is no web address: {why}", hint="Write https://host/path.") from None
         except (OSError, httpx2.HTTPError) as why:
-            raise NotReached(f"{type(why).__name__}: {why}") from why
+            what, hint = connection_problem(why)
+            raise NotReached(what, hint=hint) from why
 
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(

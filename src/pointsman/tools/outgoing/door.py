@@ -78,7 +78,8 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectError(f"there is no address of {host!r}: {why}") from why
         for address in addresses:
             if not is_outside(address) and not is_in(address, self._rules.networks):
-                raise AddressRefused(f"{host!r} is {address}, inside this network", hint="The operator can allow it.")
+                hint = f'To allow it: `[http] networks = ["{address}/{address.max_prefixlen}"]` in the settings.'
+                raise AddressRefused(f"{host!r} is {address}, inside this network", hint=hint)
         failure: Exception = httpcore2.ConnectError(f"there is no address of {host!r}")
         for address in dict.fromkeys(addresses):
             try:
@@ -145,10 +146,11 @@ def admit(url: httpx2.URL, rules: Rules) -> None:
     if url.userinfo:
         raise AddressRefused("the address names a user", hint="Write https://host/path, and credentials as `auth`.")
     if url.scheme == "http" and not rules.plain:
-        raise AddressRefused("the address is not encrypted", hint="Use https; the operator can allow http.")
+        raise AddressRefused("the address is not encrypted", hint="Use https, or set `[http] plain = true`.")
     port = url.port or USUAL[url.scheme]
     if port > PORT_MAX or (rules.ports is not None and port not in rules.ports):
-        raise AddressRefused(f"port {port} of {url.host!r} is not called", hint="The operator can allow it.")
+        hint = f"To allow it: `[http] ports = [{port}]` in the settings."
+        raise AddressRefused(f"port {port} of {url.host!r} is not called", hint=hint)
 
 
 class _Body(httpx2.AsyncByteStream):

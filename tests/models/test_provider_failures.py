@@ -1,0 +1,105 @@
+"""Failures of providers are sentences: which model, where, what it answered, and what to check."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pointsman.engine.failures import Failure, connection_problem
+from pointsman.models.failures import ModelFailed
+from pointsman.models.provider import Provider
+from pointsman.models.transcript import user_message
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import ModelRequest
+
+KEY = "sk-secret-12345678"
+
+
+@asynccontextmanager
+async def answering(status: int, body: bytes, kind: str = "application/json") -> AsyncGenerator[str]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = (
+            f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def failure(url: str) -> Failure:
+    models = PydanticModels(providers={"p": Provider(base_url=url, keys=(KEY,), retries=0)})
+    try:
+        with pytest.raises(ModelFailed) as caught:
+            await models.ask(ModelRequest(model="p:small", messages=[user_message("hi")], timeout_s=20))
+    finally:
+        await models.close()
+    return caught.value.failure
+
+
+async def test_an_error_of_a_provider_names_status_model_address_and_what_it_said() -> None:
+    async with answering(400, b'{"error": {"message": "unsupported parameter"}}') as where:
+        found = await failure(f"http://{where}/v1")
+    assert found.message == f"400 from the model 'small' at http://{where}/v1: unsupported parameter"
+    assert (found.details or {})["status"] == 400
+    assert "unsupported parameter" in str((found.details or {})["body"])
+
+
+async def test_the_address_is_told_without_user_and_query_and_the_body_without_keys() -> None:
+    async with answering(500, f'{{"error": "bad {KEY}"}}'.encode()) as where:
+        found = await failure(f"http://ann:pass@{where}/v1?api_key=abc")
+    assert found.message == f"LLM service error: 500 from the model 'small' at http://{where}/v1: bad ***"
+    for secret in (KEY, "ann", "pass@", "abc"):
+        assert secret not in repr(found)
+
+
+async def test_a_long_body_is_cut() -> None:
+    async with answering(400, b"x" * 100_000, "text/plain") as where:
+        found = await failure(f"http://{where}/v1")
+    assert len(found.message) <= 1000
+    assert len(str((found.details or {})["body"])) <= 1000
+
+
+async def test_no_answer_is_a_python_expression() -> None:
+    async with answering(200, b'{"weird": 1}') as where:
+        found = await failure(f"http://{where}/v1")
+    assert found.code == "model-answer-unreadable"
+    assert "type=string_type" not in found.message
+
+
+async def test_a_refused_connection_says_so_and_what_to_check() -> None:
+    found = await failure("http://127.0.0.1:9/v1")
+    assert found.message == "the model 'small' at http://127.0.0.1:9/v1 cannot be reached: the connection was refused"
+    assert "host and port" in found.hint
+
+
+def chained(first: BaseException, why: BaseException) -> BaseException:
+    first.__cause__ = why
+    return first
+
+
+@pytest.mark.parametrize(
+    ("why", "what"),
+    [
+        (chained(RuntimeError("x"), OSError("[Errno -2] Name or service not known")), "cannot be resolved"),
+        (chained(RuntimeError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), "TLS could not be agreed on"),
+        (ssl.SSLError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self signed"), "certificate is not trusted"),
+        (ConnectionRefusedError(111, "Connection refused"), "was refused"),
+        (ConnectionResetError(104, "Connection reset by peer"), "broke"),
+        (TimeoutError(), "in time"),
+        (OSError(101, "Network is unreachable"), "no way to it"),
+        (ValueError("odd"), "ValueError: odd"),
+    ],
+)
+def test_problems_of_connections_are_told_in_words(why: BaseException, what: str) -> None:
+    said, hint = connection_problem(why)
+    assert what in said
+    assert hint

@@ -1,0 +1,30 @@
+"""A refusal of the outgoing policy names the setting that would allow the call."""
+
+from __future__ import annotations
+
+import pytest
+
+from pointsman.tools.outgoing.addresses import EVERYWHERE
+from pointsman.tools.outgoing.calls import Call, Outgoing
+from pointsman.tools.outgoing.door import Rules
+from pointsman.tools.outgoing.failures import AddressRefused, NotReached
+
+
+@pytest.mark.parametrize(
+    ("url", "rules", "setting"),
+    [
+        ("http://127.0.0.1/", Rules(), '`[http] networks = ["127.0.0.1/32"]`'),
+        ("http://[::1]/", Rules(), '`[http] networks = ["::1/128"]`'),
+        ("http://example.org:8081/", Rules(), "`[http] ports = [8081]`"),
+        ("http://example.org/", Rules(plain=False), "`[http] plain = true`"),
+    ],
+)
+async def test_a_refusal_names_the_setting(url: str, rules: Rules, setting: str) -> None:
+    with pytest.raises(AddressRefused) as caught:
+        await Outgoing(rules).send(Call(method="GET", url=url))
+    assert setting in caught.value.hint
+
+
+async def test_a_call_that_is_not_answered_says_why_in_words() -> None:
+    with pytest.raises(NotReached, match="the connection was refused"):
+        await Outgoing(Rules(networks=EVERYWHERE, ports=None)).send(Call(method="GET", url="http://127.0.0.1:9/"))
