@@ -100,3 +100,15 @@ def test_the_operator_caps_the_time_of_a_tool() -> None:
 def test_a_tool_without_a_time_of_its_own_has_that_of_the_workflow() -> None:
     assert CallTimes(None, {"toolCallTime": 7.0}).of_tool(None)[0] == 7.0
     assert CallTimes(9.0, {"toolCallTime": 7.0}).of_tool(None)[0] == 9.0, "what was raised for this execution counts"
+
+
+def test_an_edge_for_timeouts_takes_those_of_calls_too() -> None:
+    document: JsonObject = {
+        "id": "w",
+        "nodes": [
+            {"id": "a", "type": "tool", "config": {"tool": "hurried"}},
+            {"id": "late", "type": "transform", "config": {"set": {"late": "true"}}},
+        ],
+        "edges": [{"source": "a", "target": "late", "condition": {"type": "error", "codes": ["timeout"]}}],
+    }
+    assert outcome(Workflow.of(document))[0] == "completed"

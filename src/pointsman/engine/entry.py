@@ -8,7 +8,7 @@ from pointsman.engine.commands import Execute, SetTimer
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.events import StepFailed, StepPassed, StepStarted
 from pointsman.engine.facts import Arrival, Write
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.kinds import PlanEdge, Work
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import Left, ScopeState
@@ -114,7 +114,7 @@ def fail_open_step(desk: Desk, step: Step, failure: Failure) -> None:
 
 def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
     """The error edges that take a failure."""
-    return [edge for edge in node.catches if not edge.codes or failure.code in edge.codes]
+    return [edge for edge in node.catches if not edge.codes or is_one_of(failure, edge.codes)]
 
 
 def execute(desk: Desk, step: Step) -> None:

@@ -13,7 +13,7 @@ from pointsman.engine import branching, compensating, ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.events import AttemptStarted, StepFailed, StepSucceeded
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.kinds import Call, Fork, Retry, Work
 from pointsman.engine.outputs import accept, failure_from, written
 from pointsman.engine.plan import PlanNode
@@ -51,7 +51,7 @@ def attempt_failed(desk: Desk, at: StepState, failure: Failure, usage: Usage | N
 
 def _is_worth_it(retry: Retry, failure: Failure) -> bool:
     """What the node says of this failure, else what the failure says of itself."""
-    return failure.retryable if retry.on is None else failure.code in retry.on
+    return failure.retryable if retry.on is None else is_one_of(failure, retry.on)
 
 
 def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:

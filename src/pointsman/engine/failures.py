@@ -25,6 +25,15 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `executor:kind`); empty: nothing. A worker that has it can perform the step."""
 
 
+TIMEOUT: Final = "timeout"
+TIMEOUTS: Final = frozenset({TIMEOUT, "tool-timeout", "model-timeout"})
+
+
+def is_one_of(failure: Failure, codes: frozenset[str]) -> bool:
+    """Whether an author who names these codes means the failure. `timeout` means the time of a call, too."""
+    return failure.code in codes or (TIMEOUT in codes and failure.code in TIMEOUTS)
+
+
 def failure_by(why: PointsmanError) -> Failure:
     """An exception as the failure of the step that met it."""
     return Failure(code=why.code, message=str(why), hint=why.hint, needs=why.needs)
