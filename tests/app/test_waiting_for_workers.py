@@ -313,21 +313,19 @@ async def test_a_keeper_without_the_tool_looks_again_once_a_minute(tmp_path: Pat
             assert len(await execution.rows()) == rows
 
 
-async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(url: str) -> None:
     held: JsonObject = {
         "id": "work",
         "type": "tool",
         "config": {"tool": "polish", "parameters": {"text": "secret.WORD"}},
     }
     secretive = Workflow.of({"id": "secretive", "nodes": [GATE, held], "edges": [{"source": "gate", "target": "work"}]})
-    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "abc")
-    name = await began(url, secretive)
-    monkeypatch.delenv("POINTSMAN_SECRET_WORD")
+    known = Settings.model_validate({"secrets": {"WORD": {"value": "abcdefghijkl", "tools": ["polish"]}}})
+    async with opened(url, polish, settings=known) as app:
+        execution = await app.start(secretive)
+        await execution.settled()
     async with opened(url, polish) as other:
-        execution = await answered(other, name)
+        execution = await answered(other, execution.id)
         assert [one["needs"] for one in objects((await execution.view())["waitingFor"])] == ["secret:WORD"]
-    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "abc")
-    async with opened(url, polish) as worker:
-        assert await (await worker.open(name)).settled() == "completed"
+    async with opened(url, polish, settings=known) as worker:
+        assert await (await worker.open(execution.id)).settled() == "completed"
