@@ -165,6 +165,13 @@ def _evidence(details: JsonObject) -> list[str]:
     """What helps to find the cause: where the author's code failed, with its traceback where somebody debugs, what it
     printed, and what a model answered instead of what it was asked for."""
     lines: list[str] = []
+    if isinstance(source := details.get("expression"), str) and isinstance(column := details.get("column"), int):
+        before = source[: column - 1].rpartition("\n")
+        line = source[len(before[0]) + len(before[1]) :].partition("\n")[0]
+        lines += [f"  {harmless(line)}", f"  {' ' * len(harmless(before[2]))}^"]
+    for name, told in (("body", "the provider answered"), ("data", "the service answered")):
+        if isinstance(said := details.get(name), str) and said:
+            lines.append(f"  {told}: {shown(said, chars_max=600)}")
     if isinstance(answer := details.get("answer"), str):
         lines.append(f"  the last answer of the model: {shown(answer, chars_max=600)}")
     traceback = details.get("traceback")

@@ -20,6 +20,7 @@ from pointsman.engine.threads import at_once
 from pointsman.engine.trails import REPLACING
 from pointsman.errors import AuthorError, CallerError, PointsmanError
 from pointsman.expressions.operators import type_name
+from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.values import CONTAINERS, Json, JsonObject
 
 Writes: TypeAlias = tuple[Write, ...]
@@ -43,13 +44,24 @@ class StepRefused(PointsmanError):
         self.failure = failure
 
 
+EXPRESSION_CHARS_MAX: Final = 500
+"""So much of a formula is shown with its failure."""
+
+
 def failure_from(why: PointsmanError) -> Failure:
     """An error of the author's formulas or of a write, as the failure of the step it happened in."""
     if isinstance(why, StepRefused):
         return why.failure
     if isinstance(why, AuthorError | CallerError) or type(why).code == "write-failed":
-        return Failure(code=type(why).code, message=str(why), hint=why.hint)
+        return Failure(code=type(why).code, message=str(why), hint=why.hint, details=_place_of(why))
     raise why
+
+
+def _place_of(why: PointsmanError) -> JsonObject | None:
+    """The formula that failed, and the column of the part that did."""
+    if isinstance(why, ExpressionError | ExpressionFailed):
+        return {"expression": why.source[:EXPRESSION_CHARS_MAX], "column": why.offset + 1}
+    return None
 
 
 def written(

@@ -12,6 +12,7 @@ import { Why } from "@/components/Why";
 import { useNodeName } from "@/graph/called";
 import { ValueTree } from "@/values/ValueTree";
 import { hashTo } from "../editor/linked";
+import { Evidence } from "./Evidence";
 import { ForkDialog } from "./ForkDialog";
 import { Mended } from "./Mended";
 import { Section, Value } from "./Value";
@@ -93,6 +94,7 @@ function Trouble(props: { execution: Execution; why: Failure; onPick: (node: str
       ) : null}
       <Why code={why.code} message={why.message} hint={why.hint} look="font-medium text-failed" />
       <p className="font-mono text-xs text-ink-faint">{why.code}</p>
+      <Evidence failure={why} />
       {node ? (
         <p className="mt-2 flex flex-wrap gap-2">
           <Button onClick={() => props.onPick(node)}>

@@ -14,6 +14,7 @@ import { Changes } from "@/values/Changes";
 import { changesIn, valueAt } from "@/values/changes";
 import { eventsAgain } from "./again";
 import { CallCards } from "./CallCards";
+import { Evidence } from "./Evidence";
 import { isAt } from "./focus";
 import { type Heard, useLive } from "./live";
 import { type StepStory, type Story, storyOf } from "./story";
@@ -133,6 +134,7 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
       {step.failure ? (
         <div className="mt-3 rounded-md border border-failed/40 bg-failed-soft p-2.5">
           <Why code={step.failure.code} message={step.failure.message} hint={step.failure.hint} look="text-failed" />
+          <Evidence failure={step.failure} />
         </div>
       ) : null}
       <Thinking step={step.step} live={live} />
