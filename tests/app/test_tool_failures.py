@@ -15,7 +15,7 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.app.executions import ExecutionFailed
 from pointsman.engine.failures import Failure
 from pointsman.settings import Settings
-from pointsman.tools.output import apart_from_tools
+from pointsman.tool_output import apart_from_tools
 from pointsman.tools.tool import Tool
 from pointsman.tools.tracebacks import CHARS_MAX, RaisedElsewhere
 from pointsman.values import Json, JsonObject

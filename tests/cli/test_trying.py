@@ -42,7 +42,7 @@ def test_a_killed_trial_still_stops_at_its_breakpoint_and_repeats_nothing(prompt
         trial = until_second_runs(prompt, process, "--trials")
         process.kill()
         process.wait()
-    assert prompt("show", trial, *STORE, "--json").json["status"] == "running"
+    assert prompt("show", trial, *STORE, "--json").json["status"] == "stopped"
 
     quick = ["--script", written("quick.yaml", QUICK), *STORE, "--json"]
     stopped = prompt("resume", trial, *quick).json

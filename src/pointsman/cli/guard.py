@@ -25,7 +25,7 @@ from pointsman.cli.entry import root
 from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
-from pointsman.tools.output import apart_from_tools
+from pointsman.tool_output import apart_from_tools
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 

@@ -16,9 +16,9 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Run, ToolSpec
+from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.json_results import not_json
-from pointsman.tools.output import printing
 from pointsman.tools.schemas import Checker
 from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource
 from pointsman.tools.tracebacks import raised

@@ -47,9 +47,8 @@ def compile_workflow(
     graph, entry = _analysed(workflow)
     formulas = formulas_of(workflow, language, all_languages=all_languages)
     edges = _edges(workflow, graph, formulas)
-    compiler = NodeCompiler(
-        workflow, graph, formulas, edges, {**(agents or {}), **(workflow.agents or {})}, model, caps
-    )
+    known = {**(agents or {}), **(workflow.agents or {})}
+    compiler = NodeCompiler(workflow, graph, formulas, edges, known, model, caps)
     nodes = _nodes(graph, compiler)
     return Plan(
         workflow=workflow.id,
