@@ -13,7 +13,7 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.executors.ledger import Ledger, Outcome, fingerprint
 from pointsman.executors.memory_tools import DEFAULT, offered
 from pointsman.ports import Run, Tools, ToolSpec
-from pointsman.tools.tool import RESERVED
+from pointsman.tools.tool import RESERVED, need_of
 from pointsman.values import Json
 
 SAME_MAX: Final = 3
@@ -91,9 +91,9 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
         if tool is None:
             message = f"the agent may call {name!r}, but there is no tool of that name"
             hint = "Register it, or script it for a run without the world."
-            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint, needs=f"tool:{name}"))
+            raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint, needs=need_of(name)))
         if tool.off:
             message = f"the agent may call {name!r}, but that tool is off here"
-            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off, needs=f"tool:{name}"))
+            raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off, needs=need_of(name)))
         allowed[name] = tool if not tool.memory else offered(tool, settings.memory.scopes or DEFAULT)
     return allowed

@@ -20,7 +20,7 @@ from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.json_results import not_json
 from pointsman.tools.schemas import Checker
-from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource
+from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource, need_of
 from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
 
@@ -181,7 +181,7 @@ def unknown_tool(name: str) -> ToolFailed:
     """The refusal for a tool that does not exist, or that may not be called: both get the same answer."""
     # The known names are not listed: some are workflows, and not everybody may know of those.
     hint = "The list of tools has those that you may see."
-    return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=f"tool:{name}")
+    return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=need_of(name))
 
 
 async def _ran(tool: Tool, call: ToolCall, context: ToolContext) -> Json:

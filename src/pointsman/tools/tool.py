@@ -16,6 +16,9 @@ OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
 RESERVED: Final = frozenset({"router", "end", "final_result"})
 """Names of the tools that the engine itself offers to models."""
 
+WORKFLOW_PREFIX: Final = "workflow__"
+"""How the names of saved workflows as tools begin."""
+
 Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp", "client", "workflow"]
 """Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
 
@@ -77,3 +80,9 @@ class Tool(Protocol):
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Do it. Raises `ToolFailed` for failures with a name; any other exception is the failure `tool-failed`."""
         ...
+
+
+def need_of(tool: str) -> str:
+    """What a worker must have to call the tool, as `Failure.needs` names it. Saved workflows are in the store, where
+    every worker finds them: one that is missing, or that may not be called, is a failure for all."""
+    return "" if tool.startswith(WORKFLOW_PREFIX) else f"tool:{tool}"

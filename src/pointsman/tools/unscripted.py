@@ -13,6 +13,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import Run, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import need_of
 from pointsman.values import Json, JsonObject
 
 ANYTHING: Final[JsonObject] = {"type": "object"}
@@ -45,4 +46,4 @@ class UnscriptedTools:
             about, hint = f"the tool {call.name!r} is off here", found.off.rstrip(".")
         message = f"{about}, and no script of it"
         hint = f"{hint}, or give it results under `tools:` in the script."
-        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=f"tool:{call.name}"))
+        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=need_of(call.name)))
