@@ -19,8 +19,8 @@ from pointsman.engine.steps import Thread
 from pointsman.engine.threads import at_once
 from pointsman.engine.trails import REPLACING
 from pointsman.errors import AuthorError, CallerError, PointsmanError
-from pointsman.expressions.operators import type_name
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
+from pointsman.expressions.operators import type_name
 from pointsman.values import CONTAINERS, Json, JsonObject
 
 Writes: TypeAlias = tuple[Write, ...]
