@@ -64,6 +64,7 @@ class Fleeting:
             model=app.model,
             script=app.script,
             workflows=app.store.workflows,
+            isolation=app.isolation,
             lent=None if app.hands is None else app.hands.models,
         )
         self.runtime = LocalRuntime(

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pointsman.app.agents import Agents
     from pointsman.app.driving import Answer
     from pointsman.app.dry import DryRun
+    from pointsman.app.isolation import Isolation
     from pointsman.app.memories import Memories
     from pointsman.app.storage.verbs import Storage
     from pointsman.app.triggers.desk import Triggers
@@ -107,6 +108,8 @@ class Pointsman:
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
         self.hands: Hands | None = None
+        self.isolation: Isolation | None = None
+        """What workflow tests may reach outside; None: everything that the settings allow."""
         self.calls_models = True
         """False in dry runs: their executions start without a model."""
         self._library: Library | None = None
@@ -136,7 +139,14 @@ class Pointsman:
         from pointsman.app.wiring import wire  # Providers and tools are loaded by those who run something.
 
         return wire(
-            self.settings, self.tools, store, self.clock, model=self.model, script=self.script, calls=self.calls
+            self.settings,
+            self.tools,
+            store,
+            self.clock,
+            model=self.model,
+            script=self.script,
+            calls=self.calls,
+            isolation=self.isolation,
         )
 
     def _lacks_tool(self, name: str) -> bool:

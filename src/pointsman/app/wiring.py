@@ -10,6 +10,7 @@ from pointsman.app.access.fresh import FreshTools
 from pointsman.app.access.secret_access import SecretAccess
 from pointsman.app.access.working import GuardedTools
 from pointsman.app.artifacts import artifact
+from pointsman.app.isolation import Isolation
 from pointsman.app.model_setup import models_for
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
 from pointsman.app.pace import KeptTurns
@@ -21,7 +22,7 @@ from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store, Workflows
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.ports import Clock, Executor, Secrets
+from pointsman.ports import Clock, Executor, Secrets, Tools
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
@@ -89,7 +90,14 @@ def interpreter_of(settings: Settings) -> Interpreter:
     return Interpreter(limits, box=sandbox.box)
 
 
-async def _fetched(settings: Settings, url: str) -> Fetched:
+def _http(settings: Settings, secrets: Secrets, isolation: Isolation | None) -> Executor:
+    real = http_executor(settings, secrets)
+    return real if isolation is None else isolation.http_executor(real)
+
+
+async def _fetched(settings: Settings, url: str, isolation: Isolation | None) -> Fetched:
+    if isolation is not None:
+        isolation.refuse_file(url)
     from pointsman.tools.outgoing.calls import Call  # As above.
 
     answer = await outgoing_of(settings).send(Call(method="GET", url=url))
@@ -107,9 +115,11 @@ def wire(
     workflows: Workflows | None = None,
     calls: Calls | None = None,
     lent: PydanticModels | None = None,
+    isolation: Isolation | None = None,
 ) -> Hands:
     """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's; `calls` hears of calls
-    of models and tools; `lent`: models of another, whose keys are paced and paid for together."""
+    of models and tools; `lent`: models of another, whose keys are paced and paid for together;
+    `isolation`: what may be reached outside, in workflow tests."""
     heard = calls or Calls()
     tools.add_source(WorkflowTools(workflows or store.workflows))
     models = lent or models_for(
@@ -117,19 +127,22 @@ def wire(
     )
     played = is_scripted(model or "")
     secrets = SecretAccess(settings, workflows or store.workflows)
-    called = GuardedTools(FreshTools(tools, secrets))
+    called: Tools = GuardedTools(FreshTools(tools, secrets))
+    if isolation is not None:
+        called = isolation.tools(called, tools)
     interpreter = interpreter_of(settings)
     meaning = None if played else meaning_of(settings, store, clock, models)
     hands = Executors(
         models=HeardModels(models, heard, clock),
         tools=HeardTools(UnscriptedTools(called) if played else called, heard, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
-        http=lambda: http_executor(settings, secrets),
-        fetch=lambda url: _fetched(settings, url),
+        http=lambda: _http(settings, secrets, isolation),
+        fetch=lambda url: _fetched(settings, url, isolation),
         keep=None if settings.files is None else partial(artifact, settings),
         interpreter=interpreter,
         secrets=secrets,
         reaches=models.reaches,
+        plugins=isolation is None,
     )
     return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.driving import Answer, drive
+from pointsman.app.isolation import Isolation
 from pointsman.app.scripts import load_script, parse_script
 from pointsman.app.shelf.documents import shipped
 from pointsman.errors import PointsmanError
@@ -63,6 +64,7 @@ def run_case(case: Case, directory: Path, *, store: str = IN_MEMORY) -> tuple[st
             script=_script(case, directory),
             clock=VirtualClock() if virtual else SystemClock(),
         )
+        app.isolation = Isolation(case.allow, case.http)
         source = shipped(case.workflow) or Workflow.load(directory / case.workflow, dialect=case.dialect)
         saved = [Workflow.load(directory / one) for one in case.saved]
         work = _run(app, source, saved, case)

@@ -101,6 +101,10 @@ class Case(_Part):
     """Workflow files to save before: those it calls."""
     settings: JsonObject = {}
     """Settings of this test: `agents`, `variables`, `values`, `language`. Nothing else counts."""
+    http: dict[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
+    """What http nodes are answered: node, or `METHOD URL` -> {status, data, headers}."""
+    allow: Texts = ()
+    """Tools, and http nodes, that may reach outside."""
     session: str | None = None
     expect: Expect = Expect()
 

@@ -1,0 +1,116 @@
+"""Isolation of workflow tests: whatever would reach outside is refused, unless it has a stub or is allowed by name.
+
+http node ─▶ stub by node or `METHOD URL` ─▶ allowed? ─▶ refused (`outside-refused`)
+tool call ─▶ tool of the script           ─▶ allowed? ─▶ refused; tools that compute or remember are called
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.executors.failures import WorkRefused, work_failed
+from pointsman.ports import Executor, Run, Tools, ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.registry import ToolRegistry
+from pointsman.values import Json, JsonObject
+
+REFUSED: Final = "outside-refused"
+INSIDE: Final = frozenset({"scripted", "workflow", "client"})
+"""Origins of tools that a test may call: the script, saved workflows, the caller."""
+PURE: Final = frozenset({"calculator"})
+"""Built-in tools that only compute. Those of memory stay in the store of the test."""
+
+
+AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may succeed, as for real requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What a test may reach."""
+
+    allowed: Collection[str] = ()
+    """Names of tools, and ids of http nodes."""
+    http: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """Node id, or `METHOD URL` -> the result of the request: `status` (200), `data`, `headers`."""
+
+    def tools(self, tools: Tools, registry: ToolRegistry) -> Tools:
+        return _IsolatedTools(tools, registry, self.allowed)
+
+    def http_executor(self, real: Executor) -> Executor:
+        return _IsolatedHttp(real, self)
+
+    def refuse_file(self, url: str) -> None:
+        """Raise for every file that would be fetched by its address."""
+        message = f"a workflow test does not fetch {url!r}"
+        raise WorkRefused(Failure(code=REFUSED, message=message, hint="Give the file in the input of the test."))
+
+
+class _IsolatedTools:
+    def __init__(self, tools: Tools, registry: ToolRegistry, allowed: Collection[str]) -> None:
+        self._tools = tools
+        self._registry = registry
+        self._allowed = allowed
+
+    def find(self, name: str) -> ToolSpec | None:
+        return self._tools.find(name)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Servers of tools that are not allowed are not connected."""
+        await self._tools.prepare([name for name in names if self._may(name)])
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        """Raises `ToolFailed` (`outside-refused`)."""
+        if not self._may(call.name):
+            message = f"the tool {call.name!r} would act outside of the workflow test"
+            hint = f"Give it results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
+            raise ToolFailed(Failure(code=REFUSED, message=message, hint=hint))
+        return await self._tools.call(call, key=key, run=run)
+
+    def _may(self, name: str) -> bool:
+        origin = self._registry.origin(name)
+        if name in self._allowed or origin in INSIDE or name in PURE:
+            return True
+        if origin is None and "__" not in name:
+            return True  # There is no such tool: the call fails by itself.
+        spec = self._registry.find(name) if origin == "builtin" else None
+        return spec is not None and bool(spec.memory or spec.off)
+
+
+class _IsolatedHttp:
+    def __init__(self, real: Executor, isolation: Isolation) -> None:
+        self._real = real
+        self._isolation = isolation
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        config = command.input.get("config")
+        said = config if isinstance(config, dict) else {}
+        request = f"{said.get('method') or 'GET'} {said.get('url')}"
+        answer = self._isolation.http.get(spec.node, self._isolation.http.get(request))
+        if answer is not None:
+            return _answered(command, spec, said, answer)
+        if spec.node in self._isolation.allowed:
+            return await self._real.execute(command, spec, run)
+        message = f"the http node {spec.node!r} would send {request!r} from a workflow test"
+        stub = f"http: {{{spec.node}: {{status: 200, data: …}}}}"
+        hint = f"Say what it answers: `{stub}`, or allow it: `allow: [{spec.node}]`."
+        return work_failed(command, Failure(code=REFUSED, message=message, hint=hint))
+
+
+def _answered(command: Execute, spec: WorkSpec, config: JsonObject, stub: JsonObject) -> WorkDone | WorkFailed:
+    given = stub.get("status", 200)
+    status = given if isinstance(given, int) else 200
+    ok = 200 <= status < 300
+    if not ok and config.get("failOnError") is not False:
+        message = f"the stub of the http node {spec.node!r} answers {status}"
+        details: JsonObject = {"status": status, "data": stub.get("data")}
+        failure = Failure(code="http-status", message=message, retryable=status in AGAIN, details=details)
+        return work_failed(command, failure)
+    result: JsonObject = {"status": status, "headers": stub.get("headers", {}), "data": stub.get("data"), "ok": ok}
+    return WorkDone(step=command.step, attempt=command.attempt, result=result)
