@@ -36,6 +36,7 @@ WITHOUT_EXAMPLE: Final = {
     "kept-key": "only real-world files have such keys",
     "loops-too-complex": "an example has a thousand nodes",
     "mcp-unreachable": "depends on a server",
+    "more-problems": "an example has a thousand problems",
     "not-in-dialect": "found on export",
     "original-unreadable": "found on export",
     "too-deep": "an example is a page long",

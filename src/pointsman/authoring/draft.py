@@ -106,7 +106,7 @@ class Draft:
 def edge_names(edges: Iterable[Mapping[str, Json]]) -> list[str]:
     """The name of each edge: its id, or `source->target`, with a number where that is taken."""
     listed = list(edges)
-    taken = {str(edge["id"]) for edge in listed if edge.get("id") is not None}
+    taken = {str(edge["id"]): 2 for edge in listed if edge.get("id") is not None}
     return [
         str(edge["id"])
         if edge.get("id") is not None

@@ -122,8 +122,8 @@ async def _opened(app: Pointsman, reference: str) -> Workflow:
 
 
 def _print_checked(result: Checked, *, file: str, text: str) -> None:
-    for problem in result.problems:
-        click.echo("\n".join(problem_lines(problem, file=file, text=text)))
+    for line in problem_lines(result.problems, file=file, text=text):
+        click.echo(line)
     click.echo(f"{harmless(file)}: {_summary(result)}")
 
 
@@ -162,8 +162,8 @@ def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect:
 
 
 def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
-    for loss in losses:
-        click.echo("\n".join(problem_lines(loss, file=file, text=text)), err=True)
+    for line in problem_lines(losses, file=file, text=text):
+        click.echo(line, err=True)
 
 
 @click.command()

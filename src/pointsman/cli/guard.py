@@ -178,8 +178,8 @@ def _stopped(seen: Face) -> int:
 def tell(why: PointsmanError, seen: Face) -> None:
     """Say on standard error what could not be done, where, and what to do next."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
-    for problem in problems:
-        click.echo("\n".join(problem_lines(problem, file=seen.file, text=seen.text)), err=True)
+    for line in problem_lines(problems, file=seen.file, text=seen.text):
+        click.echo(line, err=True)
     if not problems:
         click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {harmless(str(why))}", err=True)
         if why.hint:

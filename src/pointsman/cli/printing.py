@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
@@ -12,6 +13,8 @@ import click
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 
+PRINTED_MAX: Final = 50
+"""Problems printed of one file."""
 LINE_CHARS_MAX: Final = 110
 """Of a source line, around the place that is meant."""
 
@@ -66,7 +69,16 @@ def shown(value: Json, *, chars_max: int = 0) -> str:
     return harmless(text)
 
 
-def problem_lines(problem: Problem, *, file: str, text: str) -> list[str]:
+def problem_lines(problems: Sequence[Problem], *, file: str, text: str) -> Iterator[str]:
+    """The lines that show problems of one file: at most `PRINTED_MAX` problems, and how many more there are."""
+    lines = re.split(r"\r\n|\r|\n", text) if problems else []
+    for problem in problems[:PRINTED_MAX]:
+        yield from _lines_of(problem, file=file, text=lines)
+    if len(problems) > PRINTED_MAX:
+        yield f"and {len(problems) - PRINTED_MAX} more (`--json` lists them)"
+
+
+def _lines_of(problem: Problem, *, file: str, text: Sequence[str]) -> list[str]:
     """What, where, the line with a caret under the place, and the next step."""
     place = f"{file}:{problem.line}:{problem.column}" if problem.line is not None else file
     severity = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
@@ -80,11 +92,10 @@ def problem_lines(problem: Problem, *, file: str, text: str) -> list[str]:
     return lines
 
 
-def _quoted(text: str, line: int, column: int) -> list[str]:
-    every = re.split(r"\r\n|\r|\n", text)
-    if line > len(every) or not every[line - 1].strip():
+def _quoted(text: Sequence[str], line: int, column: int) -> list[str]:
+    if line > len(text) or not text[line - 1].strip():
         return []
-    source = every[line - 1].replace("\t", " ")
+    source = text[line - 1].replace("\t", " ")
     cut = max(0, column - 1 - LINE_CHARS_MAX // 2) if len(source) > LINE_CHARS_MAX else 0
     visible = source[cut : cut + LINE_CHARS_MAX]
     if cut:

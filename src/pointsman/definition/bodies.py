@@ -16,7 +16,8 @@ from pointsman.definition.links import Links
 from pointsman.definition.scopes import Finding
 from pointsman.definition.walks import DominatorTree, reach
 
-BODY_VISITS_MAX: Final = 1_000_000
+BODY_VISITS_MAX: Final = 100_000
+BODY_VISITS_PER_NODE_MAX: Final = 10
 """Nodes looked at for all loops together. Loops locked into each other could otherwise cost the square of the graph."""
 
 
@@ -41,7 +42,7 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
     found = LoopMap()
     breaks = frozenset(edge.number for edge in links.edges if edge.mark == "break")
     returning: dict[int, set[int]] = {}
-    visits_left = BODY_VISITS_MAX
+    visits_left = BODY_VISITS_MAX + BODY_VISITS_PER_NODE_MAX * len(links.nodes)
     for node, one in enumerate(links.nodes):
         if not isinstance(one.config, LoopConfig):
             continue

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from pointsman.definition.graph import Graph
 from pointsman.definition.walks import dominator_tree, reach
 
-VISITS_MAX: Final = 200_000
+VISITS_MAX: Final = 30_000
+VISITS_PER_NODE_MAX: Final = 5
 """Nodes looked at for all regions together; a graph of nothing but open splits could cost the square of its size."""
 
 MANY: Final = -1
@@ -55,17 +57,25 @@ def concurrent(
 ) -> Concurrent:
     """All regions. `always` and `together` know edges by number, `repeated` knows parallels over items."""
     regions: list[Region] = []
-    left = VISITS_MAX
+    left = VISITS_MAX + VISITS_PER_NODE_MAX * len(graph.ids)
     after = _Postdominators(graph)
     for node, ways in enumerate(graph.out):
         if graph.scopes[node] is None or left < 0:
             continue
         if node in graph.forks:
             region = _branches(graph, node, always, repeated=repeated(node))
-        elif len(ways) > 1 and any(together(one, two) for i, one in enumerate(ways) for two in ways[:i]):
-            region = _behind(graph, node, after.of(node), always)
         else:
-            continue
+            pairs = 0
+            for pairs, (one, two) in enumerate(combinations(ways, 2), 1):
+                if together(one, two) or pairs > left:
+                    break
+            else:
+                left -= pairs
+                continue
+            left -= pairs
+            if left < 0:
+                break
+            region = _behind(graph, node, after.of(node), always)
         left -= len(region.branch)
         regions.append(region)
     return Concurrent(tuple(regions), left >= 0)

@@ -11,7 +11,15 @@ from pydantic_core import ErrorDetails
 
 from pointsman.definition.descriptions import descriptions_of
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES, Node
-from pointsman.definition.problems import JsonPatchOp, Problem, did_you_mean, error, pointer_to
+from pointsman.definition.problems import (
+    PROBLEMS_MAX,
+    JsonPatchOp,
+    Problem,
+    did_you_mean,
+    error,
+    more_problems,
+    pointer_to,
+)
 from pointsman.definition.shape import EXTENSION_PREFIX, Shape
 from pointsman.values import Json, JsonObject
 
@@ -42,7 +50,10 @@ _SIZES: Final[Mapping[str, str]] = {
 def findings_of(why: ValidationError, *, document: JsonObject, root: type[Shape]) -> list[Problem]:
     """Every objection as a problem; those of a union's members at one place are one."""
     problems: dict[str, Problem] = {}
-    for objection in why.errors(include_url=False):
+    objections = why.errors(include_url=False)
+    if len(objections) >= PROBLEMS_MAX:
+        problems["more"] = more_problems(len(objections) - PROBLEMS_MAX + 1)
+    for objection in objections[: PROBLEMS_MAX - 1]:
         parts = _parts(objection, document)
         problem = _finding(objection, parts, document=document, root=root)
         known = problems.setdefault(f"{problem.pointer} {problem.code}", problem)

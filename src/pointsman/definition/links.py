@@ -21,6 +21,8 @@ from pointsman.values import END
 
 TO_END: Final = -1
 """The target of an edge that ends the execution."""
+ID_CHARS_SHOWN: Final = 200
+"""An edge without an id is named by the ids at its ends."""
 DANGLING: Final = -2
 """The end of an edge that names a node which does not exist."""
 
@@ -165,22 +167,27 @@ _KINDS: Final[Mapping[Implied, EdgeKind]] = {"handoff": "label"}
 
 
 def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[EdgeRef]:
-    names: set[str] = {edge.id for edge in workflow.edges if edge.id is not None}
+    names: dict[str, int] = {edge.id: 2 for edge in workflow.edges if edge.id is not None}
     for position, edge in enumerate(workflow.edges):
         source = index.get(edge.source, DANGLING)
         target = index.get(edge.target, TO_END if edge.target == END else DANGLING)
         routing = routing_of(workflow.nodes[source]) if source >= 0 else "all"
-        name = edge.id if edge.id is not None else fresh_name(f"{edge.source}->{edge.target}", names)
+        name = (
+            edge.id
+            if edge.id is not None
+            else fresh_name(f"{edge.source[:ID_CHARS_SHOWN]}->{edge.target[:ID_CHARS_SHOWN]}", names)
+        )
         kind = kind_of(edge, routing) if edge.condition is not None or edge.label is not None else "plain"
         yield EdgeRef(position, name, source, target, kind, mark=edge.mark)
 
 
-def fresh_name(name: str, taken: set[str]) -> str:
-    """`a->b`, or with a number where that is taken."""
-    candidate, number = name, 2
+def fresh_name(name: str, taken: dict[str, int]) -> str:
+    """`a->b`, or with a number where that is taken. `taken`: each name -> the number to try next."""
+    candidate, number = name, taken.get(name, 2)
     while candidate in taken:
         candidate, number = f"{name} {number}", number + 1
-    taken.add(candidate)
+    taken[name] = number
+    taken[candidate] = 2
     return candidate
 
 
@@ -189,6 +196,7 @@ def _implied(
 ) -> Iterator[tuple[int, int, Implied]]:
     """Source, target and reason of each edge that the document leaves unsaid."""
     callers: dict[int, list[int]] = {}
+    agents = agents_at(nodes)
     for position, node in enumerate(nodes):
         match node.config:
             case ParallelConfig(branches=branches) if branches:
@@ -200,7 +208,7 @@ def _implied(
             case HumanConfig(on_timeout=str(name)) if name in index:
                 yield position, index[name], "timeout"  # its other edges there belong to what a person answers
             case AgentConfig(handoffs=handoffs):
-                for target in _unreached(handed_to(handoffs or (), nodes, index), edges, out[position]):
+                for target in _unreached(handed_to(handoffs or (), agents, index), edges, out[position]):
                     yield position, target, "handoff"
                 targets = {edges[edge].target for edge in out[position]}
                 for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
@@ -213,13 +221,17 @@ def _implied(
                 yield executor, agent, "caller"
 
 
-def handed_to(names: Iterable[str], nodes: tuple[Node, ...], index: Mapping[str, int]) -> list[int]:
-    """The nodes that hand-offs name: by their ids, or by the agent that works there."""
-    agents = {
+def agents_at(nodes: tuple[Node, ...]) -> dict[str, int]:
+    """Agent -> the first node where it works."""
+    return {
         node.config.agent: position
         for position, node in reversed([*enumerate(nodes)])
         if isinstance(node.config, AgentConfig) and node.config.agent is not None
     }
+
+
+def handed_to(names: Iterable[str], agents: Mapping[str, int], index: Mapping[str, int]) -> list[int]:
+    """The nodes that hand-offs name: by their ids, or by the agent that works there."""
     found = (index.get(name, agents.get(name)) for name in names)
     return [*dict.fromkeys(target for target in found if target is not None)]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from itertools import islice
+from typing import Final, Literal, TypeAlias
 
 from pointsman.values import JsonObject
 
@@ -47,25 +48,51 @@ class Problem:
         }
 
 
+MESSAGE_CHARS_MAX: Final = 1_000
+"""A message quotes the document, and an author may write a name of a megabyte."""
+PROBLEMS_MAX: Final = 1_000
+"""Problems reported of one document. `limited` counts the rest."""
+COMPARISONS_MAX: Final = 20_000
+"""Names compared for the suggestions of one check: more would take longer than all the rest of it."""
+
+
+def _problem(
+    code: str,
+    severity: Severity,
+    pointer: str,
+    message: str,
+    hint: str,
+    fix: tuple[JsonPatchOp, ...] | None,
+) -> Problem:
+    return Problem(
+        code=code, severity=severity, pointer=pointer, message=shortened(message), hint=shortened(hint), fix=fix
+    )
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text that is too long for a message."""
+    return text if len(text) <= MESSAGE_CHARS_MAX else f"{text[:MESSAGE_CHARS_MAX]}…"
+
+
 def error(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
     """A finding that blocks execution."""
-    return Problem(code=code, severity="error", pointer=pointer, message=message, hint=hint, fix=fix)
+    return _problem(code, "error", pointer, message, hint, fix)
 
 
 def warning(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
     """A finding that may be intended."""
-    return Problem(code=code, severity="warning", pointer=pointer, message=message, hint=hint, fix=fix)
+    return _problem(code, "warning", pointer, message, hint, fix)
 
 
 def note(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
     """Something the author should know; nothing is wrong."""
-    return Problem(code=code, severity="note", pointer=pointer, message=message, hint=hint, fix=fix)
+    return _problem(code, "note", pointer, message, hint, fix)
 
 
 @dataclass(slots=True)
@@ -100,6 +127,21 @@ def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(unique.values(), key=_order))
 
 
+def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each problem once, at most `PROBLEMS_MAX`: errors before warnings before notes. A note counts the rest."""
+    unique = list({(p.code, p.severity, p.pointer, p.line, p.column, p.message): p for p in problems}.values())
+    if len(unique) <= PROBLEMS_MAX:
+        return tuple(unique)
+    unique.sort(key=lambda problem: _RANK[problem.severity])
+    return (*unique[:PROBLEMS_MAX], more_problems(len(unique) - PROBLEMS_MAX))
+
+
+def more_problems(count: int) -> Problem:
+    """The note that counts the problems that are not listed."""
+    message = f"{count} more problems are not listed"
+    return note("more-problems", "", message, hint="Correct those that are listed, and check again.")
+
+
 def _order(problem: Problem) -> tuple[int, int, tuple[tuple[int, str], ...], int, str, str]:
     place = (problem.line or 0, problem.column or 0)
     return (*place, _natural(problem.pointer), _RANK[problem.severity], problem.code, problem.message)
@@ -124,6 +166,22 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """A sentence naming the nearest candidate, or an empty text."""
     near = near_to(word, candidates, most=1)
     return f"Did you mean {near[0]!r}?" if near else ""
+
+
+class Suggestions:
+    """Finds names that were probably meant, as long as its comparisons last."""
+
+    def __init__(self, comparisons: int = COMPARISONS_MAX) -> None:
+        self._left = comparisons
+
+    def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
+        """The candidate spelled most like a word; None where none is near, or too much was compared already."""
+        if self._left <= 0:
+            return None
+        some = list(islice(candidates, COMPARISONS_MAX))
+        self._left -= len(some) + sum(map(len, some)) // 50
+        near = near_to(word, some, most=1)
+        return near[0] if near else None
 
 
 def near_to(word: str, candidates: Iterable[str], *, most: int) -> list[str]:

@@ -84,7 +84,8 @@ def _forks(links: Links) -> dict[int, ForkShape]:
         ways = tuple(edge for edge in links.out[position] if links.edges[edge].kind != "error")
         named = {links.index[branch] for branch in node.config.branches or () if branch in links.index}
         starts = tuple(edge for edge in ways if links.edges[edge].target in named) if named else ways
-        forks[position] = ForkShape(starts, tuple(edge for edge in ways if edge not in starts))
+        first = frozenset(starts)
+        forks[position] = ForkShape(starts, tuple(edge for edge in ways if edge not in first))
     return forks
 
 

@@ -94,13 +94,14 @@ def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
     if not alias and not undoing:
         return (plain,) * len(graph.ids)
     around: list[set[str]] = [{alias[one] for one in scope or () if one in alias} for scope in graph.scopes]
-    for position, node in enumerate(graph.ids):
-        if node in undoing:
-            around[position] |= {COMPENSATED, *alias.values()}
     for loop, shape in graph.loops.items():
         for node in shape.body if loop in alias else ():
             around[node].add(alias[loop])
-    return tuple(replace(plain, as_names=frozenset(some)) if some else plain for some in around)
+    every = replace(plain, as_names=frozenset({COMPENSATED, *alias.values()}))
+    return tuple(
+        every if node in undoing else replace(plain, as_names=frozenset(some)) if some else plain
+        for node, some in zip(graph.ids, around, strict=True)
+    )
 
 
 def names_within(node: Node, key: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from pointsman.definition.check import check
 from pointsman.definition.check.lenience import lenient
 from pointsman.definition.check.subject import NOTHING_ASKED, Known
 from pointsman.definition.documents import Document
-from pointsman.definition.problems import JsonPatchOp, Problem, pointer_parts, sort_problems
+from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.detect import Read, read_workflow, read_workflows
 from pointsman.dialects.imported import Imported
@@ -72,9 +72,11 @@ def found_in(
 
 
 def told(read: Read, found: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Findings told about the author's document, with those of reading it, sorted by place."""
-    placed = [read.placed(repaired(problem, read)) for problem in found]
-    return sort_problems((*read.problems, *placed))
+    """Findings about the author's document, with those of reading it, sorted by place. At most `PROBLEMS_MAX` are
+    placed; a note counts the rest."""
+    own = {id(problem) for problem in read.problems}
+    kept = limited((*read.problems, *found))
+    return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in kept)
 
 
 def repaired(problem: Problem, read: Read) -> Problem:

@@ -9,7 +9,7 @@ from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.control import DecisionConfig, StartConfig
-from pointsman.definition.links import handed_to
+from pointsman.definition.links import agents_at
 from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.definition.workflow import Workflow
 
@@ -37,11 +37,12 @@ def _reserved(subject: Subject) -> Iterator[Problem]:
 
 def _handoffs(subject: Subject) -> Iterator[Problem]:
     """Names that lead nowhere, and hand-offs where nobody looks for them."""
+    known = agents_at(subject.nodes)
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, AgentConfig):
             continue
         for number, name in enumerate(node.config.handoffs or ()):
-            if not handed_to([name], subject.nodes, subject.graph.index):
+            if name not in subject.graph.index and name not in known:
                 message = (
                     f"{subject.node(position)} hands over to {name!r}, and neither a node nor its agent has that name"
                 )
@@ -55,7 +56,7 @@ def _handoffs(subject: Subject) -> Iterator[Problem]:
 
 
 def _executors(subject: Subject) -> Iterator[Problem]:
-    executors = {position for position, node in enumerate(subject.nodes) if node.type == "tool_executor"}
+    executors = frozenset(position for position, node in enumerate(subject.nodes) if node.type == "tool_executor")
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, AgentConfig):
             continue
@@ -66,7 +67,7 @@ def _executors(subject: Subject) -> Iterator[Problem]:
             message = f"{subject.node(position)} has tools ({listed(tools)}), and there is no tool executor to run them"
             hint = "Add a node of type TOOL_EXECUTOR and an edge to it."
             yield error("no-tool-executor", subject.at_node(position), message, hint=hint)
-        elif executors and not executors & set(subject.graph.links.targets(position)):
+        elif executors and executors.isdisjoint(subject.graph.links.targets(position)):
             message = f"{subject.node(position)} has tools ({listed(tools)}) and no edge to the tool executor"
             hint = f"Lead an edge from it to {subject.listed(executors)}."
             yield error("agent-without-tool-edge", subject.at_node(position), message, hint=hint)

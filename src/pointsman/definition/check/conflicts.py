@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
@@ -19,8 +19,10 @@ from pointsman.definition.walks import reach
 from pointsman.definition.work import StructuredRecordConfig
 from pointsman.definition.workflow import Workflow
 
-COMPARISONS_MAX: Final = 1_000_000
-"""Nodes looked at to compare pairs of steps; past it no further pairs are compared."""
+COMPARISONS_MAX: Final = 200_000
+"""Nodes looked at and paths compared for pairs of steps; past it no further pairs are compared."""
+MEETINGS_MAX: Final = 1_000
+"""Pairs of steps that are reported."""
 
 _Classes: TypeAlias = "dict[int, list[Writing]]"
 
@@ -85,13 +87,13 @@ class _Data:
         self.subject = subject
         self.comparisons_left = COMPARISONS_MAX
         self.seen: set[tuple[str, int, int]] = set()
-        self.reducers = _reducers(subject)
+        self.reducers = _Reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
         """Those that would lose one another."""
         self.seen_writings: dict[int, list[Writing]] = defaultdict(list)
         """Those that others may see half-way. What other systems join they also let anybody read."""
         for writing in formulas.writings:
-            reducer = self.reducer(writing.keys)
+            reducer = self.reducers.of(writing.keys)
             if reducer is None or not (reducer == "last" or subject.imported):
                 self.seen_writings[writing.node].append(writing)
             if reducer is None and not self.appends(writing):
@@ -100,15 +102,6 @@ class _Data:
         for reading in formulas.readings:
             if reading.place.node is not None and reading.read.root == "state" and reading.read.path:
                 self.readings[reading.place.node].append(reading)
-
-    def reducer(self, keys: Keys) -> str | None:
-        """The reducer of the path, which makes one value of all writes; None: it has none."""
-        for pattern, how in self.reducers:
-            if len(pattern) == len(keys) and all(
-                p in ("*", str(k)) or k is None for p, k in zip(pattern, keys, strict=True)
-            ):
-                return how
-        return None
 
     def appends(self, writing: Writing) -> bool:
         """Whether it only ever adds to a list: a record."""
@@ -130,6 +123,10 @@ class _Data:
                 if key not in self.seen:
                     self.seen.add(key)
                     yield self.conflict(region, meeting)
+                if len(self.seen) > MEETINGS_MAX:
+                    self.comparisons_left = -1
+                if self.comparisons_left < 0:
+                    return
 
     def meetings(self, region: Region, classes: _Classes) -> Iterator[_Meeting]:
         for branch, writings in classes.items() if region.scoped else ():
@@ -139,6 +136,9 @@ class _Data:
                     yield _Meeting(one, one, one.node in region.certain and one.certain)
         for first, second in combinations([branch for branch in classes if branch != MANY], 2):
             for one, other in product(classes[first], classes[second]):
+                self.comparisons_left -= 1
+                if self.comparisons_left < 0:
+                    return
                 if overlap(one.keys, other.keys) and self.at_once(region, one.node, other.node):
                     certain = {one.node, other.node} <= region.certain and one.certain and other.certain
                     yield _Meeting(one, other, certain)
@@ -180,6 +180,10 @@ class _Data:
                 classes = writers.get(str(reading.read.path[0]), {})
                 others = (some for branch, some in classes.items() if branch != region.branch[node])
                 for writing in chain.from_iterable(others):
+                    self.comparisons_left -= 1
+                    if self.comparisons_left < 0 or len(self.seen) > MEETINGS_MAX:
+                        self.comparisons_left = -1
+                        return
                     key = (f"read {dotted(reading.read.path)}", node, writing.node)
                     if key in self.seen or not overlap(reading.read.path, writing.keys):
                         continue
@@ -201,13 +205,47 @@ class _Data:
         )
 
 
-def _reducers(subject: Subject) -> list[tuple[tuple[str, ...], str]]:
-    declared = [
-        (tuple(pattern.split(".")), about.reduce)
-        for pattern, about in (subject.workflow.state or {}).items()
-        if about.reduce is not None and about.reduce != "set"
-    ]
-    return [(("messages",), "append"), *declared]
+class _Reducers:
+    """The reducers of the state by path: a tree of keys, so that thousands cost no more than one."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._root = _Level()
+        self._known: dict[Keys, str | None] = {}
+        patterns = [("messages", "append")]
+        patterns += [(pattern, about.reduce or "set") for pattern, about in (subject.workflow.state or {}).items()]
+        for order, (pattern, how) in enumerate(patterns):
+            if how != "set":
+                level = self._root
+                for key in pattern.split("."):
+                    level = level.inner.setdefault(key, _Level())
+                level.how = level.how or (order, how)
+
+    def of(self, keys: Keys) -> str | None:
+        """The reducer of the path, which makes one value of all writes; None: it has none. The first declared wins."""
+        if keys not in self._known:
+            levels = [self._root]
+            for key in keys:
+                levels = [inner for level in levels for inner in level.matching(key)]
+            found = [level.how for level in levels if level.how is not None]
+            self._known[keys] = min(found)[1] if found else None
+        return self._known[keys]
+
+
+@dataclass(slots=True)
+class _Level:
+    """One key of the patterns, and what follows it."""
+
+    inner: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
+    how: tuple[int, str] | None = None
+
+    def matching(self, key: str | int | None) -> Iterator[_Level]:
+        """None is any key."""
+        if key is None:
+            yield from self.inner.values()
+            return
+        for name in {str(key), "*"}:
+            if name in self.inner:
+                yield self.inner[name]
 
 
 def overlap(one: Keys, other: Keys) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from pointsman.definition.check.conflicts import dotted, overlap
 from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
 from pointsman.definition.check.order import Order
-from pointsman.definition.check.repairs import add, nearest, question, replace
+from pointsman.definition.check.repairs import add, question, replace
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
 from pointsman.definition.problems import JsonPatchOp, Problem, error, note, warning
@@ -19,6 +19,9 @@ from pointsman.definition.work import UnboundConfig
 from pointsman.values import JsonObject
 
 BUILT_IN: Final = frozenset({"messages", "next"})
+COMPARISONS_MAX: Final = 300_000
+"""Pairs of a writing and a path that are compared; past it paths under one name count as one."""
+
 ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
 
 
@@ -50,6 +53,8 @@ class _Flow:
                 self.readings[reading.place.node].append(reading)
         self._undeclared: dict[str, Reading] = {}
         self._writers: dict[Keys, frozenset[int]] = {}
+        self._below: dict[str, dict[str | None, list[Writing]]] = {}
+        self._comparisons_left = COMPARISONS_MAX
         self.given, self.is_open = self._given()
 
     def _given(self) -> tuple[frozenset[str], bool]:
@@ -141,15 +146,32 @@ class _Flow:
         """The nodes that write this path, or something around or inside it."""
         found = self._writers.get(path)
         if found is None:
-            writings = self.writings.get(str(path[0]), ())
-            found = self._writers[path] = frozenset(one.node for one in writings if overlap(one.keys, path))
+            writings = self._candidates(path)
+            self._comparisons_left -= len(writings)
+            certain = self._comparisons_left < 0  # too much was compared: whoever writes near it may write it
+            found = frozenset(one.node for one in writings if certain or overlap(one.keys, path))
+            self._writers[path] = found
         return found
+
+    def _candidates(self, path: Keys) -> list[Writing]:
+        """The writings that may meet a path: those under its first key, and of these those under its second."""
+        name = str(path[0])
+        writings = self.writings.get(name, [])
+        if len(path) < 2 or path[1] is None or len(writings) < 2:
+            return writings
+        below = self._below.get(name)
+        if below is None:
+            below = self._below[name] = defaultdict(list)
+            for one in writings:
+                second = one.keys[1] if len(one.keys) > 1 else None
+                below[None if second is None else str(second)].append(one)
+        return [*below.get(str(path[1]), ()), *below.get(None, ())]
 
     def never_written(self, reading: Reading, name: str) -> Iterator[Problem]:
         if reading.read.guarded:
             return
         path = dotted(reading.read.path)
-        near = nearest(name, {*self.given, *self.writings} - BUILT_IN)
+        near = self.subject.nearest(name, self.fields)
         partly = self.writings.get(name, [])
         if self.is_open and near is None and not partly and not self.subject.imported:
             self._undeclared.setdefault(name, reading)
@@ -165,6 +187,11 @@ class _Flow:
         fix = self.renamed(reading, name, near) if near is not None and not partly else None
         yield make("never-written", reading.place.pointer, message, hint=hint, fix=fix)
 
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """All names of fields that are there or written."""
+        return frozenset({*self.given, *self.writings} - BUILT_IN)
+
     def undeclared(self) -> Iterator[Problem]:
         """Fields that only callers can give, in a workflow that does not say what callers give."""
         names = sorted(self._undeclared)
@@ -179,14 +206,15 @@ class _Flow:
         """What people may edit, and nothing else in the workflow knows of."""
         read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
         declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
+        by_nodes = {str(one.keys[0]) for one in formulas.writings if "/editable/" not in one.pointer}
+        known = self.given | read | declared | by_nodes
+        written = {str(one.keys[0]) for one in formulas.writings if one.certain}
+        candidates = {*self.given, *declared, *written} - BUILT_IN
         for writing in formulas.writings:
             name = str(writing.keys[0])
-            if "/editable/" not in writing.pointer or name in self.given | read | declared:
+            if "/editable/" not in writing.pointer or name in known:
                 continue
-            if any("/editable/" not in other.pointer for other in self.writings[name]):
-                continue
-            written = [key for key, some in self.writings.items() if any(one.certain for one in some)]
-            near = nearest(name, {*self.given, *declared, *written} - BUILT_IN)
+            near = self.subject.nearest(name, candidates)
             message = f"people may edit {name!r} at {self.subject.node(writing.node)}, and nothing writes or reads it"
             hint = question(near, "Name a field that a step before it writes.")
             fix = replace(writing.pointer, near) if near is not None and writing.keys == (name,) else None
@@ -199,13 +227,16 @@ class _Flow:
         if not declared and workflow.dialect != "graph":
             return
         known, told = self.given | declared, set[str]()
+        candidates = known - BUILT_IN
         for writing in formulas.writings:
             name = str(writing.keys[0])
             if not writing.certain or name in known or name in told or name.startswith("_"):
                 continue
             told.add(name)
             message = f"{self.subject.node(writing.node)} writes {name!r}, which the state is not declared to have"
-            hint = question(nearest(name, known - BUILT_IN), "Declare it in `state`, or leave it: the state is open.")
+            hint = question(
+                self.subject.nearest(name, candidates), "Declare it in `state`, or leave it: the state is open."
+            )
             yield note("undeclared-field", writing.pointer, message, hint=hint)
 
     def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
@@ -220,7 +251,7 @@ class _Flow:
         if name not in graph.index:
             if reading.read.guarded:
                 return
-            near = nearest(name, graph.index)
+            near = self.subject.nearest(name, graph.index)
             hint = question(near, "Name a node of this workflow.")
             make = warning if self.subject.imported else error
             fix = self.renamed(reading, name, near) if near else None
@@ -238,16 +269,37 @@ class _Flow:
         shape = self.subject.graph.loops.get(position)
         if shape is None or not shape.body or config.over is not None or not self.subject.reached(position):
             return
-        written = [one for some in self.writings.values() for one in some if one.node in shape.body]
+        written = [one for node in shape.body for one in self.writings_of.get(node, ())]
         reads = [reading.read for node in shape.body for reading in self.readings.get(node, ()) if self.takes(reading)]
         works = any(self.subject.nodes[node].type in ("agent", "tool", "code", "http") for node in shape.body)
         if not works or not reads or any(read.root not in ("state", "input", "config") for read in reads):
             return
-        if not any(overlap(one.keys, read.path) for one in written for read in reads if read.root == "state"):
+        if not self.feeds(written, [read.path for read in reads if read.root == "state"]):
             what = ", ".join(sorted({repr(dotted(read.path)) for read in reads})[:4])
             message = f"the body of {self.subject.node(position)} writes nothing that it reads ({what})"
             hint = "Every round sees the same data. Add a step that writes one of its inputs, or remove the loop."
             yield warning("loop-changes-nothing", self.subject.at_node(position), message, hint=hint)
+
+    @cached_property
+    def writings_of(self) -> dict[int, list[Writing]]:
+        """By node."""
+        found: dict[int, list[Writing]] = defaultdict(list)
+        for some in self.writings.values():
+            for one in some:
+                found[one.node].append(one)
+        return found
+
+    def feeds(self, written: list[Writing], paths: list[Keys]) -> bool:
+        """Whether one of the writings changes one of the paths. Past the budget it is taken to."""
+        by_name: dict[str, list[Keys]] = defaultdict(list)
+        for path in dict.fromkeys(paths):
+            by_name[str(path[0]) if path else ""].append(path)
+        for one in written:
+            near = [*by_name.get(str(one.keys[0]), ()), *by_name.get("", ())]
+            self._comparisons_left -= len(near) + 1
+            if self._comparisons_left < 0 or any(overlap(one.keys, path) for path in near):
+                return True
+        return False
 
     def takes(self, reading: Reading) -> bool:
         """Whether a node takes this from outside: not its own inputs by name, not its result, not its edges."""

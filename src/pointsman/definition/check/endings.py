@@ -95,13 +95,15 @@ def _endless(subject: Subject) -> list[Part]:
         for node in range(len(graph.ids))
     ]
     endless = cycles(sure)
+    known = {node for part in endless for node in part}
     trapped = _trapped_nodes(subject)
     inside = [list(graph.links.targets(node)) if node in trapped else [] for node in range(len(graph.ids))]
     for part in components(inside):
         members = set(part)
         closed = members <= trapped and all(target in members for node in part for target in inside[node])
-        if closed and not any(members & set(known) for known in endless):
+        if closed and not members & known:
             endless.append(part)
+            known |= members
     return endless
 
 

@@ -116,6 +116,7 @@ class _Reader:
         self.found = Formulas()
         self.spelling: Spelling = spelling_of(subject.workflow)
         self.names = names_of(subject.workflow, subject.graph)
+        self.within: tuple[int, str, Names] = (-1, "", Names())
         inputs = {name for node in subject.nodes for name in node.inputs or {}}
         self.at_large = names_at_large(subject.workflow)
         self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
@@ -191,12 +192,17 @@ class _Reader:
         if head == "triggers":
             return Names(OF_TRIGGERS)
         if head == "nodes" and isinstance(rest[0], int):
-            names = self.names[rest[0]]
-            within = names_within(self.subject.nodes[rest[0]], str(rest[2])) if rest[1] == "config" else None
-            return replace(names, as_names=names.as_names | within) if within else names
+            return self.names_within(rest[0], str(rest[2])) if rest[1] == "config" else self.names[rest[0]]
         if head == "edges" and isinstance(rest[0], int) and (source := self.subject.graph.edges[rest[0]].source) >= 0:
             return self.names[source]
         return Names(fields_first=self.anywhere.fields_first)
+
+    def names_within(self, node: int, key: str) -> Names:
+        """Those of a field of a node's configuration. Remembered: many texts may stand in it."""
+        if self.within[:2] != (node, key):
+            names, own = self.names[node], names_within(self.subject.nodes[node], key)
+            self.within = (node, key, replace(names, as_names=names.as_names | own) if own else names)
+        return self.within[2]
 
     def problem(self, site: Site, why: ExpressionError) -> Problem:
         return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)

@@ -15,7 +15,8 @@ from pointsman.definition.control import LoopConfig
 from pointsman.definition.links import routing_of
 from pointsman.definition.walks import reach
 
-VISITS_MAX: Final = 3_000_000
+VISITS_MAX: Final = 100_000
+VISITS_PER_NODE_MAX: Final = 30
 
 WRITERS_ASKED_MAX: Final = 8
 """Up to so many writers are asked one by one; for more one walk answers for all readers."""
@@ -29,7 +30,8 @@ class Order:
         self.graph = subject.graph
         self._after: dict[frozenset[int], set[int]] = {}
         self._dry: dict[frozenset[int], set[int]] = {}
-        self._visits_left = VISITS_MAX
+        self._visits_left = VISITS_MAX + VISITS_PER_NODE_MAX * len(subject.nodes)
+        self._awaited: dict[int, int] = {}
 
     def may_precede(self, writers: frozenset[int], reader: int, *, own: bool) -> bool:
         """Whether one of the writers can be done before the reader starts. `own`: the reader's own write counts."""
@@ -84,7 +86,7 @@ class Order:
                 if target < 0:
                     continue
                 arrived.setdefault(target, set()).add(edge)
-                if self._waits(target) and len(arrived[target]) < self._expected(target):
+                if len(arrived[target]) < self._needed(target):
                     continue
                 if target not in dry or target in graph.loops:
                     dry.add(target)
@@ -100,6 +102,13 @@ class Order:
             return self.graph.out[node]
         # Without a condition before the first round, the exit comes after at least one round.
         return self.graph.out[node] if came in shape.back_edges else shape.body_edges
+
+    def _needed(self, node: int) -> int:
+        """How many ways must have arrived before the node starts."""
+        known = self._awaited.get(node)
+        if known is None:
+            known = self._awaited[node] = self._expected(node) if self._waits(node) else 0
+        return known
 
     def _expected(self, node: int) -> int:
         reached = (edge for edge in self.graph.into[node] if self.graph.edges[edge].source >= 0)

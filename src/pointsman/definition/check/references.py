@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from pointsman.definition.check.repairs import meant, nearest, question, remove
+from pointsman.definition.check.repairs import Repair, meant, question, remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.edges import Never, OnError
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
@@ -15,6 +15,9 @@ from pointsman.definition.sites import Site
 from pointsman.definition.work import UnboundConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.values import END
+
+REMOVED_MAX: Final = 20
+"""Edges that one repair removes."""
 
 
 def check_references(subject: Subject) -> Iterator[Problem]:
@@ -76,14 +79,13 @@ def dropped_edges(workflow: Workflow) -> Iterator[Problem]:
 
 def _dangling_edges(subject: Subject) -> Iterator[Problem]:
     missing = missing_nodes(subject)
+    known: dict[str, tuple[str | None, str, Repair | None]] = {}
     for position, key, name in ends_missing(subject.workflow):
-        edges = missing.get(name, ())
-        if position not in edges:
+        if subject.graph.edges[position].kind == "never":
             continue
-        near = nearest(name, subject.graph.index)
-        named = listed(subject.graph.edges[edge].id for edge in edges)
-        together = f"{len(edges)} edges name it: {named}. " if len(edges) > 1 else ""
-        without = remove(*(subject.at_edge(edge) for edge in sorted(edges, reverse=True)))
+        if name not in known:
+            known[name] = _about_missing(subject, name, missing[name])
+        near, together, without = known[name]
         at = subject.at_edge(position, key)
         verb = "starts at" if key == "source" else "leads to"
         yield error(
@@ -95,6 +97,16 @@ def _dangling_edges(subject: Subject) -> Iterator[Problem]:
         )
 
 
+def _about_missing(subject: Subject, name: str, edges: tuple[int, ...]) -> tuple[str | None, str, Repair | None]:
+    """What was probably meant by a missing node, the edges that name it, and the repair that removes them."""
+    together = ""
+    if len(edges) > 1:
+        together = f"{len(edges)} edges name it: {listed(subject.graph.edges[edge].id for edge in edges)}. "
+    few = len(edges) <= REMOVED_MAX
+    without = remove(*(subject.at_edge(edge) for edge in sorted(edges, reverse=True))) if few else None
+    return subject.nearest(name, subject.graph.index), together, without
+
+
 _EDGE_ENDS: Final = frozenset({"source", "target"})
 
 
@@ -104,7 +116,7 @@ def _dangling_names(subject: Subject) -> Iterator[Problem]:
     for site in subject.sites:
         if site.kind != "node" or site.text in known or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS):
             continue
-        near = nearest(site.text, known)
+        near = subject.nearest(site.text, known)
         yield error(
             "unknown-node",
             site.pointer,
@@ -124,51 +136,43 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
         match site.kind:
             case "agent":
                 if _is_unknown(site, site.text, agents):
-                    yield _unknown(
-                        error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here"), site, agents
-                    )
-                elif agents is None and own and site.text not in own and nearest(site.text, own):
+                    found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here")
+                    yield _unknown(found, site, subject.nearest(site.text, agents or ()))
+                elif agents is None and own and site.text not in own and (near := subject.nearest(site.text, own)):
                     # It may be registered with the installation; but it looks like one that is defined here.
-                    yield _unknown(
-                        warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here"), site, own
-                    )
+                    found = warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here")
+                    yield _unknown(found, site, near)
             case "tool" if _is_unknown(site, site.text, known.tools):
-                yield _unknown(
-                    error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here"), site, known.tools
-                )
+                found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, known.tools or ()))
             case "tool" if (facts := (known.tools or {}).get(site.text)) is not None:
                 if facts.off:
                     off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
-                    yield replace(off, severity="note") if _takes_failure(subject.workflow, site, off.code) else off
+                    yield replace(off, severity="note") if _takes_failure(subject, site, off.code) else off
                 elif facts.silent:
                     yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
             case "model" if _is_unknown(site, site.text, known.models):
-                yield _unknown(
-                    error("unknown-model", site.pointer, f"there is no model {site.text!r} here"), site, known.models
-                )
+                found = error("unknown-model", site.pointer, f"there is no model {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, known.models or ()))
             case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
-                yield _unknown(
-                    error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r} here"), site, workflows
-                )
+                found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, workflows or ()))
             case _:
                 pass
 
 
-def _takes_failure(workflow: Workflow, site: Site, code: str) -> bool:
+def _takes_failure(subject: Subject, site: Site, code: str) -> bool:
     """Whether the author said how to go on when the work of the node that the site is in fails with this code."""
     match site.parts:
         case ("nodes", int(position), "config", "tool"):
-            node = workflow.nodes[position]
+            node = subject.nodes[position]
         case _:
             return False
     if node.execution is not None and node.execution.error_handler == "continue":
         return True
-    return any(
-        edge.source == node.id
-        and isinstance(edge.condition, OnError)
-        and (edge.condition.codes is None or code in edge.condition.codes)
-        for edge in workflow.edges
-    )
+    edges = subject.workflow.edges
+    conditions = (edges[way].condition for way in subject.graph.out[position] if way < len(edges))
+    return any(isinstance(one, OnError) and (one.codes is None or code in one.codes) for one in conditions)
 
 
 def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
@@ -176,8 +180,7 @@ def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
     return known is not None and name not in known and "{" not in site.text
 
 
-def _unknown(problem: Problem, site: Site, known: Collection[str] | None) -> Problem:
-    near = nearest(site.text, known or ())
+def _unknown(problem: Problem, site: Site, near: str | None) -> Problem:
     hint = question(near, "Register it with the installation, or name another.")
     return replace(problem, hint=hint, fix=meant(site.pointer, near))
 
@@ -194,11 +197,11 @@ _INSTEAD: Final = {
 
 
 def _unbound_types(subject: Subject) -> Iterator[Problem]:
+    types = (*CONFIG_OF, *TYPE_ALIASES, *subject.known.node_types)
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, UnboundConfig) or node.type in subject.known.node_types:
             continue
-        types = (*CONFIG_OF, *TYPE_ALIASES, *subject.known.node_types)
-        near = nearest(node.type, types)
+        near = subject.nearest(node.type, types)
         at = subject.at_node(position, "type")
         yield error(
             "unbound-node-type",

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from typing import Final
-
-from pointsman.definition.problems import JsonPatchOp, did_you_mean
+from pointsman.definition.problems import JsonPatchOp
 from pointsman.values import Json
 
 Repair = tuple[JsonPatchOp, ...]
-
-_DIGITS: Final = re.compile(r"\d+")
 
 
 def remove(*pointers: str) -> Repair:
@@ -26,17 +20,8 @@ def add(pointer: str, value: Json) -> Repair:
     return ({"op": "add", "path": pointer, "value": value},)
 
 
-def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The name that was probably meant. `node-5` is not meant by `node-6`: names that count are no typing errors."""
-    sentence = did_you_mean(word, candidates)
-    if not sentence:
-        return None
-    near = sentence[len("Did you mean '") : -len("'?")]
-    return None if _DIGITS.sub("", near) == _DIGITS.sub("", word) else near
-
-
 def question(near: str | None, otherwise: str) -> str:
-    """The hint that goes with `nearest`."""
+    """The hint that goes with `Subject.nearest`."""
     return otherwise if near is None else f"Did you mean {near!r}?"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.check.repairs import meant, nearest, question, remove
+from pointsman.definition.check.repairs import meant, question, remove
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.check.ways import actions_of
 from pointsman.definition.control import DecisionConfig, HumanConfig
@@ -50,23 +50,17 @@ def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Pr
 
 
 def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
-    seen: dict[tuple[str, str], list[int]] = {}
+    seen: dict[tuple[object, ...], int] = {}
     for way in ways:
         edge = subject.workflow.edges[way]
-        equal = next(
-            (old for old in seen.get((edge.source, edge.target), ()) if _mean_the_same(subject, old, way)), None
-        )
-        if equal is not None:
+        if isinstance(edge.condition, OnLabel) or edge.label is not None:
+            continue
+        said = None if edge.condition is None else repr(edge.condition)
+        equal = seen.setdefault((edge.target, edge.mark, said), way)
+        if equal != way:
             message = f"{subject.edge(way)} says the same as {subject.edge(equal)}"
             fix = remove(subject.at_edge(way))
             yield warning("duplicate-edge", subject.at_edge(way), message, hint="Remove one of them.", fix=fix)
-        seen.setdefault((edge.source, edge.target), []).append(way)
-
-
-def _mean_the_same(subject: Subject, one: int, other: int) -> bool:
-    first, second = subject.workflow.edges[one], subject.workflow.edges[other]
-    same = first.condition == second.condition and first.mark == second.mark and first.label == second.label
-    return same and not (isinstance(first.condition, OnLabel) or first.label is not None)
 
 
 def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
@@ -166,16 +160,19 @@ def _never_emitted(
     if emitted is None:
         return
     node, routing = subject.nodes[position], routing_of(subject.nodes[position])
+    can, spelled = "", frozenset[str]()
     for way in ways:
         edge = subject.workflow.edges[way]
         label, at = _awaited(subject, edge, way, routing)
         if label is None or label in emitted or (label == END and node.type == "agent"):
             continue
-        if label.lower() in {word.lower() for word in emitted}:
+        if not can:
+            can = f"it can emit {listed(sorted(emitted))}" if emitted else f"a {node.type} emits no label"
+            spelled = frozenset(word.lower() for word in emitted)
+        if label.lower() in spelled:
             continue  # matched ignoring case, with a warning event
-        can = f"it can emit {listed(sorted(emitted))}" if emitted else f"a {node.type} emits no label"
         message = f"{subject.edge(way)} waits for {label!r}, which {subject.node(position)} never emits: {can}"
-        near = nearest(label, emitted)
+        near = subject.nearest(label, emitted)
         hint = question(near, "Use a label it emits, or add this one to it.")
         yield warning("label-never-emitted", at, message, hint=hint, fix=meant(at, near))
 

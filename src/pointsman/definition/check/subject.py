@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,15 +10,18 @@ from typing import Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.graph import Graph
-from pointsman.definition.links import label_of, routing_of
+from pointsman.definition.links import EdgeRef, label_of, routing_of
 from pointsman.definition.nodes import Node
-from pointsman.definition.problems import pointer_to
+from pointsman.definition.problems import Suggestions, pointer_to
 from pointsman.definition.sites import Site, sites_of
 from pointsman.definition.wording import is_imported
 from pointsman.definition.workflow import Workflow
 
 NAMED_MAX: Final = 6
 """Things listed in one message before the rest is only counted."""
+NAME_CHARS_MAX: Final = 100
+"""A name is cut in messages."""
+_DIGITS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,34 @@ class Subject:
     def sites(self) -> tuple[Site, ...]:
         return tuple(sites_of(self.workflow))
 
+    @cached_property
+    def _suggestions(self) -> Suggestions:
+        return Suggestions()
+
+    def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
+        """The name that was probably meant. `node-5` is not meant by `node-6`: numbers are not typing errors."""
+        near = self._suggestions.nearest(word, candidates)
+        return None if near is None or _DIGITS.sub("", near) == _DIGITS.sub("", word[:NAME_CHARS_MAX]) else near
+
+    @cached_property
+    def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
+        """The edges of each node that control takes when the node is done: all but those of failures."""
+        edges = self.graph.edges
+        return tuple(tuple(edges[way] for way in out if edges[way].kind != "error") for out in self.graph.out)
+
+    @cached_property
+    def exits(self) -> Mapping[int, frozenset[int]]:
+        """Loop -> the edges that leave it."""
+        return {loop: frozenset(shape.exit_edges) for loop, shape in self.graph.loops.items()}
+
+    @cached_property
+    def labels_from(self) -> Mapping[str, frozenset[str | None]]:
+        """Id of a node -> the labels that the edges of the document listen to there."""
+        found: dict[str, set[str | None]] = {}
+        for edge in self.workflow.edges:
+            found.setdefault(edge.source, set()).add(label_of(edge, "label"))
+        return {source: frozenset(labels) for source, labels in found.items()}
+
     @property
     def nodes(self) -> tuple[Node, ...]:
         return self.workflow.nodes
@@ -92,7 +124,7 @@ class Subject:
     def node(self, node: int) -> str:
         """`agent 'Router'` where it has a name, else by id."""
         one = self.nodes[node]
-        return f"{one.type} {one.label!r}" if one.name is not None and one.label != one.id else f"{one.type} {one.id!r}"
+        return f"{one.type} {(one.id if one.name is None else one.label)[:NAME_CHARS_MAX]!r}"
 
     def edge(self, edge: int) -> str:
         ref = self.graph.edges[edge]
@@ -102,15 +134,27 @@ class Subject:
         """The tools an agent may call; None where it is not known here what the agent is."""
         if config.tools is not None or config.agent is None:
             return frozenset(config.tools or ())
-        if self.workflow.agents is not None and config.agent in self.workflow.agents:
-            return frozenset(self.workflow.agents[config.agent].tools or ())
+        if config.agent in self._tools_of_agents:
+            return self._tools_of_agents[config.agent]
         return None if self.known.agents is None else self.known.agents.get(config.agent)
+
+    @cached_property
+    def _tools_of_agents(self) -> Mapping[str, frozenset[str]]:
+        return {name: frozenset(agent.tools or ()) for name, agent in (self.workflow.agents or {}).items()}
 
     def server_tools(self, config: AgentConfig) -> list[str]:
         """Those of its tools that a tool executor would run."""
-        facts = self.known.tools or {}
         tools = self.tools_of(config) or frozenset[str]()
-        return sorted(tool for tool in tools if tool not in facts or not facts[tool].client_side)
+        found = self._server_tools.get(tools)
+        if found is None:
+            facts = self.known.tools or {}
+            found = sorted(tool for tool in tools if tool not in facts or not facts[tool].client_side)
+            self._server_tools[tools] = found
+        return found
+
+    @cached_property
+    def _server_tools(self) -> dict[frozenset[str], list[str]]:
+        return {}
 
     def label(self, edge: int) -> str | None:
         """The label an edge of the document listens to."""
@@ -124,8 +168,17 @@ class Subject:
         return [label for label in map(self.label, ways) if label is not None]
 
     def listed(self, nodes: Iterable[int]) -> str:
-        """Ids in document order: `'a', 'b' and 3 more`."""
-        return listed(self.graph.ids[node] for node in sorted(set(nodes)))
+        """Ids in document order: `'a', 'b' and 3 more`. Remembered for a frozen set: many problems list the same."""
+        if not isinstance(nodes, frozenset):
+            return listed(self.graph.ids[node] for node in sorted(set(nodes)))
+        known = self._listed.get(nodes)
+        if known is None:
+            known = self._listed[nodes] = listed(self.graph.ids[node] for node in sorted(nodes))
+        return known
+
+    @cached_property
+    def _listed(self) -> dict[frozenset[int], str]:
+        return {}
 
     def reached(self, node: int) -> bool:
         return self.graph.scopes[node] is not None
@@ -133,8 +186,8 @@ class Subject:
 
 def listed(names: Iterable[str]) -> str:
     """`'a', 'b' and 3 more`."""
-    some = [repr(name) for name in names]
-    shown = some[:NAMED_MAX]
+    some = list(names)
+    shown = [repr(name[:NAME_CHARS_MAX]) for name in some[:NAMED_MAX]]
     more = len(some) - len(shown)
     if more:
         return f"{', '.join(shown)} and {more} more"

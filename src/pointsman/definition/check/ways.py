@@ -28,8 +28,8 @@ def always_taken(subject: Subject, edge: EdgeRef) -> bool:
     if edge.target >= 0 and subject.nodes[edge.target].type == "tool_executor":
         return False
     if edge.source in graph.loops:
-        return edge.number in graph.loops[edge.source].exit_edges
-    ways = [graph.edges[way] for way in graph.out[edge.source] if graph.edges[way].kind != "error"]
+        return edge.number in subject.exits[edge.source]
+    ways = subject.ways[edge.source]
     match routing_of(node):
         case "all":
             return True
@@ -51,7 +51,7 @@ def taken_together(subject: Subject, one: int, other: int) -> bool:
     if "default" in kinds or (len(kinds) == 2 and "error" in kinds):
         return False
     loop = graph.loops.get(first.source)
-    if loop is not None and (one in loop.body_edges) != (other in loop.body_edges):
+    if loop is not None and (one in subject.exits[first.source]) != (other in subject.exits[first.source]):
         return False
     return not _exclude_each_other(subject, first, second)
 
@@ -94,11 +94,11 @@ def _literals(*sides: list[str]) -> bool:
 def may_end(subject: Subject, node: int) -> bool:
     """Whether a branch may end here: by an end, by an edge to END, or because no edge need be taken."""
     graph, one = subject.graph, subject.nodes[node]
-    ways = [graph.edges[way] for way in graph.out[node] if graph.edges[way].kind != "error"]
+    ways = subject.ways[node]
     if one.type == "end" or any(edge.target in (TO_END, DANGLING) for edge in ways):
         return True
     if node in graph.loops:
-        ways = [edge for edge in ways if edge.number in graph.loops[node].exit_edges]
+        ways = tuple(edge for edge in ways if edge.number in subject.exits[node])
     certain = any(edge.kind in ("plain", "default") for edge in ways)
     match routing_of(one):
         case _ if not ways:
@@ -109,6 +109,6 @@ def may_end(subject: Subject, node: int) -> bool:
             return not certain and subject.imported
         case "label":
             if isinstance(one.config, HumanConfig):
-                labels = {label_of(edge, "label") for edge in subject.workflow.edges if edge.source == one.id}
+                labels = subject.labels_from.get(one.id, frozenset())
                 return "reject" in actions_of(one.config) and "reject" not in labels
             return one.type == "agent" and subject.conversational

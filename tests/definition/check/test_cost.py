@@ -1,0 +1,184 @@
+"""The cost of a check grows with the document, not with its square: counted in calls, so that a slow machine does not
+matter."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+import pytest
+
+from pointsman.definition.documents import read_document
+from pointsman.definition.problems import PROBLEMS_MAX
+from pointsman.dialects.checked import check_document
+from pointsman.values import Json, JsonObject
+
+GROWTH_MAX: Final = 6.0
+"""For four times the document. The square would be sixteen."""
+SMALL: Final = 400
+
+Made = Callable[[int], JsonObject]
+
+
+def chain(count: int) -> JsonObject:
+    nodes: list[Json] = [{"id": f"n{i}", "type": "agent", "config": {"prompt": "Go."}} for i in range(count)]
+    edges: list[Json] = [{"source": f"n{i}", "target": f"n{i + 1}"} for i in range(count - 1)]
+    return {"pointsman": 1, "id": "x", "nodes": nodes, "edges": edges}
+
+
+def over(nodes: int, edges: list[tuple[str, str]]) -> JsonObject:
+    written: list[Json] = [{"source": source, "target": target} for source, target in edges]
+    return {**chain(nodes), "edges": written}
+
+
+def each_node(count: int, change: Callable[[int], JsonObject]) -> JsonObject:
+    made = chain(count)
+    nodes: list[Json] = [
+        {"id": f"n{i}", "type": "agent", "config": {"prompt": "Go."}, **change(i)} for i in range(count)
+    ]
+    return {**made, "nodes": nodes}
+
+
+def fan(count: int) -> list[tuple[str, str]]:
+    return [("n0", f"n{i}") for i in range(1, count - 1)] + [(f"n{i}", f"n{count - 1}") for i in range(1, count - 1)]
+
+
+def parallel(count: int) -> JsonObject:
+    ends: JsonObject = {"id": f"n{count - 1}", "type": "join"}
+    inner: list[Json] = [
+        {"id": f"n{i}", "type": "agent", "config": {"prompt": "Go."}, "outputs": {"same": "result"}}
+        for i in range(1, count - 1)
+    ]
+    return {**over(count, fan(count)), "nodes": [{"id": "n0", "type": "parallel"}, *inner, ends]}
+
+
+def loops(count: int) -> JsonObject:
+    nodes: list[Json] = [{"id": "start", "type": "start"}]
+    edges = [("start", "l0")]
+    for i in range(count):
+        nodes.append({"id": f"l{i}", "type": "loop", "config": {"maxIterations": 3}})
+        nodes.append({"id": f"b{i}", "type": "agent", "config": {"prompt": "Go."}})
+        edges += [(f"l{i}", f"b{i}"), (f"b{i}", f"l{i}"), (f"l{i}", f"l{i + 1}")]
+    return {**over(1, edges[:-1]), "nodes": nodes}
+
+
+def nested_loops(count: int) -> JsonObject:
+    made = loops(count)
+    inward = [("start", "l0"), *((f"l{i}", f"l{i + 1}") for i in range(count - 1)), (f"l{count - 1}", "b0")]
+    outward = [("b0", f"l{count - 1}"), *((f"l{i + 1}", f"l{i}") for i in range(count - 1))]
+    return {**made, "edges": over(1, [*inward, *outward])["edges"]}
+
+
+def decision(count: int) -> JsonObject:
+    cases: list[Json] = [{"label": f"l{i}", "when": "x > 1"} for i in range(count)]
+    edges: list[Json] = [{"source": "n0", "target": f"n{i + 1}", "label": f"m{i}"} for i in range(count)]
+    made = chain(count + 1)
+    nodes = made["nodes"]
+    assert isinstance(nodes, list)
+    return {**made, "edges": edges, "nodes": [{"id": "n0", "type": "decision", "config": {"cases": cases}}, *nodes[1:]]}
+
+
+def misspelt_conditions(count: int) -> JsonObject:
+    edges: list[Json] = [
+        {"source": f"n{i}", "target": f"n{i + 1}", "condition": {"type": f"expresion{i}"}} for i in range(count - 1)
+    ]
+    return {**chain(count), "edges": edges}
+
+
+def named_agents(count: int, called: str) -> JsonObject:
+    agents: JsonObject = {f"a{i}": {"prompt": "Go."} for i in range(count)}
+    return {**each_node(count, lambda i: {"config": {"agent": f"{called}{i}"}}), "agents": agents}
+
+
+def reducers(count: int) -> JsonObject:
+    fields: JsonObject = {f"s{i}": {"reduce": "append"} for i in range(count)}
+    written = each_node(count, lambda i: {"config": {"prompt": f"{{s{i - 1}}}"}, "outputs": {f"s{i}": "result"}})
+    return {**written, "state": fields}
+
+
+def full(count: int) -> JsonObject:
+    side = int(count**0.5)
+    return over(side, [(f"n{a}", f"n{b}") for a in range(side) for b in range(side) if a != b])
+
+
+def compensated(count: int) -> JsonObject:
+    undo: list[Json] = [{"id": f"u{i}", "type": "agent", "config": {"prompt": "Undo."}} for i in range(count)]
+    nodes = each_node(count, lambda i: {"compensate": f"u{i}"})["nodes"]
+    assert isinstance(nodes, list)
+    return {**chain(count), "nodes": [*nodes, *undo]}
+
+
+SHAPES: Final[dict[str, Made]] = {
+    "chain": chain,
+    "fan-out": lambda n: over(n, fan(n)),
+    "self edges": lambda n: over(2, [("n0", "n0")] * n),
+    "dangling edges from one node": lambda n: over(2, [("n0", f"m{i}") for i in range(n)]),
+    "dangling edges to one name": lambda n: over(n, [(f"n{i}", "m") for i in range(n)]),
+    "dangling edges of their own": lambda n: over(n, [(f"n{i}", f"m{i}") for i in range(n)]),
+    "unknown keys": lambda n: {**chain(2), **{f"unknown{i}": 1 for i in range(n)}},
+    "unknown keys of nodes": lambda n: each_node(n, lambda i: {f"promt{i}": 1}),
+    "wrong nodes": lambda n: {**chain(2), "nodes": [*range(n)]},
+    "wrong types": lambda n: each_node(n, lambda i: {"type": f"agnt{i}"}),
+    "wrong values": lambda n: each_node(n, lambda _: {"config": {"prompt": 5}}),
+    "misspelt conditions": misspelt_conditions,
+    "duplicate ids": lambda n: each_node(n, lambda _: {"id": "n0"}),
+    "misspelt references": lambda n: each_node(n, lambda i: {"config": {"prompt": f"{{nodes.m{i}x.output}}"}}),
+    "agents": lambda n: named_agents(n, "a"),
+    "misspelt agents": lambda n: named_agents(n, "b"),
+    "tools": lambda n: each_node(n, lambda i: {"config": {"prompt": "Go.", "tools": [f"tool{i}"]}}),
+    "hand-offs": lambda n: each_node(n, lambda i: {"config": {"prompt": "Go.", "handoffs": [f"n{i // 2}", f"m{i}"]}}),
+    "reducers": reducers,
+    "one field written by all branches": parallel,
+    "loops": loops,
+    "nested loops": nested_loops,
+    "labels": decision,
+    "compensations": compensated,
+}
+
+
+def calls_of(made: JsonObject) -> int:
+    """How many functions a check calls, those written in C among them."""
+    text = json.dumps(made)
+    check_document(read_document(json.dumps(chain(3))))
+    count = 0
+
+    def counting(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+
+    sys.setprofile(counting)
+    try:
+        check_document(read_document(text))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_calls_grow_with_the_document(shape: str) -> None:
+    small, large = (calls_of(SHAPES[shape](size)) for size in (SMALL, 4 * SMALL))
+    assert large / small < GROWTH_MAX
+
+
+def test_full_graph_costs_by_its_edges() -> None:
+    made = full(150 * 150)
+    assert calls_of(made) < 150 * 150 * 150
+
+
+@pytest.mark.parametrize("shape", ["dangling edges of their own", "unknown keys of nodes", "wrong nodes"])
+def test_problems_are_listed_up_to_a_limit_and_counted_beyond(shape: str) -> None:
+    found = check_document(read_document(json.dumps(SHAPES[shape](2 * PROBLEMS_MAX)))).problems
+    assert len(found) <= PROBLEMS_MAX + 1
+    (rest,) = [problem for problem in found if problem.code == "more-problems"]
+    assert int(rest.message.split()[0]) >= PROBLEMS_MAX - 10
+
+
+def test_errors_are_listed_before_warnings() -> None:
+    made = over(2, [("n0", "n0")] * (2 * PROBLEMS_MAX))
+    found = check_document(read_document(json.dumps({**made, "entry": "gone"}))).problems
+    assert "unknown-node" in {problem.code for problem in found}
+    assert not check_document(read_document(json.dumps({**made, "entry": "gone"}))).ok
