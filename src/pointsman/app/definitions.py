@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
 from pointsman.app.agents import agents_named, configs_of, saved_agents
+from pointsman.app.aside import aside
 from pointsman.app.checking import ANSWERED, Checked, check_workflow, workflow_tools_in
 from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.model_setup import models_for
@@ -62,7 +63,8 @@ async def check(
     known = await _agents_of(app, store, workflow.read.workflow, settings.agents, reader)
     if known:
         settings = settings.model_copy(update={"agents": {**known, **settings.agents}})
-    return check_workflow(
+    work = partial(
+        check_workflow,
         workflow,
         settings=settings,
         tools=app.tools,
@@ -73,6 +75,7 @@ async def check(
         offered=offered,
         hidden=hidden,
     )
+    return await aside(len(workflow.document.text), work)
 
 
 def models_of(app: Pointsman) -> PydanticModels:
@@ -101,7 +104,7 @@ async def source(app: Pointsman, reference: str) -> Workflow:
     _, revision = await app.library.saved(reference)
     saved = await app.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
     assert saved is not None
-    return Workflow.parse(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
+    return await Workflow.parse_aside(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
 
 
 async def _workflows_for(app: Pointsman, store: Store | None, workflow: Definition | None, reader: Caller) -> list[str]:

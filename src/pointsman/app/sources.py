@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar, Final
 
 import msgspec
 
+from pointsman.app.aside import aside
 from pointsman.definition.documents import BYTES_MAX, Document, read_document
 from pointsman.definition.problems import Problem
 from pointsman.definition.work import WorkflowCallConfig
@@ -63,6 +64,11 @@ class Workflow:
         document = read_document(data, name=name)
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         return cls(read_workflow(document, dialect=dialect, name=name), name=name, data=raw)
+
+    @classmethod
+    async def parse_aside(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
+        """The same beside the event loop, where the text is long enough to be noticed there."""
+        return await aside(len(data), partial(cls.parse, data, name=name, dialect=dialect))
 
     @classmethod
     def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:

@@ -111,7 +111,7 @@ async def create(
     if_new: IfNew = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
-    source = Workflow.parse(await request.body(), dialect=dialect)
+    source = await Workflow.parse_aside(await request.body(), dialect=dialect)
     return await _save(desk, caller, source, draft=draft, status=201, after=0 if if_new else None)
 
 
@@ -120,7 +120,7 @@ async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    checked = await desk.app.check(Workflow.parse(text, dialect=body.dialect), reader=caller)
+    checked = await desk.app.check(await Workflow.parse_aside(text, dialect=body.dialect), reader=caller)
     id = None if checked.workflow is None else checked.workflow.id
     said: JsonObject = {"ok": checked.ok, "id": id, "revision": await _known(desk, caller, id)}
     return JsonReply({**said, **problems_to_json(checked.problems, dialect=checked.dialect)})
@@ -169,7 +169,7 @@ async def replace(
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
     await must_see_workflow(desk.app, caller, id)
-    source = Workflow.parse(await request.body(), name=id, dialect=dialect)
+    source = await Workflow.parse_aside(await request.body(), name=id, dialect=dialect)
     if source.definition.id != id:
         raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
     return await _save(desk, caller, source, draft=draft, status=200, after=await _matched(desk, id, if_match))
