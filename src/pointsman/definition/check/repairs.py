@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from pointsman.definition.problems import JsonPatchOp
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pointsman.definition.problems import JsonPatchOp, Suggestions
 from pointsman.values import Json
 
 Repair = tuple[JsonPatchOp, ...]
+
+
+_DIGITS: Final = re.compile(r"\d+")
+NAME_CHARS_MAX: Final = 100
+"""Of a name that is compared."""
 
 
 def remove(*pointers: str) -> Repair:
@@ -18,6 +27,16 @@ def replace(pointer: str, value: Json) -> Repair:
 
 def add(pointer: str, value: Json) -> Repair:
     return ({"op": "add", "path": pointer, "value": value},)
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The name that was probably meant, of a few candidates. A check asks `Subject.nearest`, which has a budget."""
+    return renamed(word, Suggestions().nearest(word, candidates))
+
+
+def renamed(word: str, near: str | None) -> str | None:
+    """The near name, if it was probably meant. `node-5` is not meant by `node-6`: numbers are not typing errors."""
+    return None if near is None or _DIGITS.sub("", near) == _DIGITS.sub("", word[:NAME_CHARS_MAX]) else near
 
 
 def question(near: str | None, otherwise: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from pointsman.definition.agents import AgentConfig
+from pointsman.definition.check.repairs import renamed
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import EdgeRef, label_of, routing_of
 from pointsman.definition.nodes import Node
@@ -21,7 +21,6 @@ NAMED_MAX: Final = 6
 """Things listed in one message before the rest is only counted."""
 NAME_CHARS_MAX: Final = 100
 """A name is cut in messages."""
-_DIGITS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +80,8 @@ class Subject:
         return Suggestions()
 
     def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
-        """The name that was probably meant. `node-5` is not meant by `node-6`: numbers are not typing errors."""
-        near = self._suggestions.nearest(word, candidates)
-        return None if near is None or _DIGITS.sub("", near) == _DIGITS.sub("", word[:NAME_CHARS_MAX]) else near
+        """The name that was probably meant; None also where too much was compared already."""
+        return renamed(word, self._suggestions.nearest(word, candidates))
 
     @cached_property
     def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
