@@ -23,7 +23,7 @@ from tests.server import flows
 
 CHECKS: Final = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
-    "response_headers_conformance"
+    "response_headers_conformance,unsupported_method,allow_header_conformance"
 )
 LEFT_OUT: Final = "stream$|/mcp|/api/settings/keys$|/api/login$|executions/import|/metrics"
 """Streams do not end; a key once made shuts everybody else out; the rest speaks no JSON."""

@@ -81,6 +81,10 @@ async def test_a_body_that_is_too_large() -> None:
         assert await reached(served, 413, lambda one: {"content": b" " * 2_000}) == []
 
 
+async def test_invalid_host_header(served: Served) -> None:
+    assert await reached(served, 400, lambda one: {**sent(one), "headers": {"host": "localhost@evil.example"}}) == []
+
+
 async def test_a_body_that_is_too_deep(served: Served) -> None:
     def deep(operation: Operation) -> dict[str, Any]:
         return {"content": b"[" * 300, "headers": {"content-type": JSON}}

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from pointsman.definition.workflow import RESERVED_IDS
+from pointsman.server.addresses import methods_at
+from pointsman.server.application import api
+from tests.server import announced
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, secret_of
 from tests.server.test_access import serving
@@ -102,7 +107,12 @@ ALLOWED = {
     "/api/workflows": "GET, POST",
     "/api/workflows/chain": "DELETE, GET, PATCH, PUT",
     "/api/logout": "POST",
-    "/api/schedules/a/b/pause": "DELETE, GET, POST, PUT",
+    "/api/schedules/a/b": "DELETE, GET, PUT",
+    "/api/schedules/a/b/pause": "POST",
+    "/api/schedules/times": "POST",
+    "/api/workflows/executions": "GET",
+    "/api/workflows/executions/bulk": "POST",
+    "/api/workflows/schema": "GET",
     "/v1/models": "GET",
     "/workflows/chain": "GET",
 }
@@ -117,6 +127,21 @@ async def test_methods_that_an_address_does_not_take_are_refused_and_all_others_
         reply = await served.client.request(method, path)
         assert (reply.status_code, reply.headers["allow"]) == (405, ALLOWED[path]), method
         assert "access-control-allow-origin" not in reply.headers
+
+
+def test_each_address_takes_exactly_the_methods_that_are_documented() -> None:
+    documented: dict[str, set[str]] = {}
+    for one in announced.OPERATIONS:
+        documented.setdefault(one.path, set()).add(one.method)
+    allowed = {path: methods_at(api(), re.sub(r"{[^}]*}", "none", path)) for path in documented}
+    assert allowed == documented
+
+
+def test_words_of_addresses_are_not_ids_of_workflows() -> None:
+    words = {
+        found[1] for one in announced.OPERATIONS if (found := re.fullmatch(r"/api/workflows/(\w+)(/.*)?", one.path))
+    }
+    assert words <= set(RESERVED_IDS)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ TYPES: Final = WEB / "src" / "api" / "schema.d.ts"
 MAKER: Final = WEB / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 UNTYPED: Final = frozenset({"example", "examples", "title"})
 """Words of a document that say nothing about a type."""
+RULES: Final = frozenset({"allOf", "anyOf", "not", "oneOf"})
+"""Beside the fields of an object they say how these go together: TypeScript makes no useful type of that."""
 
 
 def made_types() -> str:
@@ -54,7 +56,7 @@ def lean(value: Json, *, are_names: bool = False) -> Json:
     return {
         name: lean(told, are_names=name in ("properties", "schemas", "paths") and not are_names)
         for name, told in value.items()
-        if are_names or name not in UNTYPED
+        if are_names or not (name in UNTYPED or (name in RULES and "properties" in value))
     }
 
 

@@ -46,7 +46,7 @@ def _semver(value: str) -> str:
     return value
 
 
-RESERVED_IDS: Final = ("executions", "check", "validate", "generate", "operations")
+RESERVED_IDS: Final = ("executions", "check", "convert", "generate", "operations", "schema", "validate")
 """Words of addresses beside which workflows stand: as an id they would hide what is there."""
 
 

@@ -13,17 +13,18 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from pointsman.server import pages
+from pointsman.server.operation import Operation
 
 NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
 
 def methods_at(api: FastAPI, path: str) -> frozenset[str]:
     """What may be asked of an address, by any route."""
-    operations = [*api.routes, *(route for router in api.state.routers for route in router.routes)]
+    routes = [*api.routes, *(route for router in api.state.routers for route in router.routes)]
     found = {
         method
-        for route in operations
-        if isinstance(route, Route) and route not in pages.router.routes and route.path_regex.match(path)
+        for route in routes
+        if isinstance(route, Route) and route not in pages.router.routes and _is_at(route, path)
         for method in route.methods or ()
     }
     return frozenset(found | {"GET"} if pages.is_there(path.removeprefix("/")) else found)
@@ -40,3 +41,7 @@ def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException
         return why
     said = f"this address does not take {method[:20]!r}"
     return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, said, {"allow": ", ".join(sorted(allowed))})
+
+
+def _is_at(route: Route, path: str) -> bool:
+    return route.is_at(path) if isinstance(route, Operation) else bool(route.path_regex.match(path))

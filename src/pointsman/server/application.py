@@ -32,6 +32,7 @@ from pointsman.server.document import document_of, operation_id
 from pointsman.server.gate import OWN_NAMES, Gate, turned_away
 from pointsman.server.mcp_door import McpDoor
 from pointsman.server.misread import misread
+from pointsman.server.operation import Operation, order_by_path
 from pointsman.server.recorded import Recorded
 from pointsman.server.replies import JsonReply
 from pointsman.server.requests import Heard, Requests, counted
@@ -185,6 +186,7 @@ def api() -> FastAPI:
     for router in ROUTERS:
         made.include_router(router)
     made.state.routers = ROUTERS
+    order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, Operation))
     made.add_exception_handler(PointsmanError, _refused)
     made.add_exception_handler(RequestValidationError, _misread)
     made.add_exception_handler(HTTPException, _http)

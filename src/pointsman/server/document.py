@@ -76,14 +76,26 @@ def operations_of(document: Described) -> Iterator[Described]:
 
 def _announce(operation: Described, route: APIRoute, method: str) -> None:
     """Its refusals: also those of the gate before it, and none that cannot be."""
+    for parameter in operation.get("parameters", ()):
+        _drop_null(parameter["schema"])
     said = cast("dict[str, Described]", operation["responses"])
-    for status in (403,) if method in READING else (400, 403, 413):
+    for status in (400, 403) if method in READING else (400, 403, 413):
         said.setdefault(str(status), refusals(status)[status])
     if not operation.get("parameters") and "requestBody" not in operation:
         said.pop("422", None)
     if route.body_field is None:  # It reads what is sent as it comes, or nothing.
         said.pop("415", None)
     operation["responses"] = dict(sorted(said.items()))
+
+
+def _drop_null(schema: Described) -> None:
+    """A parameter is there or is not: it is never null."""
+    options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        del schema["anyOf"]
+        schema.update(options[0])
+    elif options:
+        schema["anyOf"] = options
 
 
 def _problem_shape() -> dict[str, Described]:

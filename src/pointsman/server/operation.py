@@ -6,19 +6,38 @@ head ─▶ key or login ─▶ role ─▶ limit of the body ─▶ body ─▶
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+import re
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
 
 from pointsman.server.bodies import body_of, bytes_for
 from pointsman.server.desk import BEARER, LOGIN, caller_of, desk_of
 from pointsman.server.rights import asks_for_key, demands_of
 
+PARAMETER: Final = re.compile(r"\{[^}]*\}")
+
 
 class Operation(APIRoute):
-    """One operation."""
+    """One operation. An address that fits two paths belongs to the more exact one, whatever the method: `executions` is
+    not the id of a workflow."""
+
+    rivals: tuple[Operation, ...] = ()
+    """Operations of paths that are more exact, and may fit the same address."""
+
+    def is_at(self, address: str) -> bool:
+        """Whether it is an operation of this address."""
+        return bool(self.path_regex.match(address)) and not any(one.path_regex.match(address) for one in self.rivals)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        found, child = super().matches(scope)
+        if found != Match.NONE and not self.is_at(scope["path"]):
+            return Match.NONE, {}
+        return found, child
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Raises `NotSignedIn`, `NotAllowed`, `TooManyRequests`, `Refused`, and what the operation raises."""
@@ -38,6 +57,20 @@ class Operation(APIRoute):
             return await answer(request)
 
         return admit
+
+
+def order_by_path(operations: Iterable[Operation]) -> None:
+    """Tell each operation its rivals."""
+    known = [*operations]
+    samples = {one.path_format: PARAMETER.sub("x", one.path_format) for one in known}
+    for one in known:
+        one.rivals = tuple(
+            other
+            for other in known
+            if other.path_format != one.path_format
+            and one.path_regex.match(samples[other.path_format])
+            and not other.path_regex.match(samples[one.path_format])
+        )
 
 
 class Operations(APIRouter):

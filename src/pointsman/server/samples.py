@@ -114,6 +114,14 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "trial-unfit": (422, "there is no node 'wirte' to be pinned", "Nodes that run: write, review, send."),
     "workflow-disabled": (409, "'news' is disabled", "Set `enabled: true`."),
     "workflow-exists": (409, "there is a workflow 'my-research'", "Name the clone differently, or delete that one."),
+    "messages-invalid": (400, "there are no messages", "The last message is what the workflow is told."),
+    "not-text": (400, "'letter' takes more than a text", "Give an object: the workflow says nothing of its fields."),
+    "command-unclear": (400, "the command says nothing to do", "Write, for example: Write a proposal for …"),
+    "sharing-invalid": (
+        422,
+        "'letter' is shared with groups, and 0 groups are named",
+        "Name groups with the audience `groups`, and with no other.",
+    ),
     "workflow-invalid": (422, "node 'write' leads to 'sned', which does not exist", "Known nodes: write, send."),
     "wrong-status": (409, f"{EXECUTION_ID!r} is completed: it cannot be paused", "Start another one."),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic import JsonValue as _Json
 from pydantic.alias_generators import to_camel
 
@@ -19,10 +19,34 @@ def sample(**example: _Json) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [shown]})
 
 
+def ruled(config: ConfigDict, **rule: JsonValue) -> ConfigDict:
+    """A `model_config` whose schema also has these keywords: what a validator of several fields requires."""
+    extra = config.get("json_schema_extra")
+    return config | ConfigDict(json_schema_extra={**(extra if isinstance(extra, dict) else {}), **rule})
+
+
+def given(*names: str) -> dict[str, JsonValue]:
+    """A schema of objects in which these fields are not null."""
+    return {"required": [*names], "properties": {name: {"not": {"type": "null"}} for name in names}}
+
+
+WORKFLOW_ID_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
+_WHOLE: Final[tuple[object, ...]] = (int, int | None)
+
+
 class Body(BaseModel):
-    """What is sent. Unknown fields are refused: they are mostly misspelt ones; and a text is no number."""
+    """What is sent. Unknown fields are refused: they are mostly misspelt ones; and a text is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _whole(cls, value: object, info: ValidationInfo) -> object:
+        """JSON has one kind of number: 3.0 is an integer."""
+        field = cls.model_fields.get(info.field_name or "")
+        if isinstance(value, float) and value.is_integer() and field is not None and field.annotation in _WHOLE:
+            return int(value)
+        return value
 
 
 class Answer(BaseModel):
@@ -36,7 +60,12 @@ class ExecuteBody(Body):
 
     model_config = sample(input={"goal": "harbour strike"}, wait=True)
     input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
-    session_id: str | None = Field(default=None, max_length=200, description="The conversation it is a turn of.")
+    session_id: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The conversation it is a turn of: printable characters.",
+        json_schema_extra={"minLength": 1},
+    )
     config: dict[str, JsonValue] = Field(default_factory=dict, description="Values of `config` for this execution.")
     model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
     language: str | None = Field(
@@ -145,7 +174,9 @@ class CloneBody(Body):
     """A copy of a workflow."""
 
     model_config = sample(id="my-research")
-    id: str = Field(min_length=1, max_length=200, description="Of the copy.")
+    id: str = Field(
+        min_length=1, max_length=200, description="Of the copy.", json_schema_extra={"pattern": WORKFLOW_ID_PATTERN}
+    )
 
 
 class CheckBody(Body):

@@ -3085,7 +3085,7 @@ export interface components {
             language?: string | null;
             /** @description Answers all its agents. */
             model?: string | null;
-            /** @description The conversation it is a turn of. */
+            /** @description The conversation it is a turn of: printable characters. */
             sessionId?: string | null;
             /**
              * @description Answer when nothing more happens by itself, with the execution.
@@ -4792,11 +4792,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only these. */
-                name?: string[] | null;
+                name?: string[];
                 /** @description `desc`: the newest, or the last by name, first. */
                 order?: "asc" | "desc";
                 /** @description Only those with all these words. */
@@ -4826,7 +4826,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description `*`: only where there is none yet, else nothing is done. */
-                "if-none-match"?: "*" | null;
+                "if-none-match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -4876,7 +4876,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The agent's name, or `name@revision`. */
@@ -4906,7 +4906,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The agent's name, or `name@revision`. */
@@ -5032,7 +5032,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: the newest, or the last by name, first. */
@@ -5062,17 +5062,17 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                before?: string | null;
+                before?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Not before this moment (Unix seconds). */
-                since?: number | null;
+                since?: number;
                 /** @description Not after it. */
-                until?: number | null;
+                until?: number;
                 /** @description With this in the operation or target. */
-                what?: string | null;
+                what?: string;
                 /** @description Only what this caller asked for. */
-                who?: string | null;
+                who?: string;
             };
             header?: never;
             path?: never;
@@ -5180,9 +5180,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description Only these. */
-                id?: string[] | null;
+                id?: string[];
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those with all these words. */
@@ -5210,7 +5210,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -5304,13 +5304,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `cursor` of the last one before. */
-                after?: string | null;
+                after?: string;
                 /** @description All open gates, not only the caller's. For admins. */
                 everyone?: boolean;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those of this workflow. */
-                workflow?: string | null;
+                workflow?: string;
             };
             header?: never;
             path?: never;
@@ -5402,7 +5402,7 @@ export interface operations {
                 /** @description Why it gave nothing. */
                 error?: string;
                 /** @description Which provider it is. */
-                iss?: string | null;
+                iss?: string;
                 /** @description What it was sent. */
                 state?: string;
             };
@@ -5425,7 +5425,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description Those of all, not only the caller's. For admins. */
                 everyone?: boolean;
                 /** @description At most so many. */
@@ -5456,7 +5456,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Whose; absent: the caller's. For admins. */
-                name?: string | null;
+                name?: string;
             };
             header?: never;
             path?: never;
@@ -5538,7 +5538,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
             };
@@ -5563,7 +5563,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only what is under it. */
@@ -5571,7 +5571,7 @@ export interface operations {
                 /** @description Whose it is: a name, or an id. */
                 owner: string;
                 /** @description Only what shares words with it, or means the like. */
-                q?: string | null;
+                q?: string;
             };
             header?: never;
             path: {
@@ -5625,7 +5625,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description What the value is remembered as. */
                 key: string;
                 /** @description At most so many. */
@@ -5845,11 +5845,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those. */
-                state?: ("pending" | "sent" | "dead") | null;
+                state?: "pending" | "sent" | "dead";
             };
             header?: never;
             path?: never;
@@ -5895,13 +5895,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: the newest, or the last by name, first. */
                 order?: "asc" | "desc";
                 /** @description Only those of this role. */
-                role?: ("viewer" | "operator" | "editor" | "admin") | null;
+                role?: "viewer" | "operator" | "editor" | "admin";
                 /** @description Only those with all these words. */
                 search?: string;
             };
@@ -5946,13 +5946,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those with all these words. */
                 search?: string;
                 /** @description Only those of this workflow. */
-                workflow?: string | null;
+                workflow?: string;
             };
             header?: never;
             path?: never;
@@ -6023,7 +6023,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The schedule's id. */
@@ -6053,7 +6053,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The schedule's id. */
@@ -6198,7 +6198,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: the newest, or the last by name, first. */
@@ -6228,9 +6228,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
                 /** @description `*`: only where there is none yet, else nothing is done. */
-                "if-none-match"?: "*" | null;
+                "if-none-match"?: "*";
             };
             path: {
                 /** @description `NAME` of the handle `secret.NAME`. */
@@ -6258,7 +6258,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description `NAME` of the handle `secret.NAME`. */
@@ -6304,15 +6304,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                before?: string | null;
+                before?: string;
                 /** @description Not only the caller's. For admins. */
                 everyone?: boolean;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those with all these words in a turn, or in the title. */
-                q?: string | null;
+                q?: string;
                 /** @description Only those of this workflow. */
-                workflow?: string | null;
+                workflow?: string;
             };
             header?: never;
             path?: never;
@@ -6382,7 +6382,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The session's id. */
@@ -6431,13 +6431,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: the newest, or the last by name, first. */
                 order?: "asc" | "desc";
                 /** @description Only those of this role. */
-                role?: ("viewer" | "operator" | "editor" | "admin") | null;
+                role?: "viewer" | "operator" | "editor" | "admin";
                 /** @description Only those with all these words. */
                 search?: string;
             };
@@ -6507,13 +6507,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only these. */
-                name?: string[] | null;
+                name?: string[];
                 /** @description Only those that come from there. */
-                origin?: string | null;
+                origin?: string;
                 /** @description Only those with all these words. */
                 search?: string;
                 /** @description What orders them. */
@@ -6590,13 +6590,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description What to tell apart (workflow). */
-                by?: ("day" | "workflow" | "node" | "model" | "key" | "user" | "execution")[] | null;
+                by?: ("day" | "workflow" | "node" | "model" | "key" | "user" | "execution")[];
                 /** @description As CSV. */
                 csv?: boolean;
                 /** @description At most so many rows. */
                 limit?: number;
                 /** @description Only what has this name there: `model:gpt-5`. Of nothing: `key:`. */
-                of?: string[] | null;
+                of?: string[];
                 /** @description From this day on (UTC). */
                 since?: string;
                 /** @description Up to this day. */
@@ -6624,7 +6624,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description Only those with all these words. */
@@ -6679,13 +6679,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description Only those, or only the others. */
-                builtIn?: boolean | null;
+                builtIn?: boolean;
                 /** @description Those that are switched off too. */
                 disabled?: boolean;
                 /** @description Only these. */
-                id?: string[] | null;
+                id?: string[];
                 /** @description Each with its last execution. */
                 last?: boolean;
                 /** @description At most so many. */
@@ -6697,7 +6697,7 @@ export interface operations {
                 /** @description By `id` (the built-in ones last), by `name`, or by when they were `saved`. */
                 sort?: "id" | "name" | "saved";
                 /** @description Only those with all these tags. */
-                tag?: string[] | null;
+                tag?: string[];
             };
             header?: never;
             path?: never;
@@ -6720,13 +6720,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The dialect of the document; absent: found out. */
-                dialect?: string | null;
+                dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
             };
             header?: {
                 /** @description `*`: only where there is none yet, else nothing is done. */
-                "if-none-match"?: "*" | null;
+                "if-none-match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -6753,7 +6753,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Written in this dialect, or drawn. */
-                dialect?: ("native" | "rows" | "graph" | "steps" | "mermaid" | "bpmn") | null;
+                dialect?: "native" | "rows" | "graph" | "steps" | "mermaid" | "bpmn";
             };
             header?: never;
             path: {
@@ -6781,13 +6781,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The dialect of the document; absent: found out. */
-                dialect?: string | null;
+                dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
             };
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -6818,7 +6818,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -6842,7 +6842,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -6871,9 +6871,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The older revision. */
-                from?: number | null;
+                from?: number;
                 /** @description The newer revision. */
-                to?: number | null;
+                to?: number;
             };
             header?: never;
             path: {
@@ -6926,9 +6926,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The older revision. */
-                from?: number | null;
+                from?: number;
                 /** @description The newer revision. */
-                to?: number | null;
+                to?: number;
             };
             header?: never;
             path: {
@@ -6982,11 +6982,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description `text/event-stream`: each round as it happens. */
-                accept?: string | null;
+                accept?: string;
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The id of a saved workflow. */
@@ -7017,9 +7017,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
                 /** @description The trace it belongs to. */
-                traceparent?: string | null;
+                traceparent?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -7058,7 +7058,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -7156,7 +7156,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description `id`, `id@revision` or `id@version`. */
@@ -7275,7 +7275,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: the newest, or the last by name, first. */
@@ -7353,25 +7353,25 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before. */
-                before?: string | null;
+                before?: string;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `desc`: newest first, as they started. */
                 order?: "desc" | "asc";
                 /** @description Only those with all these words in input, output or error. */
-                q?: string | null;
+                q?: string;
                 /** @description Only the turns of this conversation. */
-                session?: string | null;
+                session?: string;
                 /** @description Started at or after: unix seconds. */
-                since?: number | null;
+                since?: number;
                 /** @description Only those of these statuses. */
-                status?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[] | null;
+                status?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[];
                 /** @description Also those in which somebody only tried a part of a workflow. */
                 trials?: boolean;
                 /** @description Started before: unix seconds. */
-                until?: number | null;
+                until?: number;
                 /** @description Only those of this workflow. */
-                workflow?: string | null;
+                workflow?: string;
             };
             header?: never;
             path?: never;
@@ -7566,7 +7566,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `last` of the page before. */
-                after?: string | null;
+                after?: string;
                 /** @description At most so many. */
                 limit?: number;
             };
@@ -7641,7 +7641,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7671,7 +7671,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7787,7 +7787,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7844,7 +7844,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7874,7 +7874,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7903,7 +7903,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A row of its journal; absent: the last one. */
-                at?: number | null;
+                at?: number;
             };
             header?: never;
             path: {
@@ -7930,7 +7930,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -7959,13 +7959,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Begin behind the event of this id. */
-                after?: string | null;
+                after?: string;
                 /** @description `start`: everything from the first event on. `now`: what comes. `snapshot`: the execution as it is, as the event `workflow.snapshot`, then what comes. Whoever comes back with an id goes on there. */
                 from?: "start" | "now" | "snapshot";
             };
             header?: {
                 /** @description As browsers send it when they come back. */
-                "last-event-id"?: string | null;
+                "last-event-id"?: string;
             };
             path: {
                 /** @description The execution's id. */
@@ -8044,7 +8044,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -8097,13 +8097,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only the turns of this conversation. */
-                session?: string | null;
+                session?: string;
                 /** @description Only those of this workflow. */
-                workflow?: string | null;
+                workflow?: string;
             };
             header?: {
                 /** @description As browsers send it when they come back. */
-                "last-event-id"?: string | null;
+                "last-event-id"?: string;
             };
             path?: never;
             cookie?: never;
@@ -8126,9 +8126,9 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description `text/event-stream`: each round as it happens. */
-                accept?: string | null;
+                accept?: string;
                 /** @description The same request with the same key is made once. */
-                "Idempotency-Key"?: string | null;
+                "Idempotency-Key"?: string;
             };
             path?: never;
             cookie?: never;
@@ -8216,7 +8216,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description OpenMetrics, where it is wanted. */
-                accept?: string | null;
+                accept?: string;
             };
             path?: never;
             cookie?: never;
@@ -8330,7 +8330,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The conversation is kept under this name. */
-                "x-session-id"?: string | null;
+                "x-session-id"?: string;
             };
             path?: never;
             cookie?: never;
@@ -8404,7 +8404,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The conversation is kept under this name. */
-                "x-session-id"?: string | null;
+                "x-session-id"?: string;
             };
             path?: never;
             cookie?: never;

@@ -36,6 +36,8 @@ CATCH_UP_S: Final = 86_400.0
 CATCH_UP_S_MAX: Final = 31 * 86_400.0
 RESULTS_KEPT: Final = 10
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+RESERVED: Final = ("times",)
+"""Words of addresses."""
 
 Missed: TypeAlias = Literal["skip", "once", "all"]
 Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
@@ -190,8 +192,9 @@ class Schedules:
 
         Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
         """
-        if not NAME.fullmatch(id):
-            raise ScheduleInvalid(f"{id!r} is no name of a schedule", hint="Letters, digits and `. _ -`, at most 200.")
+        if not NAME.fullmatch(id) or id in RESERVED:
+            hint = f"Letters, digits and `. _ -`, at most 200; not {', '.join(RESERVED)}."
+            raise ScheduleInvalid(f"{id[:200]!r} cannot be the id of a schedule", hint=hint)
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
             raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
         await self._app.library.saved(workflow)

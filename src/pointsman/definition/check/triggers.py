@@ -10,6 +10,8 @@ from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.definition.workflow import Trigger
 
 WEBHOOK_SECRET_CHARS_MIN: Final = 16
+ADDRESS_WORDS: Final = ("run", "pause", "resume", "times")
+"""How addresses of schedules end."""
 NEEDS: Final = {"schedule": "cron", "webhook": "path", "event": "event"}
 
 
@@ -25,6 +27,11 @@ def check_triggers(subject: Subject) -> Iterator[Problem]:
                 message = f"two triggers have the {key} {named!r}"
                 yield error("duplicate-trigger", f"{at}/{key}", message, hint="Rename one of them.")
             seen.add((key, named))
+        if trigger.type == "schedule" and trigger.id in ADDRESS_WORDS:
+            message = (
+                f"over HTTP the schedule of trigger {trigger.id!r} cannot be reached: its id is a word of addresses"
+            )
+            yield warning("trigger-id-reserved", f"{at}/id", message, hint=f"Other than {', '.join(ADDRESS_WORDS)}.")
         if trigger.type == "webhook":
             yield from _secret(at, trigger)
 

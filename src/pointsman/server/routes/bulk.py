@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final, Literal
+from itertools import combinations
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request, Response
 from pydantic import Field, model_validator
@@ -18,7 +19,7 @@ from pointsman.server.routes.answers import answers
 from pointsman.server.routes.once import once
 from pointsman.server.routes.parameters import Key, Operator
 from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.shapes import Answer, Body, given, ruled, sample
 from pointsman.server.shown import Status
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])
@@ -26,10 +27,25 @@ router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 EXECUTIONS_MAX: Final = 200
 
 
+NAMED: Final[dict[str, Any]] = {"required": ["executions"], "properties": {"executions": {"minItems": 1}}}
+NARROWED: Final[dict[str, Any]] = {
+    "anyOf": [
+        *(given(one) for one in ("workflow", "sessionId", "parent", "since", "until")),
+        {"required": ["statuses"], "properties": {"statuses": {"minItems": 1}}},
+    ]
+}
+ALL: Final[dict[str, Any]] = {"required": ["all"], "properties": {"all": {"const": True}}}
+"""How executions are meant: by their names, by what they have in common, or all of them."""
+
+
 class BulkBody(Body):
     """A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said."""
 
-    model_config = sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True)
+    model_config = ruled(
+        sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True),
+        anyOf=[NAMED, NARROWED, ALL, {"required": ["dryRun"], "properties": {"dryRun": {"const": True}}}],
+        **{"not": {"anyOf": [{"allOf": [one, other]} for one, other in combinations((NAMED, NARROWED, ALL), 2)]}},
+    )
     verb: Literal["cancel", "pause", "resume", "retry", "delete"]
     workflow: str | None = Field(default=None, max_length=300)
     statuses: list[Status] = Field(default_factory=list[Status], max_length=20)

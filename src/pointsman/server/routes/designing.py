@@ -222,6 +222,7 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
             "unknown-workflow",
             "revision-moved",
             "operation-refused",
+            "workflow-invalid",
             "design-failed",
             "no-designer",
             "model-failed",

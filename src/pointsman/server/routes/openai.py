@@ -60,7 +60,7 @@ class ChatBody(BaseModel):
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [CHAT]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
-    messages: list[ChatMessage] = Field(max_length=10_000)
+    messages: list[ChatMessage] = Field(min_length=1, max_length=10_000)
     stream: bool = False
     stream_options: dict[str, JsonValue] | None = Field(default=None, description="`include_usage`.")
     metadata: dict[str, JsonValue] | None = Field(
@@ -116,7 +116,21 @@ async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
 @router.post(
     "/chat/completions",
     responses=also_streamed(
-        in_chat(answers(Completion, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)), CHUNKS
+        in_chat(
+            answers(
+                Completion,
+                "unknown-workflow",
+                "input-invalid",
+                "messages-invalid",
+                "not-text",
+                409,
+                429,
+                502,
+                503,
+                body=True,
+            )
+        ),
+        CHUNKS,
     ),
     summary="Talk to a workflow",
 )

@@ -20,21 +20,21 @@ from pointsman.server.problems import run_reply
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Operator
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.shapes import Answer, Body, given, ruled, sample
 
 router = Operations(tags=["pipeline"])
 
 Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
-RAN: Final = ("unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
+RAN: Final = ("command-unclear", "unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
 EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
 
 
 class RunRequest(Body):
     """What is to be done: in words, or as a goal and an address."""
 
-    model_config = sample(command=EXAMPLE)
+    model_config = ruled(sample(command=EXAMPLE), oneOf=[{**given("command"), "not": given("email")}, given("goal")])
     command: str | None = Field(default=None, min_length=1, max_length=CHARS_MAX, description="In words.")
-    goal: str | None = Field(default=None, max_length=CHARS_MAX)
+    goal: str | None = Field(default=None, max_length=CHARS_MAX, json_schema_extra={"minLength": 1})
     email: str | None = Field(default=None, max_length=320, description="Where the document is sent.")
 
     @model_validator(mode="after")
@@ -54,7 +54,7 @@ class LegacyRequest(Body):
     """What is to be done, in parts."""
 
     model_config = sample(goal="Write a proposal", email="john@example.com")
-    goal: str = Field(max_length=CHARS_MAX)
+    goal: str = Field(max_length=CHARS_MAX, json_schema_extra={"minLength": 1})
     email: str | None = Field(default=None, max_length=320)
 
 

@@ -97,7 +97,21 @@ class ResponseAnswer(BaseModel):
 @router.post(
     "/responses",
     responses=also_streamed(
-        in_chat(answers(ResponseAnswer, "unknown-workflow", "input-invalid", 409, 429, 502, 503, body=True)), EVENTS
+        in_chat(
+            answers(
+                ResponseAnswer,
+                "unknown-workflow",
+                "input-invalid",
+                "messages-invalid",
+                "not-text",
+                409,
+                429,
+                502,
+                503,
+                body=True,
+            )
+        ),
+        EVENTS,
     ),
     summary="Talk to a workflow, in responses",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import Path, Query, Response
 from pydantic import Field, model_validator
@@ -13,7 +13,7 @@ from pointsman.app.lists import names_of_workflows
 from pointsman.app.marks import moved
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
-from pointsman.app.triggers.calendar import timing_of
+from pointsman.app.triggers.calendar import EVERY_S_MIN, timing_of
 from pointsman.app.triggers.schedules import Kept, must_own, no_such_schedule
 from pointsman.app.triggers.views import fired_view, schedule_view
 from pointsman.server.desk import Asking, AtDesk, Desk
@@ -23,7 +23,7 @@ from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.shapes import Answer, Body, JsonValue, given, ruled, sample
 from pointsman.values import JsonObject
 
 router = Operations(tags=["triggers"])
@@ -124,12 +124,17 @@ class TimesAnswer(Answer):
     times: list[float]
 
 
+ONE_TIMING: Final[dict[str, Any]] = {"oneOf": [given("cron"), given("every"), given("at")]}
+
+
 class TimingBody(Body):
     """When something is due: by `cron`, `every` so many seconds, or once `at` an instant."""
 
-    model_config = sample(cron="0 8 * * 1-5", timezone="Europe/Berlin")
+    model_config = ruled(sample(cron="0 8 * * 1-5", timezone="Europe/Berlin"), **ONE_TIMING)
     cron: str | None = Field(default=None, max_length=200)
-    every: float | None = Field(default=None, gt=0, le=1e10, description="Seconds.")
+    every: float | None = Field(
+        default=None, gt=0, le=1e10, description="Seconds.", json_schema_extra={"minimum": EVERY_S_MIN}
+    )
     at: float | None = Field(default=None, ge=0, le=1e11, description="Unix seconds.")
     timezone: str = Field(default="UTC", max_length=100)
 
@@ -143,7 +148,9 @@ class TimingBody(Body):
 class RevisedBody(TimingBody):
     """What a schedule shall be from now on."""
 
-    model_config = sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"})
+    model_config = ruled(
+        sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
+    )
     workflow: str = Field(min_length=1, max_length=300, description="`id`, or `id@revision` for always the same one.")
     input: JsonValue = None
     missed: Literal["skip", "once", "all"] = "once"
@@ -153,7 +160,9 @@ class RevisedBody(TimingBody):
 class ScheduleBody(RevisedBody):
     """When to start a workflow: by `cron`, `every` so many seconds, or once `at` an instant."""
 
-    model_config = sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"})
+    model_config = ruled(
+        sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
+    )
     id: str | None = Field(default=None, max_length=200, description="The schedule's; absent: the workflow's.")
 
 

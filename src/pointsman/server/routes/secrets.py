@@ -11,10 +11,11 @@ from pydantic import Field
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.secret_access import SecretRule
 from pointsman.app.access.uses import secrets_elsewhere, uses_of
-from pointsman.app.access.vault import rule_view, secret_view
+from pointsman.app.access.vault import VALUE_CHARS_MAX, rule_view, secret_view
 from pointsman.app.marks import NOTHING, moved
 from pointsman.app.paging import page_by
 from pointsman.app.searching import says
+from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations
@@ -63,7 +64,11 @@ class SecretBody(Body):
     """A secret, or where documents may send it. What is left out stays as it is."""
 
     model_config = sample(value="…", hosts=["api.weather.example"])
-    value: str | None = Field(default=None, description="8 to 60 000 characters. It is never shown again.")
+    value: str | None = Field(
+        default=None,
+        description="8 to 60 000 characters. It is never shown again.",
+        json_schema_extra={"minLength": CHARS_MIN, "maxLength": VALUE_CHARS_MAX},
+    )
     hosts: Listed | None = Field(default=None, description=HOSTS)
     tools: Listed | None = Field(default=None, description=TOOLS)
     workflows: Listed | None = Field(default=None, description=WORKFLOWS)

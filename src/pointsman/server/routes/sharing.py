@@ -17,7 +17,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.shapes import Answer, Body, ruled, sample
 
 router = Operations(tags=["access"])
 
@@ -29,7 +29,16 @@ Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent'
 class SharingBody(Body):
     """Who shall see and use it."""
 
-    model_config = sample(audience="groups", groups=["desk"])
+    model_config = ruled(
+        sample(audience="groups", groups=["desk"]),
+        oneOf=[
+            {
+                "properties": {"audience": {"const": "groups"}, "groups": {"minItems": 1}},
+                "required": ["audience", "groups"],
+            },
+            {"properties": {"audience": {"enum": ["private", "everyone"]}, "groups": {"maxItems": 0}}},
+        ],
+    )
     audience: Audience = Field(description="`private`: its owner alone; `groups`: also members of these; `everyone`.")
     groups: list[Group] = Field(default_factory=list, max_length=GROUPS_MAX, description="With `groups` alone.")
     owner: str | None = Field(default=None, min_length=1, max_length=200, description="Whose it shall be from now on.")
@@ -56,7 +65,7 @@ async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
 
 @router.put(
     "/api/workflows/{id}/sharing",
-    responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", body=True),
+    responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
     summary="Share it",
 )
 async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:

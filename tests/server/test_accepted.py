@@ -1,0 +1,91 @@
+"""Bodies that the API's document allows: none is refused as unfit, and every other refusal is announced.
+
+What only the server can know (whether a name is taken, a document has mistakes, a gate is open) has a code of its own,
+which the operation names in its document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx2
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import GenerationMode
+
+from tests.patience import PATIENCE_S
+from tests.reliability.requests import served
+from tests.server import announced
+
+CASES: Final = 4
+"""Of each operation."""
+LEFT_OUT: Final = ("/api/settings/keys", "/api/login", "/api/logout", "/executions/import", "POST /api/schedules")
+"""A key once made shuts everybody else out; imports are not JSON; what a schedule starts goes on behind the test."""
+JSON: Final = "application/json"
+NOT_FITTING: Final = frozenset({"request-invalid", "body-invalid"})
+
+
+def test_no_body_that_the_document_allows_is_refused_without_an_announced_reason() -> None:
+    wrong: list[str] = []
+    schema: Any = schemathesis.openapi.from_dict(announced.DOCUMENT)
+    codes = {one.name: codes_of(one) for one in announced.OPERATIONS}
+    with served() as (address, known), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
+        for found in schema.get_all_operations():
+            operation: Any = found.ok()
+            name = f"{operation.method.upper()} {operation.path}"
+            if JSON not in operation.body or any(part in name for part in LEFT_OUT):
+                continue
+
+            @seed(1)
+            @settings(
+                max_examples=CASES,
+                deadline=None,
+                database=None,
+                suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+                phases=[Phase.generate],
+            )
+            @given(case=operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
+            def send(case: Any, name: str = name) -> None:
+                if case.media_type != JSON:
+                    return
+                path = case.operation.path
+                parameters: dict[str, Any] = {**(case.path_parameters or {}), **known}
+                for parameter, value in parameters.items():
+                    path = path.replace(f"{{{parameter}}}", quote(str(value), safe=""))
+                body = json.dumps(case.body).encode()
+                given_query: dict[str, Any] = case.query or {}
+                query = {key: str(value) for key, value in given_query.items()}
+                reply = client.request(case.method, path, content=body, params=query, headers={"content-type": JSON})
+                if reply.status_code in (400, 422):
+                    told = reply.json()
+                    code = str(told.get("code") or told["error"]["code"])
+                    if code in NOT_FITTING or code not in codes[name]:
+                        wrong.append(f"{name}: {code} for {body[:200]!r}")
+
+            send()
+    assert wrong == []
+
+
+def codes_of(operation: announced.Operation) -> set[str]:
+    """The codes with which it refuses, as its document names them."""
+    told = [one["description"] for one in operation.said["responses"].values()]
+    return {code for text in told for code in re.findall(r"`([a-z-]+)`", text)}
+
+
+@pytest.mark.parametrize("number", ["3.0", "3"])
+def test_whole_number_is_an_integer_however_it_is_written(number: str) -> None:
+    with served() as (address, known), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
+        reply = client.post(
+            f"/api/workflows/executions/{known['eid']}/fork",
+            content=f'{{"at": {number}}}',
+            headers={"content-type": JSON},
+        )
+        assert "int_type" not in reply.text, reply.text
+        reply = client.post(
+            f"/api/workflows/executions/{known['eid']}/fork", content='{"at": 1.5}', headers={"content-type": JSON}
+        )
+        assert (reply.status_code, reply.json()["code"]) == (422, "request-invalid")
