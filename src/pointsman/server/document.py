@@ -16,6 +16,7 @@ from pointsman.server.gate import READING
 from pointsman.server.nulls import unmarked
 from pointsman.server.rights import described
 from pointsman.server.routes.answers import refusals
+from pointsman.server.routes.their_words import in_chat
 from pointsman.server.shapes import ProblemDocument
 
 METHODS: Final = ("get", "put", "post", "delete", "patch")
@@ -80,7 +81,9 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
         _drop_null(parameter["schema"])
     said = cast("dict[str, Described]", operation["responses"])
     for status in (400, 403) if method in READING else (400, 403, 413):
-        said.setdefault(str(status), refusals(status)[status])
+        announced = refusals(status)
+        told = (in_chat(announced) if "openai" in route.tags else announced)[status]
+        said.setdefault(str(status), cast("Described", unmarked(told)))
     if not operation.get("parameters") and "requestBody" not in operation:
         said.pop("422", None)
     if route.body_field is None:  # It reads what is sent as it comes, or nothing.

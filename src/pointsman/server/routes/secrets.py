@@ -63,7 +63,7 @@ GROUPS: Final = "Only saved workflows whose `allowedGroups` are all among these 
 class SecretBody(Body):
     """A secret, or where documents may send it. What is left out stays as it is."""
 
-    model_config = sample(value="…", hosts=["api.weather.example"])
+    model_config = sample(value="sk-weather-0badcafe", hosts=["api.weather.example"])
     value: str | None = Field(
         default=None,
         description="8 to 60 000 characters. It is never shown again.",
