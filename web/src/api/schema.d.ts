@@ -4953,7 +4953,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The ETag it was read with: else nothing is done. */
-                "if-match"?: string | null;
+                "if-match"?: string;
             };
             path: {
                 /** @description The agent's name. */
