@@ -140,7 +140,7 @@ entry: count
 input: {type: object}
 config: {limits: {steps: 4}, onLimit: ask}
 nodes:
-  - {id: count, type: agent, config: {prompt: "{{n}}"}, outputs: {n: "(n ?? 0) + 1"}}
+  - {id: count, type: agent, config: {prompt: "count {{n}}"}, outputs: {n: "(n ?? 0) + 1"}}
   - id: ask
     type: human
     config: {message: "{{result}}. Go on?", options: [{value: continue, more: {steps: 4}}, {value: stop}]}

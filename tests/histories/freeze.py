@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import PauseRequested, ResumeRequested, WorkerMissing, WorkerOffered
 from pointsman.ports import Row
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Outcome, Simulation
@@ -51,7 +52,22 @@ def paused(plan: Plan, seed: int) -> Outcome:
     return world.go_on()
 
 
-DRIVES: Final[tuple[Drive, ...]] = (calm, taken_up_again, paused, cancelled)
+def left_to_a_worker(plan: Plan, seed: int) -> Outcome:
+    """One attempt waits for a worker with a tool until such a worker performs it."""
+    world = Simulation(plan, seed, work=perform)
+    world.run_rows(INPUT, 1 + seed % 7)
+    for command in [*world.asked.work.values()][:1]:
+        del world.asked.work[command.step]
+        lacking = Failure(
+            code="tool-missing", message="There is no tool 'press' here", hint="Start a worker.", needs="tool:press"
+        )
+        world.tell(WorkerMissing(step=command.step, attempt=command.attempt, failure=lacking))
+        world.go_on()
+        world.tell(WorkerOffered(step=command.step, attempt=command.attempt))
+    return world.go_on()
+
+
+DRIVES: Final[tuple[Drive, ...]] = (calm, taken_up_again, paused, cancelled, left_to_a_worker)
 DRAWS: Final[tuple[Draw, ...]] = (lambda seed: random_workflow(seed, 5), rough_workflow, random_net)
 
 
