@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from pointsman.engine.plan import Plan
 from pointsman.engine.failures import Failure
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PauseRequested, ResumeRequested, WorkerMissing, WorkerOffered
 from pointsman.ports import Row
 from pointsman.testing.graphs import INPUT, perform, random_workflow

@@ -59,7 +59,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "secrets init": ("pointsman secrets init",),
     "secrets set": ("pointsman secrets set WEATHER", "pointsman secrets set WEATHER --as ada"),
     "secrets list": ("pointsman secrets list",),
-    "secrets allow": ("pointsman secrets allow WEATHER --host api.example.com", "pointsman secrets allow SMTP --tool send_mail"),
+    "secrets allow": (
+        "pointsman secrets allow WEATHER --host api.example.com",
+        "pointsman secrets allow SMTP --tool send_mail",
+    ),
     "secrets disallow": ("pointsman secrets disallow WEATHER --host api.example.com",),
     "secrets delete": ("pointsman secrets delete WEATHER",),
     "secrets rotate": ("pointsman secrets rotate --new-key",),
