@@ -170,17 +170,17 @@ async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_ask
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pointsman.models.clients.infer", refusing)
-    document = json.loads(json.dumps(SAYS).replace("own:m", "elsewhere:m"))
-    async with Pointsman("memory:", settings=Settings(model="elsewhere:m", delays=False)) as app:
+    document = json.loads(json.dumps(SAYS).replace("own:m", "cohere:m"))
+    async with Pointsman("memory:", settings=Settings(model="cohere:m", delays=False)) as app:
         assert (await payers(app))["providers"] == list_models(app)["providers"] == []
         execution = await app.start(Workflow.of(document))
         assert await execution.settled() == "failed"
         (told,) = cast("list[JsonObject]", (await payers(app))["providers"])
-        assert (told["name"], told["missing"], told["waiting"]) == ("elsewhere", None, 0)
+        assert (told["name"], told["missing"], told["waiting"]) == ("cohere", None, 0)
         (listed,) = cast("list[JsonObject]", list_models(app)["providers"])
-        assert (listed["name"], listed["keys"], listed["masked"], listed["source"]) == ("elsewhere", 1, [], "client")
+        assert (listed["name"], listed["keys"], listed["masked"], listed["source"]) == ("cohere", 1, [], "client")
         (key,) = cast("list[JsonObject]", told["keys"])
-        assert (key["id"], key["name"], key["calls"], key["failed"]) == ("elsewhere/0", None, 1, "model-failed")
+        assert (key["id"], key["name"], key["calls"], key["failed"]) == ("cohere/0", None, 1, "model-failed")
 
 
 def refusing(provider: str, model: str) -> Model:

@@ -36,6 +36,8 @@ WITHOUT_EXAMPLE: Final = {
     "kept-key": "only real-world files have such keys",
     "loops-too-complex": "an example has a thousand nodes",
     "mcp-unreachable": "depends on a server",
+    "model-unnamed": "depends on the installation's settings",
+    "model-unusable": "depends on the installation's settings",
     "more-problems": "an example has a thousand problems",
     "not-in-dialect": "found on export",
     "original-unreadable": "found on export",

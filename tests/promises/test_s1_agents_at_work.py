@@ -10,6 +10,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.app.driving import drive
 from pointsman.app.scripts import parse_script
+from pointsman.models.failures import ModelUnusable
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
@@ -71,15 +72,13 @@ FAULTS: list[tuple[str, JsonObject, str]] = [
     ('{text: "{broken"}', {"outputSchema": NUMBER}, "output-schema"),
     ("{text: no}", {"result": "json"}, "output-json"),
     ("{toolCalls: [{name: rm}]}", {}, "tool-loop"),
-    ("{text: fine}", {"tools": ["nowhere"]}, "unknown-tool"),
-    ("{text: fine}", {"model": "xai:none"}, "model-unusable"),
     ("{text: fine}", {"guardrails": {"after": [{"expression": "false"}]}}, "guardrail"),
     ("{text: fine}", {"inputFiles": ["topic"]}, "file-unreadable"),
 ]
 
 
 MENDED = "rules: [{json: {n: 1}}]"
-NOT_THE_MODELS = ("tools", "model", "guardrails", "inputFiles")
+NOT_THE_MODELS = ("guardrails", "inputFiles")
 """What stays wrong when the model is mended."""
 
 
@@ -92,7 +91,7 @@ def talking(config: JsonObject, *ways: Json) -> Workflow:
 
 
 def elsewhere(script: str, store: str) -> Pointsman:
-    """An installation with a provider, so that the scripted model is only who is named."""
+    """An installation with a provider, whose every model is the scripted one."""
     providers = {"own": {"base_url": "http://127.0.0.1:9/v1"}}
     settings = Settings.model_validate({"store": store, "providers": providers})
     return Pointsman(settings=settings, script=parse_script(script), clock=VirtualClock())
@@ -117,6 +116,28 @@ def test_an_agent_that_gets_nowhere_is_a_failure_with_a_hint_and_its_execution_g
     assert (status, [error["code"] for error in errors]) == ("failed", [code])
     assert errors[0]["hint"]
     assert after == ("failed" if any(key in config for key in NOT_THE_MODELS) else "completed")
+
+
+def test_a_tool_that_does_not_exist_fails_the_agent_with_a_hint() -> None:
+    async def run() -> tuple[str, list[JsonObject]]:
+        async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
+            execution = await app.start(talking({"tools": ["nowhere"]}), {"topic": "ships"}, lenient=True)
+            return await execution.settled(), cast("list[JsonObject]", (await execution.view())["errors"])
+
+    status, errors = run_virtually(run())
+    assert (status, [error["code"] for error in errors]) == ("failed", ["unknown-tool"])
+    assert errors[0]["hint"]
+
+
+def test_an_execution_whose_model_cannot_be_called_does_not_start() -> None:
+    async def run() -> None:
+        async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
+            with pytest.raises(ModelUnusable, match="'say' cannot call 'xai:none'") as refused:
+                await app.start(talking({"model": "xai:none"}), {"topic": "ships"}, lenient=True)
+            assert "pydantic-ai-slim[xai]" in refused.value.hint, "the client that must be installed"
+            assert await app.executions() == []
+
+    run_virtually(run())
 
 
 def test_an_error_edge_takes_what_an_agent_could_not_do() -> None:

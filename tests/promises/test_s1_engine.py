@@ -18,7 +18,6 @@ from pointsman.engine.decide import decide
 from pointsman.engine.kinds import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.executors.registry import Executors
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
@@ -130,9 +129,8 @@ async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> Non
     plan = compile_workflow(written({"id": "w", "nodes": [{"id": "a", "type": kind, "config": config}]}).definition)
     does = plan.nodes["a"].does
     async with installation() as app:
-        executors = app.runtime.executors
-        assert isinstance(executors, Executors)
-        known = executors.kinds()
+        assert app.hands is not None
+        known = app.hands.executors.kinds()
     assert isinstance(does, Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call) or (
         isinstance(does, Work) and does.spec.kind in known
     )
@@ -355,6 +353,8 @@ def test_a_model_is_the_nodes_else_the_workflows_else_the_installations(
             execution = await app.start(written(document), {})
             assert await execution.settled() == "completed"
 
-    run_virtually(run(Pointsman(settings=Settings(store="memory:", model=settings), clock=VirtualClock())))
-    run_virtually(run(Pointsman(settings=Settings(store="memory:", model=settings), model="user:m")))
+    providers = {"ollama": {"base_url": "http://127.0.0.1:9"}, "user": {"base_url": "http://127.0.0.1:9/v1"}}
+    known = Settings.model_validate({"store": "memory:", "model": settings, "providers": providers})
+    run_virtually(run(Pointsman(settings=known, clock=VirtualClock())))
+    run_virtually(run(Pointsman(settings=known, model="user:m", clock=VirtualClock())))
     assert found == [asked, "user:m"]

@@ -186,7 +186,10 @@ async def test_errors_are_told_as_their_client_reads_them_and_nothing_that_faile
         with pytest.raises(openai.NotFoundError, match="nope") as unknown:
             await client.chat.completions.create(model="nope", messages=[user("Hello")])
         assert unknown.value.code == "unknown-workflow"
-        wrong: list[Any] = [[], [{"role": "assistant", "content": "Hello"}], [{"role": "tool", "tool_call_id": "x~1"}]]
+        with pytest.raises(openai.UnprocessableEntityError) as empty:
+            await client.chat.completions.create(model="talk", messages=[])
+        assert empty.value.code == "request-invalid"
+        wrong: list[Any] = [[{"role": "assistant", "content": "Hello"}], [{"role": "tool", "tool_call_id": "x~1"}]]
         for messages in wrong:
             with pytest.raises(openai.BadRequestError) as invalid:
                 await client.chat.completions.create(model="talk", messages=messages)

@@ -41,7 +41,11 @@ async def test_a_workflow_that_names_an_unregistered_tool_can_be_tried_with_the_
         assert await execution.settled() == "completed"
 
 
-async def test_with_a_real_model_the_unregistered_tool_forbids_the_execution() -> None:
+async def test_with_a_real_model_the_unregistered_tool_forbids_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Pointsman("memory:", model="openai:gpt-5", settings=Settings()) as app:
+        checked = await app.check(Workflow.of(FINDER))
+        found = {one.code: one.severity for one in checked.problems}
+        assert found == {"unknown-tool": "error", "model-unusable": "warning"}
+        monkeypatch.setenv("OPENAI_API_KEY", "for-tests")
         checked = await app.check(Workflow.of(FINDER))
         assert [(one.code, one.severity) for one in checked.problems] == [("unknown-tool", "error")]

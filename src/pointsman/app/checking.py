@@ -79,7 +79,7 @@ def check_workflow(
     names = [*model_name_problems(workflow, settings, model)]
     misnamed = {problem.pointer for problem in names if problem.severity == "error"}
     missing = [*model_problems(models, workflow, settings.agents, model, settings.granted())]
-    if lenient or missing or is_scripted(model or ""):
+    if lenient or is_scripted(model or ""):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
     found += [*_not_ours(workflow), *_hidden(workflow), *names]
@@ -110,8 +110,8 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
 
 
 def softened(problem: Problem) -> Problem:
-    """Under leniency, and where the scripted model or no model answers, agents and their tools need not be known: an
-    execution does not call them, or does not start.
+    """Under leniency, and where the scripted model answers, agents and their tools need not be known: an execution
+    does not call them.
 
     A `tool` node has no model that could do without its tool: that stays an error.
     """

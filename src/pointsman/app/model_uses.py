@@ -184,7 +184,9 @@ def model_problems(
     """As warnings: a document may be written where it cannot run."""
     uses = [_filled_in(use, granted) for use in model_uses(workflow, agents)]
     for one in unreachable(models, (use for use in uses if "${" not in use.model), model):
-        yield warning(one.why.code, one.use.pointer, message_of(one), hint=hint_of(one.why))
+        message, hint = message_of(one), hint_of(one.why)
+        unnamed = isinstance(one.why, ModelUnnamed)
+        yield warning("model-unnamed" if unnamed else "model-unusable", one.use.pointer, message, hint=hint)
 
 
 def _filled_in(use: ModelUse, granted: Mapping[str, str]) -> ModelUse:

@@ -31,7 +31,8 @@ def codes_in_source() -> set[str]:
 
 def _codes_of(path: Path) -> Iterator[str]:
     for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(call, ast.Call) and (place := MAKERS.get(_name(call.func), -1)) >= -1:
+        if isinstance(call, ast.Call) and (name := _name(call.func)) != "Failure":
+            place = MAKERS.get(name, -1)
             given = call.args[place : place + 1] if place >= 0 else []
             given += [keyword.value for keyword in call.keywords if keyword.arg == "code"]
             yield from (code for one in given for code in _literals(one))

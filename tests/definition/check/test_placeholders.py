@@ -115,6 +115,15 @@ def test_a_placeholder_in_a_text_of_an_expression_is_reported() -> None:
     assert [one.pointer for one in problems(document("x", edges=edges))] == ["/edges/0/condition/expression"]
 
 
+def test_a_text_that_a_function_looks_for_is_not_reported() -> None:
+    looked_for = "contains(topic, '{topic}') ? join(topic.split('{topic}'), '') : replace(topic, '{topic}', 'x')"
+    edges: list[Json] = [
+        {"source": "s", "target": "a", "condition": {"type": "expression", "expression": f"({looked_for}) == 'x'"}},
+        {"source": "a", "target": "e", "condition": {"type": "expression", "expression": "upper('{topic}') == 'X'"}},
+    ]
+    assert [one.pointer for one in problems(document("x", edges=edges))] == ["/edges/1/condition/expression"]
+
+
 def test_a_text_of_braces_is_checked_in_linear_time() -> None:
     for text in ("{{" * 50_000, "{ a }" * 20_000, "{a b" * 25_000, '{{"' * 30_000, "$.a " * 25_000):
         problems(document(text))

@@ -16,6 +16,7 @@ from pointsman.definition.check.repairs import replace
 from pointsman.definition.check.subject import Subject, listed
 from pointsman.definition.problems import Problem, warning
 from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.paths import scan_path
@@ -37,6 +38,8 @@ _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
 _FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 _ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
 _NAMED_IN_MESSAGE: Final = 4
+_SEARCHES: Final = frozenset({"contains", "split", "replace", "startsWith", "endsWith", "matches"})
+"""Functions whose second argument is looked for in the first."""
 
 
 class _Suspect(NamedTuple):
@@ -168,8 +171,14 @@ def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool
 
 
 def _texts_of(tree: Tree) -> Iterator[str]:
-    """The quoted texts of an expression."""
-    return (one.value for one in inside(tree) if isinstance(one, Literal) and isinstance(one.value, str))
+    """The quoted texts of an expression, without those that functions look for in another text, such as the second
+    argument of `split(task, "{item}")`."""
+    trees = [*inside(tree)]
+    calls = [one for one in trees if isinstance(one, Call) and ALIASES.get(one.name, one.name) in _SEARCHES]
+    sought = {id(text) for call in calls for text in call.arguments[1:2]}
+    for one in trees:
+        if isinstance(one, Literal) and isinstance(one.value, str) and id(one) not in sought:
+            yield one.value
 
 
 def _placeholder_in(text: str, names: Names) -> bool:
