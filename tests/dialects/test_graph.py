@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Final, cast
 
 import pytest
 
@@ -353,15 +353,15 @@ def test_an_edge_back_without_a_condition_is_not_taken_and_named() -> None:
     assert [one for one in asked.losses if one.code == "edge-revisits"] == []
 
 
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        {"workflow_id": "x", "graph_definition": {}},
-        {"workflow_id": "x", "graph_definition": {"nodes": [], "edges": [], "limits": {"max_steps": 3}}},
-        {"workflows": [{"id": "w", "is_active": True, "graph_definition": {"nodes": []}}]},
-        {"workflows": []},
-    ],
-)
+EMPTY_ENVELOPES: Final[list[JsonObject]] = [
+    {"workflow_id": "x", "graph_definition": {}},
+    {"workflow_id": "x", "graph_definition": {"nodes": [], "edges": [], "limits": {"max_steps": 3}}},
+    {"workflows": [{"id": "w", "is_active": True, "graph_definition": {"nodes": []}}]},
+    {"workflows": []},
+]
+
+
+@pytest.mark.parametrize("envelope", EMPTY_ENVELOPES)
 def test_an_envelope_without_a_graph_has_no_nodes(envelope: JsonObject) -> None:
     (found,) = read_workflows(read_document(json.dumps(envelope).encode()))
     assert [one.code for one in found.problems] == ["no-nodes"]

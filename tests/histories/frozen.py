@@ -17,7 +17,7 @@ import msgspec
 
 from pointsman.engine.events import Event
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import PlaceFreed, ResumeRequested
+from pointsman.engine.reports import PlaceFreed, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
 from pointsman.journal.codec import Codec
 from pointsman.journal.lifts import LIFTS
@@ -82,6 +82,8 @@ def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
     world.crash()
     world.now = rows[-1].at
     world.tell(PlaceFreed())
+    for step in [*world.state.lacking]:
+        world.tell(WorkerOffered(step=step, attempt=world.state.steps[step].attempt))
     world.go_on()
     for _ in range(RESUMES_MAX):
         if world.state.status in ENDED:

@@ -25,7 +25,7 @@ async def test_a_condition_is_completed_checked_and_tried(opens: Opens, served: 
         box = page.get_by_role("textbox", name="Expression")
         await box.click()
         await page.keyboard.type("te")
-        await expect(page.get_by_role("option", name="text")).to_be_visible()
+        await expect(page.get_by_role("option", name="text", exact=True)).to_be_visible()
         await page.keyboard.press("Enter")
         await page.keyboard.type(" == ")
         await expect(box).to_have_text("text == ")

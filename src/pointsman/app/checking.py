@@ -26,8 +26,6 @@ from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import JsonObject
 
-ANSWERED: Final = frozenset({"schema"})
-"""Words at whose addresses the server came to answer when workflows could be called so already."""
 OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
 """Where an agent lists a tool."""
 
@@ -82,7 +80,7 @@ def check_workflow(
     if lenient or is_scripted(model or ""):
         found = [softened(problem) for problem in found]
     found += [*_variables(workflow, settings), *_granted_agents(workflow, settings)]
-    found += [*_not_ours(workflow), *_hidden(workflow), *names]
+    found += [*_not_ours(workflow), *names]
     found += [*_unpriced(workflow, settings, model), *_too_many_nodes(workflow, settings)]
     found += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
@@ -194,14 +192,6 @@ def _not_ours(workflow: Definition) -> list[Problem]:
         return []
     message = f"ids that begin with {BUILT_IN!r} are those of workflows that come with the product"
     return [error("built-in-id", "/id", message, hint="Take another id.")]
-
-
-def _hidden(workflow: Definition) -> list[Problem]:
-    """An id at whose address something else answers. Those that were saved before it did, go on."""
-    if workflow.id not in ANSWERED:
-        return []
-    message = f"at the address of a workflow {workflow.id!r} the server answers something else"
-    return [error("id-hidden", "/id", message, hint="Take another id.")]
 
 
 def _unpriced(workflow: Definition, settings: Settings, model: str | None) -> Iterator[Problem]:

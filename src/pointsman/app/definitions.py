@@ -10,7 +10,7 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
 from pointsman.app.agents import agents_named, configs_of, saved_agents
 from pointsman.app.aside import aside
-from pointsman.app.checking import ANSWERED, Checked, check_workflow, workflow_tools_in
+from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
 from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.model_setup import models_for
 from pointsman.app.shelf.documents import IDS
@@ -88,9 +88,7 @@ async def save(
 ) -> SavedWorkflow:
     """Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; then nothing is saved."""
     checked = await app.check(workflow, reader=reader)
-    # A draft may be wrong in all but its address: nobody could read it there.
-    is_readable = workflow.read.workflow is not None and workflow.definition.id not in ANSWERED
-    if not (is_readable and (checked.ok or draft)):
+    if workflow.read.workflow is None or not (checked.ok or draft):
         raise invalid(checked.problems)
     await app.triggers.check(workflow.definition)
     made = draft_of(workflow, app.settings.language, at=Instant(app.clock.now()), author=author)

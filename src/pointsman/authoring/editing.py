@@ -137,12 +137,9 @@ def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
 def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
     original = source.original
     if isinstance(original, dict) and _is_of_today(original, before):
-        # What reading filled in is written only where it was changed.
-        filled = [key for key in before if key not in original]
-        added = {key: value for key, value in after.items() if key not in original}
-        kept = {key: after[key] for key in original if key in after}
-        new = {key: value for key, value in added.items() if key not in filled or value != before[key]}
-        return _parsed(source, rewritten(source.document, {**kept, **new}), NATIVE), ()
+        made = _parsed(source, rewritten(source.document, _as_written(original, before, after)), NATIVE)
+        if made.read.imported is not None and same(made.read.imported.document, after):
+            return made, ()
     older = warning(
         "rewritten-today",
         "",
@@ -153,10 +150,28 @@ def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Wo
 
 
 def _is_of_today(original: JsonObject, read: JsonObject) -> bool:
-    """Whether reading a native document only filled in what it did not say."""
-    return all(key in read and same(read[key], value) for key, value in original.items()) and all(
-        key in original or key in ("id", "nodes", "edges") for key in read
-    )
+    """Whether the reader kept everything that a native document contains and only added defaults."""
+    return all(key in read and _is_kept(value, read[key]) for key, value in original.items())
+
+
+def _is_kept(value: Json, read: Json) -> bool:
+    if isinstance(value, dict) and isinstance(read, dict):
+        return _is_of_today(value, read)
+    return same(value, read)
+
+
+def _as_written(original: JsonObject, before: JsonObject, after: JsonObject) -> JsonObject:
+    """Return `after` in the author's order of keys, without the defaults that the reader added to the original."""
+    made: JsonObject = {}
+    for key in [*(key for key in original if key in after), *(key for key in after if key not in original)]:
+        was, now, written = before.get(key), after[key], original.get(key)
+        if isinstance(was, dict) and isinstance(now, dict) and isinstance(written, dict | None):
+            inner = _as_written(written or {}, was, now)
+            if inner or key in original or not was:
+                made[key] = inner
+        elif key in original or key not in before or not same(was, now):
+            made[key] = now
+    return made
 
 
 def _native_text(source: Workflow, document: JsonObject) -> str:

@@ -274,7 +274,7 @@ class _Drawing:
 
     def each(self, depth: int) -> Block:
         """A parallel over items, whose branches write keys of their own."""
-        name = self.node("fan", "parallel", {"items": self.random.choice(["input.items", "input.none"]), "as": "one"})
+        name = self.node("fan", "parallel", {"items": self.random.choice(["input.items", "[]"]), "as": "one"})
         join = self.node("join", "join", self.join_config())
         work = self.node("tool", "tool", {"tool": "look_up"}, outputs={f"by.{name}.current_fanout_item": "result"})
         self.edge(name, work)
