@@ -107,7 +107,23 @@ async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Add
         assert (said["event"], said["executionId"], said["nodeId"]) == ("workflow.human.required", execution.id, "gate")
         assert said["message"] == "go on?"
         assert headers["webhook-id"] == said["id"]
-        assert verify(key_of(SECRET), body, headers, clock.now()).ok
+        assert verify(key_of(SECRET), "standard", body, headers, clock.now()).ok
+
+
+@pytest.mark.parametrize("name", ["team.ops", "\u00fcbersicht", "a b"])
+async def test_any_recipient_name_gives_an_id_that_can_be_signed(tmp_path: Path, address: Address, name: str) -> None:
+    clock = HandClock()
+    settings = told(address, "gate", "completed")
+    named = settings.model_copy(update={"notifications": {name: settings.notifications["desk"]}})
+    async with opened(tmp_path, clock, settings=named) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        await (await app.start(asking())).settled()
+        await (await app.start(noting())).settled()
+        await notifier.round(clock.now())
+        assert len(address.calls) == 2
+        for headers, body in address.calls:
+            assert verify(key_of(SECRET), "standard", body, headers, clock.now()).ok, headers["webhook-id"]
 
 
 async def test_what_happened_while_nobody_kept_the_store_is_told_later(tmp_path: Path, address: Address) -> None:

@@ -324,4 +324,4 @@ def test_nobody_without_a_name_gets_a_key_or_sees_what_waits_for_all(prompt: Pro
         assert prompt(*words, "--json").json["status"] == "refused"
     assert prompt("keys", "list", "--json").json == {"keys": []}
     assert prompt("keys", "add", "ada").code == 0
-    assert prompt("keys", "revoke", "ada", "--json").json == {"revoked": ["ada"]}
+    assert prompt("keys", "revoke", "ada", "--json").json == {"revoked": ["ada"], "admins": 0}

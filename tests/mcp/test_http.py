@@ -66,7 +66,7 @@ async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() 
         vi, op, bob = (
             await served.key("vi", "viewer"),
             await served.key("op", "operator"),
-            await served.key("bob", "editor"),
+            await served.key("bob", "editor", "day"),
         )
         async with over_http(served, ada) as client:
             await call(client, "save_workflow", document=secret_of("desk"))

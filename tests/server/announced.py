@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +32,11 @@ class Operation:
     def refusals(self) -> set[int]:
         """The statuses by which callers are told that they are wrong."""
         return {int(status) for status in self.said["responses"] if 400 <= int(status) < 500}
+
+    def codes(self, status: int) -> set[str]:
+        """The codes of one of its refusals."""
+        said = self.said["responses"].get(str(status), {"description": ""})["description"]
+        return set(re.findall(r"`([a-z0-9-]+)`", said))
 
     @property
     def takes(self) -> dict[str, Any]:

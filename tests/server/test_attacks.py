@@ -49,7 +49,7 @@ BOMBS: Final = {
     ],
 )
 async def test_invalid_host_header_is_a_bad_request(served: Served, host: str) -> None:
-    reply = await served.client.get("/api/workflows", headers={"host": host.encode()})
+    reply = await served.client.get("/api/workflows", headers={b"host": host.encode()})
     assert (reply.status_code, reply.json()["code"]) == (400, "host-invalid")
 
 

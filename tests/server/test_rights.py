@@ -15,7 +15,7 @@ from pointsman.app.access.callers import NOBODY, Caller, together
 from pointsman.app.scripts import parse_script
 from pointsman.authoring.agents import offer_verbs
 from pointsman.models.script import Script
-from pointsman.settings import Settings
+from pointsman.settings import ProviderSettings, Settings
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 
@@ -179,7 +179,8 @@ async def test_an_agent_is_changed_shared_and_deleted_by_its_owner_and_admins() 
 
 
 async def test_a_private_agent_is_not_there_for_others_also_where_a_workflow_names_it() -> None:
-    async with serving(is_local=False, model=None, settings=Settings(delays=False, model="openai:gpt-5")) as served:
+    settings = Settings(delays=False, model="openai:gpt-5", providers={"openai": ProviderSettings(keys=("sk-none",))})
+    async with serving(is_local=False, model=None, settings=settings) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         await ask(served, "POST", "/api/agents", ada, expect=201, json={"name": "writer", "agent": {"system": "Mine."}})
         await ask(served, "POST", "/api/workflows", ada, expect=201, content=WITH_AGENT)

@@ -103,7 +103,7 @@ def gate_notice(gate: GateEntry) -> Notice:
         "users": [*gate.users],
         "groups": [*gate.groups],
     }
-    return Notice(f"{gate.execution}/{gate.gate}/{gate.opened:.6f}", GATE, gate.workflow, body)
+    return Notice(f"{gate.execution}/{gate.gate}/{gate.opened * 1e6:.0f}", GATE, gate.workflow, body)
 
 
 async def ended_notice(app: Pointsman, summary: Summary) -> Notice | None:
@@ -136,5 +136,5 @@ async def ended_notice(app: Pointsman, summary: Summary) -> Notice | None:
                 "at": row.at,
                 **told,
             }
-            found = Notice(f"{summary.execution}/{row.seq}.{number}", about, summary.workflow, body)
+            found = Notice(f"{summary.execution}/{row.seq}-{number}", about, summary.workflow, body)
     return found if found is not None and found.about == summary.status else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -60,7 +61,8 @@ class Outbox:
 
     async def put(self, notice: Notice, to: str, now: float) -> Kept | None:
         """None: it is there already."""
-        id = f"{to}/{notice.id}"
+        # It is signed as `webhook-id`: a header, in which a full stop would end the id.
+        id = quote(f"{to}/{notice.id}").replace(".", "%2E")
         letter = Letter(to=to, body={"id": id, **notice.body}, at=now, due=now)
         try:
             return await self.change(Kept(id, letter, 0), letter)
