@@ -61,6 +61,7 @@ class Terminal:
         until = time.monotonic() + PATIENCE_S
         while key == "d" and termios.tcgetattr(self._file)[3] & termios.ICANON and time.monotonic() < until:
             select.select([], [], [], 0.01)
+        assert time.monotonic() < until, "the program never began to read keys"
         os.write(self._file, bytes([ord(key.lower()) - ord("a") + 1]))
 
     def interrupt(self, heard: str) -> None:

@@ -30,15 +30,20 @@ def main() -> None:
 
 def _keep_output_apart() -> None:
     """Let only this program write to standard output. What C code or other programs that tools start write to file
-    descriptor 1 goes to standard error."""
+    descriptor 1 goes to standard error.
+
+    A terminal stays as it is: its reader sees both streams anyway, and `input` edits lines only where standard output
+    is file descriptor 1.
+    """
     import os
     import sys
 
     try:
         before = sys.stdout
+        if before.isatty():
+            return
         before.flush()
-        lines = 1 if before.isatty() else -1
-        own = os.fdopen(os.dup(1), "w", lines, encoding=before.encoding, errors=before.errors)
+        own = os.fdopen(os.dup(1), "w", encoding=before.encoding, errors=before.errors)
         sys.stdout = own
         os.dup2(2, 1)
     except (AttributeError, OSError, ValueError):
