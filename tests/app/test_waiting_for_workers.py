@@ -136,6 +136,19 @@ async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
         assert execution.state.output == {"got": "ABC"}
 
 
+async def test_a_handle_shows_where_the_newest_driver_of_its_process_got(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    async with opened(url, polish) as starter, opened(url) as other:
+        execution = await starter.start(ASKED_FIRST)
+        await execution.settled()
+        await answered(other, execution.id)
+        starter.runtime.drivers[execution.id].saw_row(await starter.store.journal.last(execution.id))
+        driver = await starter.runtime.open(execution.id)
+        await driver.until(lambda: driver.state.ended)
+        assert execution.id not in starter.runtime.drivers, "it ended before the handle was used again"
+        assert execution.status == "completed"
+
+
 async def test_a_program_that_awaits_it_goes_on_where_another_process_answers(url: str) -> None:
     lingers, going_on = asyncio.Event(), asyncio.Event()
 

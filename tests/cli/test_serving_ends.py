@@ -78,7 +78,7 @@ def test_a_step_that_is_being_performed_may_end_and_no_other_begins(prompt: Prom
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=WAITS_S) == 0
     seen = prompt("show", execution, "--json", *store).json
-    assert (seen["status"], seen["path"]) == ("running", ["first", "second"])
+    assert (seen["status"], seen["path"]) == ("stopped", ["first", "second"])
 
 
 def test_who_tells_it_twice_is_not_kept_waiting(prompt: Prompt) -> None:

@@ -6,9 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from pointsman.journal.codec import encode_json
 from pointsman.journal.postgres.address import address_of
+from pointsman.journal.postgres.migrating import run_migrations
 from pointsman.journal.sqlite.schema import MIGRATIONS, migrate
 from pointsman.journal.sqlite.seals import bring_seal
 from pointsman.journal.store import Store, open_store
@@ -59,16 +61,11 @@ async def test_a_file_of_before_is_brought_up_and_stays_sealed(tmp_path: Path) -
 
 
 async def test_a_database_of_before_is_brought_up(postgres_url: str) -> None:
-    await (await open_store(postgres_url)).close()
     address = address_of(postgres_url)
     with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
-        connection.execute("ALTER TABLE memory DROP COLUMN changed, DROP COLUMN expires")
-        connection.execute(
-            "ALTER TABLE summaries"
-            " DROP COLUMN tokens, DROP COLUMN model_calls, DROP COLUMN tool_calls, DROP COLUMN cost_usd"
-        )
-        connection.execute("DROP TABLE usage, usage_sums")
-        connection.execute("UPDATE pointsman_version SET version_num = '1'")
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+        run_migrations(connection, to="1")
+    with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
         connection.execute(
             "INSERT INTO workflows"
             " (id, revision, version, name, dialect, created, author, digest, text, native, enabled)"

@@ -59,7 +59,7 @@ def test_three_nodes_run_wait_for_a_person_crash_and_are_taken_up_again(prompt: 
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     left = prompt("show", execution, "--json").json
-    assert (left["status"], left["path"]) == ("running", ["write", "review"])
+    assert (left["status"], left["path"]) == ("stopped", ["write", "review"])
 
     written("fast.yaml", "rules: [{node: send, text: gone}, {fail: 400}]")
     again = prompt("resume", execution, "--script", "fast.yaml", "--json")

@@ -31,6 +31,7 @@ from pointsman.journal.faults import JournalMoved
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.records import Summary
 from pointsman.journal.sqlite import SqliteStore, connection, damage, writer
+from pointsman.journal.sqlite.keeper import SqliteKeeper
 from pointsman.journal.sqlite.rows import SqliteJournal
 from pointsman.journal.store import Ledger
 from pointsman.models import transport
@@ -96,6 +97,10 @@ async def nothing_found(_: SqliteStore) -> list[str]:
 
 def no_question_asked(_: writer.Writer) -> None:
     """Write whatever it is."""
+
+
+def looks_the_same(_: SqliteKeeper, _file: int) -> bool:
+    return True
 
 
 def no_seals(_: sqlite3.Connection) -> list[str]:
@@ -174,6 +179,8 @@ def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monk
 
 def test_a_takeover_shows_a_keeper_that_writes_in_the_epoch_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer.Writer, "_check_epoch", no_question_asked)
+    # The keeper also looks at its lock file every two seconds: that must not hide the missing check of the epoch.
+    monkeypatch.setattr(SqliteKeeper, "_is_in_place", looks_the_same)
     violations = run_virtually(takeover.take_over(2, 1))
     assert any("wrote a row in the epoch of the new one" in line for line in violations)
     assert any("was not told" in line for line in violations)

@@ -129,6 +129,29 @@ def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> N
     run_virtually(story())
 
 
+def test_a_store_that_is_away_while_executions_are_taken_up_is_reported_once_and_not_for_each_of_them() -> None:
+    async def story() -> None:
+        store, troubles = MemoryStore(), list[tuple[str | None, str]]()
+        runtime, _, _ = await here(store)
+        waits = [await begun(runtime, "waits", number) for number in range(2)]
+        await looks(Keeper(runtime, runtime.open))
+        began = runtime.clock.now()
+
+        async def take_up(execution: ExecutionId) -> object:
+            if runtime.clock.now() < began + 3700:
+                raise StoreUnreachable("away")
+            return await runtime.open(execution)
+
+        keeper = Keeper(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
+        keeps = asyncio.create_task(keeper.run())
+        await runtime.clock.sleep_until(began + 3710)
+        assert troubles == [(None, "away")]
+        assert [(await runtime.load(one)).status for one in waits] == ["completed", "completed"]
+        keeps.cancel()
+
+    run_virtually(story())
+
+
 class Due:
     """A chore that is due until it is done, which it is behind all that it raises."""
 

@@ -113,9 +113,12 @@ class Execution:
 
     @property
     def _driver(self) -> Driver:
-        """The one that drives it here now; else the last one, which knows how far it was."""
-        self._known = self._runtime.drivers.get(self.id, self._known)
-        return self._known
+        """The driver in this process now; else the last one that this process had: its state is where it stopped."""
+        known = self._runtime.drivers.get(self.id, self._known)
+        while known.successor is not None:
+            known = known.successor
+        self._known = known
+        return known
 
     @property
     def id(self) -> ExecutionId:

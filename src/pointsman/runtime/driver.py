@@ -91,6 +91,8 @@ class Driver:
         self.places: dict[Step, cache.Place] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
+        self.successor: Driver | None = None
+        """The next driver of the same execution in this process, made after this one was lost or let go."""
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
         self.parking = Parking(state, world.worker)
         self.behind_s = behind_s(plan, state)

@@ -171,10 +171,12 @@ class Keeper:
             await self._runtime.store.executions.put(means)
 
     async def _open(self, executions: Iterable[ExecutionId]) -> None:
+        """Take up executions. Raises an `Outage` where the store is away; the others are taken up before."""
         now = self._runtime.clock.now()
         drives = self._runtime.drives
         waiting = [one for one in executions if not drives(one) and self._put_off.get(one, 0.0) <= now]
         limit = asyncio.Semaphore(AT_ONCE)
+        outages: list[Outage] = []
 
         async def one_of_them(execution: ExecutionId) -> None:
             async with limit:
@@ -183,6 +185,8 @@ class Keeper:
                     self._put_off.pop(execution, None)
                 except UnknownExecution:
                     self._put_off.pop(execution, None)  # It was deleted meanwhile.
+                except Outage as why:
+                    outages.append(why)  # Not of this execution: `run` reports the store once and tries all again.
                 except PointsmanError as why:
                     self._put_off[execution] = now + AGAIN_S
                     self._tell(execution, why)
@@ -190,6 +194,8 @@ class Keeper:
         async with asyncio.TaskGroup() as group:
             for execution in waiting:
                 group.create_task(one_of_them(execution))
+        if outages:
+            raise outages[0]
 
     async def _sweep(self, now: float) -> None:
         """Take up what nobody goes on with."""

@@ -14,6 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
 from pointsman.engine.decide import decide
@@ -112,6 +113,8 @@ class LocalRuntime:
         self.audience_of: Callable[[ExecutionId], Awaitable[Hears]] | None = None
         """Finds the executions that may receive what one emits; absent: all."""
         self.drivers: dict[ExecutionId, Driver] = {}
+        self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
+        """The newest driver of each execution, as long as anything refers to it: callers may hold a former one."""
         self.deadlines = Deadlines()
         self.families = Families(self)
         self._reached: set[ExecutionId] = set()
@@ -158,6 +161,7 @@ class LocalRuntime:
         except BaseException:
             self.drivers.pop(driver.execution, None)
             raise
+        self._last_drivers[driver.execution] = driver
         return driver
 
     async def open(self, execution: ExecutionId, *, recover: bool = True) -> Driver:
@@ -174,6 +178,9 @@ class LocalRuntime:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
             found = self._drive(await self._made(execution))
+            if (former := self._last_drivers.get(execution)) is not None:
+                former.successor = found
+            self._last_drivers[execution] = found
             self._reached.add(execution)
         if recover and execution in self._reached:
             self._reached.discard(execution)

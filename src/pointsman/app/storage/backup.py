@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from pointsman.app.access.audit import KIND as AUDIT
 from pointsman.app.health import damage
 from pointsman.app.storage.backup_file import (
     About,
@@ -24,7 +25,7 @@ from pointsman.app.storage.backup_file import (
     parts_of,
     write_backup,
 )
-from pointsman.journal.copying import Part, copying_of
+from pointsman.journal.copying import COPIED, Part, copying_of
 from pointsman.settings import Settings
 from pointsman.settings.showing import store_shown
 from pointsman.tools.failures import ToolFailed
@@ -129,10 +130,18 @@ def anything(parts: Iterable[Part]) -> Iterator[Part]:
     """The same. Raises `BackupFailed` where there is nothing: a backup of a store that was misspelt is none."""
     found = False
     for part in parts:
-        found = found or part.table != "last_version"
+        found = found or has_content(part)
         yield part
     if not found:
         raise BackupFailed("the store is empty: there is nothing to back up", hint="Is it the one you mean? --store")
+
+
+def has_content(part: Part) -> bool:
+    """Return whether a part holds more than the audit log, which every command writes, this one too."""
+    if part.table == "entries":
+        kind = COPIED["entries"].index("kind")
+        return any(not str(row[kind]).startswith(f"{AUDIT}-") for row in part.rows)
+    return part.table != "last_version"
 
 
 def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[KeptFile]:

@@ -142,8 +142,8 @@ def bring_up(connection: psycopg.Connection, address: Address) -> str:
     return schema
 
 
-def run_migrations(connection: psycopg.Connection) -> None:
-    """Run what is missing, all or nothing."""
+def run_migrations(connection: psycopg.Connection, *, to: str = "head") -> None:
+    """Run the migrations that are missing, up to the version `to`: all of them or none."""
     # Only who makes or migrates a store pays for loading these.
     from alembic import command
     from alembic.config import Config
@@ -158,7 +158,7 @@ def run_migrations(connection: psycopg.Connection) -> None:
     try:
         with engine.connect() as borrowed:
             config.attributes["connection"] = borrowed
-            command.upgrade(config, "head")
+            command.upgrade(config, to)
             borrowed.commit()
     except DBAPIError as why:
         raise (why.orig if isinstance(why.orig, psycopg.Error) else why) from None
