@@ -20,6 +20,14 @@ KNOWN: Final = Known(
         "web_search": ToolFacts(idempotent=True),
         "send_mail": ToolFacts(),
         "calculator": ToolFacts(),
+        "look_up": ToolFacts(
+            parameters={
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["query"],
+                "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+            }
+        ),
         "sql": ToolFacts(off="Name a database."),
     },
     models={"scripted"},

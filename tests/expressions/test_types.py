@@ -115,9 +115,22 @@ def test_a_condition_that_may_be_a_boolean_is_left_alone(source: str) -> None:
     assert codes(source, condition=True) == []
 
 
-@pytest.mark.parametrize("source", ["row.x < 3", "1 < maybe", "rows[0].x >= 1", "drafts.intro < 'x'"])
+@pytest.mark.parametrize("source", ["row.x < 3", "'a' < maybe", "rows[0].x >= 1", "drafts.intro < 'x'"])
 def test_an_order_that_may_miss_a_value_is_found(source: str) -> None:
     assert codes(source) == ["order-may-miss"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["count > '3'", "'a' < count", "rows > 3", "done >= 1", "1 < maybe", "join(count)", "upper(count)", "1 in count"],
+)
+def test_an_operation_on_a_type_that_it_does_not_take_is_found(source: str) -> None:
+    assert codes(source) == ["wrong-types"]
+
+
+@pytest.mark.parametrize("source", ["nodes.x > 3", "maybe in 'abc'", "'a' in rows", "len(rows) > 3"])
+def test_an_operation_on_a_type_that_may_fit_is_left_alone(source: str) -> None:
+    assert "wrong-types" not in codes(source)
 
 
 def test_nothing_is_known_without_a_schema() -> None:

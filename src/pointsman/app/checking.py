@@ -138,6 +138,7 @@ class KnownTools(Mapping[str, ToolFacts]):
             client_side=spec.side == "client" or bool(spec.memory),
             idempotent=spec.idempotent,
             requires_approval=spec.requires_approval,
+            parameters=None if spec.stands_in or silent is not None else spec.parameters,
             off=spec.off,
             silent="" if silent is None else silent.message,
             hint="" if silent is None else silent.hint,

@@ -29,7 +29,7 @@ from pointsman.values import Json, JsonObject
 Kind: TypeAlias = Literal["expression", "condition", "template", "path", "jsonpath"]
 """A condition is an expression of which only the truth counts."""
 
-_NOTES: Final = frozenset({"order-may-miss"})
+_NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
 _WHOLE: Final = frozenset({"state", "nodes", "config"})
 """Roots that an environment holds apart."""
 
@@ -139,7 +139,7 @@ def _given(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
 
 def _typed(expression: Expression, formula: Formula) -> tuple[list[Json] | None, list[Json]]:
     schemas = dict(formula.schemas)
-    shape = TypeChecker(expression, Schemas(schemas), frozenset()).shape(expression.tree)
+    shape = TypeChecker(expression.source, expression.names, Schemas(schemas), frozenset()).shape(expression.tree)
     found = check_types(expression, schemas, condition=formula.kind == "condition")
     problems: list[Json] = [
         _problem("note" if one.code in _NOTES else "warning", one.code, one.message, one.hint, one.offset, one.length)

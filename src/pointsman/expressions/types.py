@@ -6,14 +6,17 @@ Light by intent: it reports what must be wrong or is very likely so, and is sile
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pointsman.expressions.formula import Expression
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.labels import equals
-from pointsman.expressions.names import ITEM_SEGMENT
+from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.shapes import ALL_TYPES, ANYTHING, Schemas, Shape, UnknownKey, fixed_index, of_type, of_value
+from pointsman.expressions.template_pieces import If, Tag
+from pointsman.expressions.templates import Template
 from pointsman.expressions.tree import (
     ADD,
     COALESCE,
@@ -61,6 +64,15 @@ RETURNS: Final[dict[str, tuple[str, ...]]] = {
     ("exists", "empty", "startsWith", "endsWith", "contains", "matches", "bool", "any", "all"), ("boolean",)
 )
 ORDER: Final = frozenset({"<", "<=", ">", ">="})
+_LIST: Final = frozenset({"array"})
+_TEXT: Final = frozenset({"string"})
+_HOLDS_ITEMS: Final = frozenset({"array", "object", "string"})
+TAKES: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("join", "sum", "map", "filter", "any", "all", "sort", "unique"), _LIST),
+    **dict.fromkeys(("lower", "upper", "trim", "split", "startsWith", "endsWith", "matches"), _TEXT),
+    **dict.fromkeys(("len", "contains"), _HOLDS_ITEMS),
+}
+"""Types of the first argument, beside null; other types fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ class Finding:
     """One remark about an expression."""
 
     code: str
-    """`unknown-path`, `never-equal`, `condition-not-boolean` or `order-may-miss`."""
+    """`unknown-path`, `never-equal`, `wrong-types`, `condition-not-boolean`, `order-may-miss` or `list-may-miss`."""
     offset: int
     length: int
     message: str
@@ -88,7 +100,7 @@ def check_types(
     `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
     `condition` says that only the truth of the value counts.
     """
-    checker = TypeChecker(expression, Schemas(schemas), known)
+    checker = TypeChecker(expression.source, expression.names, Schemas(schemas), known)
     shape = checker.shape(expression.tree)
     if condition and shape.types and not shape.types & {"boolean"} and shape.types != ALL_TYPES:
         types = " or ".join(sorted(shape.types))
@@ -98,11 +110,28 @@ def check_types(
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 
-class TypeChecker:
-    """One pass over one tree."""
+def check_template_types(template: Template, names: Names, schemas: dict[str, JsonObject]) -> list[Finding]:
+    """What is wrong with the expressions in a template. Bodies of `each` are left out: they have names of their own."""
+    checker = TypeChecker(template.source, names, Schemas(schemas), frozenset())
+    waiting = [*reversed(template.pieces)]
+    while waiting:
+        match waiting.pop():
+            case Tag(value=tree):
+                checker.shape(tree)
+            case If(test=tree, then=then, otherwise=otherwise):
+                checker.shape(tree)
+                waiting += [*reversed(otherwise), *reversed(then)]
+            case _:
+                pass
+    return sorted(checker.findings, key=lambda finding: finding.offset)
 
-    def __init__(self, expression: Expression, schemas: Schemas, known: frozenset[str]) -> None:
-        self.expression = expression
+
+class TypeChecker:
+    """One pass over trees of one text."""
+
+    def __init__(self, source: str, names: Names, schemas: Schemas, known: frozenset[str]) -> None:
+        self.source = source
+        self.names = names
         self.schemas = schemas
         self.known = known
         self.variables: dict[str, Shape] = {}
@@ -179,7 +208,7 @@ class TypeChecker:
             return Shape(self.shape(start).types), ""
         if own and start.name in self.variables:
             return self.variables[start.name], "state"
-        root = self.expression.names.root(start.name)
+        root = self.names.root(start.name)
         if root:
             return self.schemas.root(root), root
         try:
@@ -194,7 +223,7 @@ class TypeChecker:
     def unknown(self, key: str, place: Tree, known: tuple[str, ...]) -> Shape:
         near = difflib.get_close_matches(key, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
-        written = self.expression.source[place.at : place.end]
+        written = self.source[place.at : place.end]
         self.find("unknown-path", place, f"nothing is called {written!r} here: the value is always null", hint)
         return ANYTHING
 
@@ -219,7 +248,22 @@ class TypeChecker:
                 shape = self.shape(argument)
                 first = shape if number == 0 else first
         name = ALIASES.get(tree.name, tree.name)
+        if tree.arguments and not isinstance(tree.arguments[0], Lambda):
+            self.argument(name, tree, tree.arguments[0], first)
         return of_type(*RETURNS[name]) if name in RETURNS else ANYTHING
+
+    def argument(self, name: str, call: Call, given: Tree, shape: Shape) -> None:
+        """The first argument of a function that takes some types only."""
+        wanted, types = TAKES.get(name), shape.types - {"null"}
+        if wanted is None:
+            return
+        if types and not types & wanted:
+            needs, has = " or ".join(sorted(wanted)), " or ".join(sorted(types))
+            self.find("wrong-types", call, f"{name}() takes {needs}, and this is {has}: it fails", "Convert it first.")
+        elif name == "join" and (shape.may_miss or "null" in shape.types) and shape.types != ALL_TYPES:
+            written = self.source[given.at : given.end]
+            message = f"{written!r} may be missing; {name}() then gives an empty text"
+            self.find("list-may-miss", given, message, f"Say what it counts as: `{written} ?? ['none']`.")
 
     def chain(self, tree: Chain) -> Shape:
         shapes = [self.shape(tree.first), *(self.shape(operand) for _, operand in tree.rest)]
@@ -240,8 +284,24 @@ class TypeChecker:
             if sign in ("==", "!="):
                 self.equality(tree, sign, left, right, operands[number : number + 2])
             elif sign in ORDER:
+                if not self.orderable(tree, sign, left, right):
+                    continue
                 for operand, shape in zip(operands[number : number + 2], (left, right), strict=True):
                     self.order(operand, shape)
+            elif sign in ("in", "not in") and right.types - {"null"} and not right.types & _HOLDS_ITEMS:
+                kind = "/".join(sorted(right.types))
+                hint = "What is on the right must be a list, an object or a text."
+                self.find("wrong-types", tree, f"nothing is in a {kind}: this fails", hint)
+
+    def orderable(self, tree: Chain, sign: str, left: Shape, right: Shape) -> bool:
+        """Numbers and texts have an order among themselves; all else fails."""
+        sides = left.types - {"null"}, right.types - {"null"}
+        if not all(sides) or sides[0] & sides[1] & {"number", "string"}:
+            return True
+        kinds = " and ".join("/".join(sorted(kind)) for kind in sides)
+        hint = "Compare two numbers or two texts: `number(x)` reads a number out of a text."
+        self.find("wrong-types", tree, f"{sign!r} is not defined between {kinds}: this fails", hint)
+        return False
 
     def equality(self, tree: Chain, sign: str, left: Shape, right: Shape, sides: list[Tree]) -> None:
         if any(isinstance(side, Get) and literal_key(side) == "branch" for side in sides):
@@ -268,6 +328,6 @@ class TypeChecker:
 
     def order(self, operand: Tree, shape: Shape) -> None:
         if shape.may_miss and isinstance(operand, Name | Get):
-            written = self.expression.source[operand.at : operand.end]
+            written = self.source[operand.at : operand.end]
             message = f"{written!r} may be missing; the comparison is then false"
             self.find("order-may-miss", operand, message, f"Say what it counts as: `({written} ?? 0)`.")

@@ -47,6 +47,9 @@ def problems(source: JsonObject) -> list[Problem]:
         ("Dear {{ first name }},", None),
         ("{topic|frobnicate}", None),
         ("{score:>10}", None),
+        ("Dear {customer name},", None),
+        ("{Top ic} and {{ top-ic x }}", None),
+        ("{the score of it}", None),
     ],
 )
 def test_a_text_that_looks_like_a_placeholder_is_reported_with_its_repair(prompt: str, repaired: str | None) -> None:
@@ -127,3 +130,18 @@ def test_a_text_that_a_function_looks_for_is_not_reported() -> None:
 def test_a_text_of_braces_is_checked_in_linear_time() -> None:
     for text in ("{{" * 50_000, "{ a }" * 20_000, "{a b" * 25_000, '{{"' * 30_000, "$.a " * 25_000):
         problems(document(text))
+
+
+def test_a_name_with_blanks_is_repaired_by_the_field_it_names() -> None:
+    properties: JsonObject = {"customer_name": {}, "order number": {}}
+    schema: JsonObject = {"type": "object", "required": [*properties], "properties": properties}
+    (problem,) = problems(document("Dear {Customer Name}: {order number}, {{ order number }}", input=schema))
+    repaired = 'Dear {customer_name}: {state["order number"]}, {{state["order number"]}}'
+    assert problem.fix
+    assert problem.fix[0]["value"] == repaired
+    assert problems(document(repaired, input=schema)) == []
+
+
+@pytest.mark.parametrize("prompt", [r"\\frac{a b}{c d}", "x{two words}", "{}", "{ }"])
+def test_words_in_braces_of_formulas_are_left_alone(prompt: str) -> None:
+    assert problems(document(prompt)) == []

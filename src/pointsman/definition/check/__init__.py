@@ -12,6 +12,7 @@ from itertools import chain
 
 from pointsman.definition.check.agents import check_agents
 from pointsman.definition.check.approvers import check_approvers
+from pointsman.definition.check.arguments import check_arguments
 from pointsman.definition.check.compensation import check_compensation
 from pointsman.definition.check.conflicts import check_conflicts
 from pointsman.definition.check.dataflow import check_dataflow
@@ -22,6 +23,7 @@ from pointsman.definition.check.formulas import read_formulas
 from pointsman.definition.check.joining import check_joining
 from pointsman.definition.check.placeholders import check_placeholders
 from pointsman.definition.check.references import check_references
+from pointsman.definition.check.results import check_results
 from pointsman.definition.check.routing import check_routing
 from pointsman.definition.check.schemas import check_schemas
 from pointsman.definition.check.scoping import check_scoping
@@ -47,6 +49,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_agents(subject),
             check_settings(subject),
             check_approvers(subject),
+            check_arguments(subject),
             check_triggers(subject),
             check_effects(subject),
             check_unheeded(subject),
@@ -54,6 +57,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_schemas(subject),
             formulas.problems,
             check_types_of(subject, formulas),
+            check_results(subject, formulas),
             check_placeholders(subject, formulas),
             check_dataflow(subject, formulas),
             check_joining(subject, formulas),

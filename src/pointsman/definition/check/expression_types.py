@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pointsman.definition.check.formulas import Formulas, Place
 from pointsman.definition.check.subject import Subject
 from pointsman.definition.problems import Problem, note, warning
-from pointsman.expressions.types import check_types
+from pointsman.expressions.types import Finding, check_template_types, check_types
 from pointsman.values import JsonObject
 
-NOTES: Final = frozenset({"order-may-miss"})
+NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
 """Findings that say what happens rather than what is wrong."""
 
 CONDITIONS: Final = frozenset({"while", "until", "when"})
@@ -20,7 +20,14 @@ CONDITIONS: Final = frozenset({"while", "until", "when"})
 def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     schemas = _schemas(subject)
     for place, expression in formulas.expressions:
-        for finding in check_types(expression, schemas, condition=_is_condition(place)):
+        yield from _told(place, check_types(expression, schemas, condition=_is_condition(place)))
+    for place, names, template in formulas.templates:
+        yield from _told(place, check_template_types(template, names, schemas))
+
+
+def _told(place: Place, findings: Iterable[Finding]) -> Iterator[Problem]:
+    for finding in findings:
+        if finding.code != "unknown-path":  # `check_results` reports those, of every text.
             make = note if finding.code in NOTES else warning
             message = f"{finding.message} (column {finding.offset + 1})"
             yield make(finding.code, place.pointer, message, hint=finding.hint)

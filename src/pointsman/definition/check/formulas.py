@@ -17,7 +17,7 @@ from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.expressions.reading import Read
-from pointsman.expressions.template_pieces import Spelling
+from pointsman.expressions.template_pieces import If, Spelling, Tag
 from pointsman.expressions.templates import Template, compile_template
 from pointsman.values import Json
 
@@ -77,6 +77,8 @@ class Formulas:
     readings: list[Reading] = field(default_factory=list[Reading])
     writings: list[Writing] = field(default_factory=list[Writing])
     texts: list[Text] = field(default_factory=list[Text])
+    templates: list[tuple[Place, Names, Template]] = field(default_factory=list[tuple[Place, Names, Template]])
+    """Those that compute something."""
     expressions: list[tuple[Place, Expression]] = field(default_factory=list[tuple[Place, Expression]])
 
 
@@ -154,6 +156,8 @@ class _Reader:
 
     def template(self, site: Site, place: Place, names: Names) -> Template:
         template = compile_template(site.text, names=names, spelling=self.spelling)
+        if any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces):
+            self.found.templates.append((place, names, template))
         whole = site.kind == "parameters" and template.fixed
         if template.literal or "$." in site.text or whole:
             self.found.texts.append(Text(place, names, template.literal, whole))

@@ -35,6 +35,8 @@ _NAMES_DATA: Final = re.compile(r"\s*[A-Za-z_@$(]")
 _FORMAT: Final = re.compile(r"\s*([\w.\[\]-]+)(?:!([rsa]))?(?::([^\s{}\"']{0,12})|(?<=![rsa])|=)\s*")
 _ROUND: Final = re.compile(r"\.(\d)f")
 _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
+_WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
+"""`{customer name}`: the name of a form's label, not of a field."""
 _FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 _ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
 _NAMED_IN_MESSAGE: Final = 4
@@ -115,6 +117,8 @@ def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
 def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspect | None:
     if found := _DOUBLE.match(source, at, at + _SPAN):
         body = found[1]
+        if words := _WORDS.fullmatch(body):
+            return _Suspect(at, found.end(), _named(words[1], names, "{{", "}}"))
         if _HELPER.match(body) or (_NAMES_DATA.match(body) and not _DATA.match(body)):
             return _Suspect(at, found.end(), "")
         return None
@@ -124,8 +128,14 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
     body, end = found[1], found.end()
     if formatted := _FORMAT.fullmatch(body):
         return _formatted(source, at, end, formatted, names)
+    words = _WORDS.fullmatch(body)
+    if words and (instead := _named(words[1], names, "{", "}")):
+        return _Suspect(at, end, instead)
     if _DATA.match(body) or is_code(source, at, end):
         return None
+    if words:
+        is_tex = source[at - 1 : at].isalnum() or source[at - 1 : at] == "}"
+        return None if is_tex else _Suspect(at, end, "")
     path = scan_path(stripped := body.strip())
     if path is not None and path.end == len(stripped):
         return _Suspect(at, end, f"{{{stripped}}}") if body != stripped and len(path.keys) > 0 else None
@@ -137,6 +147,18 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
         calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, Call))
         return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
     return None
+
+
+def _named(words: str, names: Names, before: str, after: str) -> str:
+    """The placeholder of the one field whose name is these words, in whatever spelling; empty where there is none."""
+    if words in names.declared:
+        return f'{before}state["{words}"]{after}'
+    meant = [name for name in names.declared if _letters(name) == _letters(words)]
+    return f"{before}{meant[0]}{after}" if len(meant) == 1 else ""
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def _formatted(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pointsman.definition.problems import JsonPatchOp, Suggestions
+from pointsman.definition.problems import JsonPatchOp, Suggestions, pointer_to
 from pointsman.values import Json
 
 Repair = tuple[JsonPatchOp, ...]
@@ -27,6 +27,11 @@ def replace(pointer: str, value: Json) -> Repair:
 
 def add(pointer: str, value: Json) -> Repair:
     return ({"op": "add", "path": pointer, "value": value},)
+
+
+def rename(pointer: str, key: str, near: str, value: Json) -> Repair:
+    """Rename a key of the object at the pointer; `value` is its value."""
+    return add(pointer + pointer_to(near), value) + remove(pointer + pointer_to(key))
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

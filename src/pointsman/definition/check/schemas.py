@@ -62,19 +62,19 @@ def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator
     properties = (subject.workflow.input_schema or {}).get("properties")
     for name, value in defaults.items():
         schema = properties.get(name) if isinstance(properties, dict) else None
-        if not isinstance(schema, dict) or _refers(schema) or faults_of(schema):
+        if not isinstance(schema, dict) or refers(schema) or faults_of(schema):
             continue
         for misfit in JsonSchema(schema).misfits(value):
             at = subject.at_node(position, "config", "defaults", name) + pointer_to(*misfit.path)
             yield error("default-invalid", at, f"the default of {name!r} breaks its schema: {misfit.message}")
 
 
-def _refers(schema: Json) -> bool:
+def refers(schema: Json) -> bool:
     """Whether there is a `$ref` anywhere: what it means depends on the schema around it."""
     match schema:
         case dict():
-            return "$ref" in schema or any(map(_refers, schema.values()))
+            return "$ref" in schema or any(map(refers, schema.values()))
         case list():
-            return any(map(_refers, schema))
+            return any(map(refers, schema))
         case _:
             return False

@@ -16,6 +16,7 @@ from pointsman.definition.problems import Suggestions, pointer_to
 from pointsman.definition.sites import Site, sites_of
 from pointsman.definition.wording import is_imported
 from pointsman.definition.workflow import Workflow
+from pointsman.values import JsonObject
 
 NAMED_MAX: Final = 6
 """Things listed in one message before the rest is only counted."""
@@ -32,6 +33,8 @@ class ToolFacts:
     idempotent: bool = False
     requires_approval: bool = False
     """A person must agree to each of its calls."""
+    parameters: JsonObject | None = None
+    """JSON Schema of its parameters; None: not known."""
     off: str = ""
     """What would switch it on; empty: it is on."""
     silent: str = ""
