@@ -9,6 +9,7 @@ import pytest
 from pointsman.engine.decide import decide
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import GateAnswered
+from pointsman.engine.voting import VotesDiffer
 from pointsman.engine.wait_events import GateClosed
 from pointsman.values import Json, JsonObject
 from tests.engine.world import World, started
@@ -179,13 +180,57 @@ def test_a_field_that_is_empty_takes_any_value() -> None:
     assert asking({}, editable=["report"]).answer("ask1", "edit", {"report": ["a"]}).data == {"report": ["a"]}
 
 
-def test_a_vote_to_edit_needs_data_until_another_voter_gave_it() -> None:
+def test_a_vote_to_edit_names_the_data_that_it_is_for() -> None:
+    # Without data it would be for whatever another voter wants by then, and that vote may have changed.
     world = asking({"report": "old"}, editable=["report"], approvers={"quorum": 2})
     refused(world, "edit", None, by="ada")
     step, _ = world.at("ask1")
     world.tell(GateAnswered(step=step, action="edit", data={"report": "new"}, by="ada"))
+    world.tell(GateAnswered(step=step, action="edit", data={"report": "newer"}, by="ada"))
     refused(world, "edit", {"reprt": "new"}, by="ben")
-    assert world.answer("ask1", "edit", by="ben").data == {"report": "new"}
+    refused(world, "edit", None, by="ben")
+    with pytest.raises(VotesDiffer):
+        decide(
+            world.simulation.plan,
+            world.state,
+            GateAnswered(step=step, action="edit", data={"report": "new"}, by="ben"),
+            world.now,
+        )
+    assert world.answer("ask1", "edit", {"report": "newer"}, by="ben").data == {"report": "newer"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("new", {"report": "new"}, True), ({"report": 1}, {"report": True}, False), ({"report": [0]}, [False], False)],
+)
+def test_votes_for_one_edit_are_compared_as_json_in_either_spelling(one: Json, other: Json, same: bool) -> None:
+    world = asking({}, editable=["report"], approvers={"quorum": 2})
+    step, _ = world.at("ask1")
+    world.tell(GateAnswered(step=step, action="edit", data=one, by="ada"))
+    if same:
+        assert world.answer("ask1", "edit", other, by="ben").data["report"] == "new"
+        return
+    with pytest.raises(VotesDiffer):
+        decide(
+            world.simulation.plan,
+            world.state,
+            GateAnswered(step=step, action="edit", data=other, by="ben"),
+            world.now,
+        )
+
+
+@pytest.mark.parametrize("data", [{"meta.n": 7, "meta": {"n": 9}}, {"meta": {"n": 9}, "meta.n": 7}])
+def test_an_edit_of_a_field_and_of_a_part_of_it_is_refused(data: Json) -> None:
+    why = refused(asking({"meta": {"n": 1}}, editable=["meta", "meta.n"]), "edit", data)
+    assert str(why) == "'meta' and 'meta.n' are edited together, and 'meta.n' is inside 'meta'"
+
+
+def test_a_digest_that_is_too_short_is_refused_as_such() -> None:
+    world = asking({"report": "old"}, editable=["report"])
+    step, _ = world.at("ask1")
+    answer = GateAnswered(step=step, action="approve", digest="0f2a9c3")
+    with pytest.raises(AnswerInvalid, match="too short"):
+        decide(world.simulation.plan, world.state, answer, world.now)
 
 
 def test_a_gate_that_asks_whether_a_step_may_start_takes_no_data() -> None:

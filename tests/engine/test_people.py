@@ -141,7 +141,7 @@ def test_votes_for_one_action_carry_the_same_data() -> None:
     said(world, "edit", "ada", data={"text": "new"})
     with pytest.raises(VotesDiffer, match="'ada'"):
         said(world, "edit", "ben", data={"text": "other"})
-    said(world, "edit", "ben")
+    said(world, "edit", "ben", data={"text": "new"})
     assert (world.working, world.data["text"]) == (["tool1"], "new")
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from pointsman.definition.problems import did_you_mean
+from pointsman.engine.digests import is_same
 from pointsman.engine.facts import Write
 from pointsman.engine.forms import AnswerInvalid, Misfit, misfits
 from pointsman.engine.handed_out import RETURN, check_results
@@ -173,4 +174,29 @@ def edits_of(gate: Gate, action: str, data: Json) -> tuple[Write, ...]:
         raise AnswerInvalid(
             f"{listed} cannot be edited at this gate", hint=f"{did_you_mean(unknown[0], names)} {hint}".strip()
         )
+    _must_not_overlap(names, data)
     return tuple(Write(names[name], "last", value) for name, value in data.items())
+
+
+def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
+    """Raises `AnswerInvalid` where one edited field is inside another one: one of the two values would be lost."""
+    for name in data:
+        path = names[name]
+        outer = next((one for one in data if one != name and names[one] == path[: len(names[one])]), None)
+        if outer is not None:
+            raise AnswerInvalid(
+                f"{outer!r} and {name!r} are edited together, and {name!r} is inside {outer!r}",
+                hint=f"Give one of the two: {outer!r} as a whole, or {name!r}.",
+            )
+
+
+def is_same_answer(gate: Gate, action: str, one: Json, other: Json) -> bool:
+    """Whether two answers with one action say the same: a bare value is the lone editable field."""
+    if gate.about == "node" and action == EDIT and len(gate.editable) == 1:
+        name = next(iter(_names(gate)))
+        return is_same(_named(name, one), _named(name, other))
+    return is_same(one, other)
+
+
+def _named(name: str, data: Json) -> JsonObject:
+    return data if isinstance(data, dict) else {name: data}

@@ -16,7 +16,7 @@ from pointsman.engine import approving, handed_out, handing
 from pointsman.engine.answers import check_answer, edits_of
 from pointsman.engine.commands import DropTimer, OpenGate
 from pointsman.engine.desk import Desk, Leave
-from pointsman.engine.digests import names
+from pointsman.engine.digests import SHORT_CHARS, is_same, names
 from pointsman.engine.editing import EditRefused, check_edits
 from pointsman.engine.entry import Entry, fail_open_step
 from pointsman.engine.events import StepSucceeded
@@ -31,7 +31,7 @@ from pointsman.engine.questions import put, set_deadline, shown_of, terms_of
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.sizing import answer_must_fit
 from pointsman.engine.state import StepState
-from pointsman.engine.voting import cast, enough, joined, must_approve, must_pass_on, needed, out_of_reach, rightful
+from pointsman.engine.voting import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.wait_events import (
     Edited,
     GateClosed,
@@ -100,12 +100,15 @@ def answered(desk: Desk, report: GateAnswered) -> None:
     gate = gate_of(at)
     if _said_before(at, report):
         return
+    if report.digest and len(report.digest) < SHORT_CHARS:
+        raise AnswerInvalid(
+            f"the digest {report.digest!r} is too short", hint=f"Give at least its first {SHORT_CHARS} characters."
+        )
     if report.digest and not names(report.digest, gate.digest):
         raise GateMoved(
             f"what the gate of {report.step.node!r} shows has changed since it was read",
             hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
         )
-    report = replace(report, data=joined(gate, report.by, report.action, report.data))
     check_answer(gate, report.action, report.data, desk.plan.declared)
     _check_writes(desk, at, edits_of(gate, report.action, report.data))
     must_approve(gate, report.by, report.groups)
@@ -158,11 +161,16 @@ def _said_before(at: StepState, report: GateAnswered) -> bool:
 
 def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
     """Raises `AnswerDiffers` unless both are (who, action, data) of one answer."""
-    if one[:2] != other[:2] or (one[2] != other[2] and other[2] is not None):
+    if one[:2] != other[:2] or not (is_same(one[2], other[2]) or _says_nothing(one[2], other[2])):
         raise AnswerDiffers(
             f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
             hint="Give each answer a key of its own.",
         )
+
+
+def _says_nothing(*data: Json) -> bool:
+    """Whether none of the answers has data: an empty object is none."""
+    return all(one is None or one == {} for one in data)
 
 
 def delegated(desk: Desk, report: DelegationRequested) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from pointsman.engine.answers import is_same_answer
 from pointsman.engine.people import Approvers, Vote
 from pointsman.engine.state import Gate
 from pointsman.errors import CallerError
-from pointsman.values import Json
 
 REJECT: Final = "reject"
 
@@ -80,20 +80,13 @@ def needed(approvers: Approvers | None, action: str) -> int:
     return approvers.reject_quorum if action == REJECT else approvers.quorum
 
 
-def joined(gate: Gate, by: str, action: str, data: Json) -> Json:
-    """The data of a vote as they count: a vote without data joins what others voted."""
-    if data is not None:
-        return data
-    return next((vote.data for other, vote in gate.votes.items() if other != by and vote.action == action), None)
-
-
 def cast(gate: Gate, by: str, vote: Vote) -> Vote:
     """The vote as it counts. Raises `VotesDiffer`."""
     for other, voted in gate.votes.items():
-        if other != by and voted.action == vote.action and voted.data != vote.data:
+        if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
             raise VotesDiffer(
                 f"{other!r} voted {vote.action!r} with other data, and both must approve the same",
-                hint="Vote with the same data or without any, or let them change their vote.",
+                hint="Vote with the same data, or let them change their vote.",
             )
     return vote
 

@@ -30,3 +30,9 @@ it("sends an edit only the fields that are editable", () => {
   expect(dataOf(gate, "approve", written)).toBeNull();
   expect(changed(gate, written)).toEqual({ topic: "tides", letter: "new" });
 });
+
+it("votes for the edit that the page shows where the reader changed nothing", () => {
+  const voted = { ...gate, votes: [{ by: "ada", action: "edit", comment: "", data: { letter: "hers" } }] };
+  expect(dataOf(voted, "edit", NOTHING)).toEqual({ letter: "hers" });
+  expect(dataOf(voted, "approve", NOTHING)).toBeNull();
+});

@@ -49,8 +49,10 @@ export function dataOf(gate: Gate, action: string, written: Written): Json {
   const calls = callsAt(gate);
   if (gate.about === "client") return action === "return" ? resultsOf(calls, written.decisions) : null;
   if (gate.about === "calls") return action === "edit" ? verdictsOn(calls, written.decisions) : null;
-  const found = action === "edit" ? edited(gate, written) : {};
-  return Object.keys(found).length > 0 ? found : null;
+  if (action !== "edit") return null;
+  const found = edited(gate, written);
+  if (Object.keys(found).length > 0) return found;
+  return gate.votes.find((vote) => vote.action === "edit")?.data ?? null; // The vote that the page shows.
 }
 
 /** What there is to look at: what is shown, and the fields that may be edited. */
