@@ -29,6 +29,18 @@ edges:
   - {source: review, target: write, condition: {type: label, label: again}}
 """
 
+SHOWN = """\
+pointsman: 1
+id: shown
+input: {type: object, required: [letter], properties: {letter: {type: string}}}
+config: {humanInLoop: real_time}
+output: {letter: letter}
+nodes:
+  - {id: review, type: human, config: {message: "Send {letter}?", actions: [approve, edit], editable: [letter]}}
+  - {id: send, type: end}
+edges: [{source: review, target: send, condition: {type: always}}]
+"""
+
 WAITS = """\
 pointsman: 1
 id: waits

@@ -10,7 +10,7 @@ import pytest
 from openai.types.responses import Response
 
 from tests.server.conftest import Served
-from tests.server.flows import LETTER
+from tests.server.flows import LETTER, SHOWN
 from tests.server.test_openai import GREETING, GUIDE, LOCATES, TALK, talking
 
 
@@ -144,6 +144,49 @@ async def test_a_gate_is_a_question_and_what_is_said_next_its_answer_also_behind
         view = await served.read(done.id.removeprefix("resp_"))
         assert (view["status"], view["answers"][0]["comment"]) == ("completed", "fine by me")
         assert len((await served.client.get("/api/workflows/executions")).json()["executions"]) == 1
+
+
+async def test_an_answer_that_does_not_say_what_was_seen_is_not_taken_once_the_question_has_changed() -> None:
+    async with talking() as (served, client):
+        await served.save(SHOWN)
+        asked = await ask(client, model="shown", input="Dear Ada")
+        execution = f"/api/workflows/executions/{asked.id.removeprefix('resp_')}"
+        steered = await served.client.post(f"{execution}/steer", json={"set": {"letter": "Dear Eve"}})
+        assert steered.status_code == 200, steered.text
+        again = await ask(client, model="shown", input="approve", previous_response_id=asked.id)
+        assert again.output_text.startswith("What is asked here has changed since it was first asked.")
+        assert "Send Dear Eve?" in again.output_text
+        digest = (await served.client.get(execution)).json()["waiting"][0]["digest"]
+        for wrong in ('{"action": "approve", "digest": "00000000"}', '{"action": "approve", "action": "edit"}'):
+            await ask(client, model="shown", input=wrong, previous_response_id=asked.id)
+        assert (await served.client.get(execution)).json()["status"] == "waiting"
+        said = json.dumps({"action": "approve", "digest": digest[:8]})
+        done = await ask(client, model="shown", input=said, previous_response_id=asked.id)
+        assert json.loads(done.output_text) == {"letter": "Dear Eve"}
+
+
+@pytest.mark.parametrize(
+    ("text", "comment"),
+    [
+        ("approve: fine by me", "fine by me"),
+        ("Approve – fine", "fine"),
+        ("approve\n\nfine", "fine"),
+        ("approve, fine.", "fine."),
+        ("approve!", ""),
+        ("approve nothing of this", None),
+        ("approve it", None),
+        ("approved", None),
+        ("approve? No.", None),
+    ],
+)
+async def test_a_comment_stands_behind_a_sign_so_that_a_sentence_is_no_answer(text: str, comment: str | None) -> None:
+    async with talking() as (served, client):
+        await served.save(SHOWN)
+        asked = await ask(client, model="shown", input="Dear Ada")
+        await ask(client, model="shown", input=text, previous_response_id=asked.id)
+        view = await served.read(asked.id.removeprefix("resp_"))
+        answers = [one["comment"] for one in view["answers"]]
+        assert answers == ([] if comment is None else [comment])
 
 
 @pytest.mark.parametrize("stream", [False, True])

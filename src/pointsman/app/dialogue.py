@@ -47,6 +47,7 @@ from pointsman.app.phrasing import (
 from pointsman.app.turns import open_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.asking import GateMoved
+from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events import StepStarted, StepSucceeded
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.handed_out import RETURN
@@ -304,10 +305,19 @@ async def _said_in(app: Pointsman, turn: ExecutionId) -> list[Json]:
 
 
 async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str, *, seen: str) -> None:
-    """Answer what the question showed. Where the gate shows something else by now, it is asked again."""
+    """Answer what the question showed. Where the gate shows something else by now, it is asked again.
+
+    `seen`: the digest in the question, where the client sent it back. Without it nobody knows what the person saw.
+    """
     answer = answer_in(gate, text)
     if answer is None:
         dialogue.note = f"{text[:200]!r} is no answer to this."
+        return
+    asked = gate.at.gate
+    seen = answer.digest or seen
+    if asked is not None and asked.changed and not seen:
+        told = f'{{"action": "{answer.action}", "digest": "{asked.digest[:SHORT_CHARS]}"}}'
+        dialogue.note = f"What is asked here has changed since it was first asked. To answer this, say `{told}`."
         return
     asking = dialogue.execution.asking(gate)
     try:

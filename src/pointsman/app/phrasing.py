@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import ClassVar, Final, NamedTuple, TypeAlias, cast
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from pointsman.app.families import OpenGate
+from pointsman.definition.reading import standard
 from pointsman.engine.answers import EDIT
 from pointsman.errors import CallerError
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -20,7 +21,7 @@ REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})(?:~([0-9a-f]+))?\)
 """A link definition that nobody uses: Markdown shows nothing of it."""
 CALL: Final = re.compile(rf"({EXECUTION})~(\d{{1,9}})~([0-9a-f]{{8}})")
 SHOWN_CHARS: Final = 4000
-BEHIND: Final = " \t\n:,;.!-–—"
+BEHIND: Final = re.compile(r"[ \t]*[:,;.!\n–—-]+\s*")
 """Between an action and what is said about it."""
 
 
@@ -55,6 +56,8 @@ class Said(NamedTuple):
     action: str
     data: Json = None
     comment: str = ""
+    digest: str = ""
+    """Of what the person saw; empty: the message does not say."""
 
 
 def text_of(message: JsonObject) -> str:
@@ -135,8 +138,11 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
 
 
 def answer_in(gate: OpenGate, text: str) -> Said | None:
-    """What a text means at a gate: an action by its value or label, maybe with a comment behind it; or an object with
-    `action`, `data`, `comment`. None: nothing that is offered."""
+    """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, another
+    sign or a line break; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
+
+    "approve nothing of this" is no approval with a comment.
+    """
     asked = gate.at.gate
     assert asked is not None
     stripped = text.strip()
@@ -147,23 +153,25 @@ def answer_in(gate: OpenGate, text: str) -> Said | None:
     }
     for name in sorted(names, key=len, reverse=True):
         behind = stripped[len(name) :]
-        if stripped.casefold().startswith(name) and (not behind or behind[0] in BEHIND):
-            return Said(names[name], None, behind.strip(BEHIND))
+        sign = BEHIND.match(behind)
+        if stripped.casefold().startswith(name) and (sign is not None or not behind.strip()):
+            return Said(names[name], None, behind[sign.end() :].strip() if sign is not None else "")
     return None
 
 
 def _object_in(text: str) -> Said | None:
     try:
-        said = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        found = standard(text)
+    except ValueError:
         return None
-    if not isinstance(said, dict):
+    if not isinstance(found, dict):
         return None
-    found = cast("JsonObject", said)
-    action, comment = found.get("action"), found.get("comment", "")
-    if not isinstance(action, str) or not isinstance(comment, str) or set(found) - {"action", "data", "comment"}:
+    action, comment, digest = found.get("action"), found.get("comment", ""), found.get("digest", "")
+    if set(found) - {"action", "data", "comment", "digest"}:
         return None
-    return Said(action, found.get("data"), comment)
+    if not isinstance(action, str) or not isinstance(comment, str) or not isinstance(digest, str):
+        return None
+    return Said(action, found.get("data"), comment, digest=digest)
 
 
 def _value(option: JsonObject) -> str:

@@ -89,7 +89,7 @@ def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
     gate.message, gate.messages, gate.called = event.message, event.messages, event.called
     gate.options, gate.form, gate.shown, gate.editable = event.options, event.form, event.shown, event.editable
     gate.approvers, gate.digest, gate.opened = event.approvers, event.digest, state.at
-    gate.values, gate.votes = values_at(at, event.editable), {}
+    gate.values, gate.votes, gate.changed = values_at(at, event.editable), {}, True
     if event.input is not None:
         at.input = event.input
 

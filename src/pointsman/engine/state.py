@@ -102,6 +102,8 @@ class Gate(Struct):
     """Names what is asked and shown: it changes with them, and an answer carries it."""
     number: int = 0
     """How many steps had been taken when it opened: `_currentStep` of its texts."""
+    changed: bool = False
+    """What it shows is not what it showed when it opened."""
 
 
 class Calling(Struct):
