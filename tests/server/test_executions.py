@@ -48,6 +48,9 @@ async def test_an_input_that_does_not_fit_is_refused_with_its_places(served: Ser
     broken = await served.client.post(address, content=b'{"input": {', headers=json)
     assert (broken.status_code, broken.json()["code"]) == (400, "body-invalid")
     assert "character 11" in broken.json()["detail"]
+    twice = await served.client.post(address, content=b'{"input": {"goal": "a", "goal": "b"}}', headers=json)
+    assert (twice.status_code, twice.json()["code"]) == (400, "body-invalid")
+    assert twice.json()["detail"] == "the key 'goal' is there twice in one object"
     deep = await served.client.post(address, content=b'{"input": ' + b"[" * 100_000, headers=json)
     assert deep.status_code == 400
     odd = await served.client.post(address, content=b"goal=tides", headers={"content-type": "text/plain"})

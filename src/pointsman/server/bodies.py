@@ -9,18 +9,22 @@ Until its operation raises the limit, a request may have a body of `STRANGER_BYT
 from __future__ import annotations
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, cast
 
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from pointsman.app.access.pace import TooManyRequests
 from pointsman.app.json_depth import DEPTH_MAX, VALUES_MAX, JsonMeter
 from pointsman.server.gate import READING, Refused
 from pointsman.server.problems import is_json
+from pointsman.values import Json, JsonObject
 
 BODY_BYTES_MAX: Final = 64_000_000
 STRANGER_BYTES: Final = 64_000
@@ -136,6 +140,22 @@ class RequestBody:
 
 def _not_json(detail: str, hint: str) -> Refused:
     return Refused(HTTPStatus.BAD_REQUEST, "body-invalid", detail, hint)
+
+
+class JsonRequest(Request):
+    """A request whose JSON has no key twice in one object: one of the two values would be lost without a word."""
+
+    async def json(self) -> Json:
+        """Raises `Refused`, and ValueError for what is no JSON."""
+        return cast("Json", json.loads(await self.body(), object_pairs_hook=_object))
+
+
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise _not_json(f"the key {twice[:100]!r} is there twice in one object", "Keep one of them.")
+    return made
 
 
 def body_of(scope: Scope) -> RequestBody:

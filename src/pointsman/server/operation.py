@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
-from pointsman.server.bodies import body_of, bytes_for
+from pointsman.server.bodies import JsonRequest, body_of, bytes_for
 from pointsman.server.desk import BEARER, LOGIN, caller_of, desk_of
 from pointsman.server.rights import asks_for_key, demands_of
 
@@ -54,7 +54,7 @@ class Operation(APIRoute):
             body.allow(limit)
             if asks or self.body_field is not None:
                 await body.check_json()
-            return await answer(request)
+            return await answer(JsonRequest(request.scope, request.receive))
 
         return admit
 
