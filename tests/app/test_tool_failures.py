@@ -140,7 +140,13 @@ def raising(make: Callable[[], BaseException]) -> Tool:
         (lambda: SystemExit(3), "SystemExit: 3"),
         (KeyboardInterrupt, "KeyboardInterrupt"),
         (lambda: asyncio.CancelledError("mine"), "CancelledError: mine"),
+        (
+            lambda: ExceptionGroup("both", [ValueError("a"), ExceptionGroup("in", [KeyError("k")])]),
+            "ExceptionGroup: both (2 sub-exceptions): ValueError: a; ExceptionGroup: in (1 sub-exception): KeyError: 'k'",
+        ),
         (lambda: BaseExceptionGroup("both", [ValueError("a"), SystemExit(1)]), "BaseExceptionGroup: both"),
+        (GeneratorExit, "GeneratorExit"),
+        (lambda: ValueError("half \ud800"), "ValueError: half \\ud800"),
         (lambda: StopIteration(1), "RuntimeError: coroutine raised StopIteration"),
         (lambda: TimeoutError("slow"), "TimeoutError: slow"),
         (Unshowable, "Unshowable: (its message cannot be shown: RuntimeError)"),
@@ -155,7 +161,7 @@ async def test_whatever_a_tool_raises_is_the_failure_of_its_step(
     assert "Traceback" in traceback_in(why)
 
 
-@pytest.mark.parametrize("make", [lambda: SystemExit(3), KeyboardInterrupt, lambda: StopIteration(1)])
+@pytest.mark.parametrize("make", [lambda: SystemExit(3), KeyboardInterrupt, GeneratorExit, lambda: StopIteration(1)])
 async def test_a_tool_in_a_thread_may_raise_anything_too(make: Callable[[], BaseException]) -> None:
     @tool
     def raiser() -> str:
@@ -177,6 +183,9 @@ async def test_message_and_traceback_are_bounded() -> None:
         (lambda: {"a": [1, {"b": object()}]}, "result.a[1].b is a value of type object"),
         (lambda: {"at": [1.0, float("nan")]}, "result.at[1] is nan"),
         (lambda: sys, "result is a value of type module"),
+        (lambda: {"in": [{1: "a", "1": "b"}]}, "an object has the keys 1 and '1', which are one key in JSON"),
+        (lambda: {None: 1}, "an object has a key of type NoneType"),
+        (lambda: {"in": ({(1, 2): 1},)}, "an object has a key of type tuple"),
     ],
 )
 async def test_a_result_that_is_not_json_is_named_by_path_and_type(result: Callable[[], object], message: str) -> None:

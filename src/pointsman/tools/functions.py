@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, c
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined
-from pointsman.tools.json_results import not_json
+from pointsman.tools.json_results import must_have_json_keys, not_json
 from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 
@@ -99,6 +99,7 @@ class FunctionTool(Generic[P, R]):
             if wrong is not None:
                 raise wrong
         try:
+            must_have_json_keys(self.name, result)
             return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
         except (PydanticSerializationError, ValueError, RecursionError) as why:
             raise ToolFailed(not_json(self.name, result, why)) from why

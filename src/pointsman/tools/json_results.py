@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
+from uuid import UUID
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, cast
 
 from pointsman.engine.failures import Failure
+from pointsman.tools.failures import ToolFailed
 
+KEYS: Final = (str, int, float, Decimal, Enum, UUID, date, time)
+"""Types that keys may have. They are written as texts."""
 DEPTH_MAX: Final = 50
 PLACES_MAX: Final = 10_000
 """Values that are looked at before the search is given up."""
@@ -30,6 +37,47 @@ def not_json(name: str, result: object, why: Exception) -> Failure:
     message = f"the tool {name!r} answered what is not JSON: {path} is {what}"
     hint = "Return texts, numbers, lists, objects with text keys, dataclasses or pydantic models."
     return Failure(code="tool-failed", message=message, hint=hint, details={"path": path, "type": _type_of(value)})
+
+
+def must_have_json_keys(name: str, result: object) -> None:
+    """Raises `ToolFailed` where objects have keys that JSON has not, or several that are one key in JSON."""
+    waiting: list[tuple[object, int]] = [(result, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        inside = _values(value) if depth < DEPTH_MAX else ()
+        if isinstance(value, Mapping):
+            _check_keys(name, cast("Mapping[object, object]", value))
+        waiting += [(one, depth + 1) for one in inside if not isinstance(one, str | int | float | None)]
+
+
+def _check_keys(name: str, found: Mapping[object, object]) -> None:
+    from pydantic_core import to_jsonable_python
+
+    if all(isinstance(key, str) for key in found):
+        return
+    known: dict[str, object] = {}
+    for key in found:
+        if not isinstance(key, KEYS):
+            raise _bad_key(name, f"an object has a key of type {_type_of(key)}")
+        (written,) = cast("dict[str, None]", to_jsonable_python({key: None}))
+        if written in known:
+            raise _bad_key(name, f"an object has the keys {known[written]!r} and {key!r}, which are one key in JSON")
+        known[written] = key
+
+
+def _bad_key(name: str, why: str) -> ToolFailed:
+    message = f"the tool {name!r} answered what is not JSON: {why}"
+    return ToolFailed(Failure(code="tool-failed", message=message, hint="Let the keys of objects be texts."))
+
+
+def _values(value: object) -> Iterable[object]:
+    """The values in a value."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    inside = _inside("", value)
+    return () if inside is None else (one for _, one in inside)
 
 
 def _type_of(value: object) -> str:

@@ -193,8 +193,12 @@ async def _ran(tool: Tool, call: ToolCall, context: ToolContext) -> Json:
     with printing() as printed:
         try:
             return await tool.run(call.arguments, context)
-        except (Outage, ToolFailed, GeneratorExit):
+        except (Outage, ToolFailed):
             raise
+        except GeneratorExit as why:
+            if task is None or not _is_running(task):
+                raise  # This coroutine is being closed.
+            raised_by = why
         except asyncio.CancelledError as why:
             if task is None or task.cancelling():
                 raise
@@ -207,6 +211,13 @@ async def _ran(tool: Tool, call: ToolCall, context: ToolContext) -> Json:
     if printed.text:
         failure = replace(failure, details={**(failure.details or {}), "output": printed.text})
     raise ToolFailed(failure) from raised_by
+
+
+def _is_running(task: asyncio.Task[object]) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # no event loop
+        return False
 
 
 def _load(plugin: EntryPoint) -> Tool:

@@ -13,7 +13,7 @@ import traceback
 from collections import OrderedDict
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, cast
 
 from pointsman.engine.failures import Failure
 from pointsman.values import JsonObject
@@ -23,6 +23,8 @@ HEAD_CHARS: Final = 2_000
 """Of a longer traceback so much of its beginning is kept, and the rest of its end."""
 MESSAGE_CHARS_MAX: Final = 500
 CAUSES_MAX: Final = 64
+MEMBERS_SHOWN: Final = 3
+"""Of an exception group."""
 _DEPTH_MAX: Final = 10
 _OURS: Final = str(Path(__file__).parents[1])
 _PLUMBING: Final = tuple(
@@ -53,14 +55,28 @@ def summary_of(why: BaseException) -> str:
         said = str(why)
     except BaseException as second:
         said = f"(its message cannot be shown: {type(second).__name__})"
-    return f"{type(why).__name__}: {said}" if said else type(why).__name__
+    if isinstance(why, BaseExceptionGroup):
+        said = f"{said}: {_members_of(cast('BaseExceptionGroup[BaseException]', why))}"
+    name = type(cast("BaseException", why)).__name__
+    return storable(f"{name}: {said}" if said else name)
+
+
+def _members_of(group: BaseExceptionGroup[BaseException]) -> str:
+    told = "; ".join(map(summary_of, group.exceptions[:MEMBERS_SHOWN]))
+    more = len(group.exceptions) - MEMBERS_SHOWN
+    return f"{told}; and {more} more" if more > 0 else told
+
+
+def storable(text: str) -> str:
+    """The text with half characters (lone surrogates) written out: they cannot be encoded, so not stored either."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def traceback_of(why: BaseException) -> str:
     """The traceback, from the first frame of the author on."""
     told = traceback.TracebackException.from_exception(why, compact=True, max_group_width=5, max_group_depth=3)
     _trim(told, depth=0)
-    text = "".join(told.format()).rstrip()
+    text = storable("".join(told.format()).rstrip())
     if len(text) <= CHARS_MAX:
         return text
     return f"{text[:HEAD_CHARS]}\n… {len(text) - CHARS_MAX} characters …\n{text[HEAD_CHARS - CHARS_MAX :]}"
