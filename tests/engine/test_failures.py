@@ -138,6 +138,14 @@ def test_continue_makes_the_failure_the_result() -> None:
     assert "boom" in str(world.state.root.nodes["tool1"])
 
 
+def test_a_failure_that_goes_on_leaves_the_outputs_as_they_were_and_says_so() -> None:
+    nodes = {"tool1": {"execution": {"errorHandler": "continue"}, "outputs": {"kept": "result", "score": "result.n"}}}
+    world = started("start -> tool1; tool1 -> tool2", nodes=nodes, input={"kept": "old"}).fails("tool1")
+    assert (world.working, world.data["kept"]) == (["tool2"], "old")
+    assert world.warnings == ["outputs-not-written"]
+    assert started("start -> tool1; tool1 -> tool2", nodes=retrying(errorHandler="continue")).fails("tool1").warnings == []
+
+
 def test_continue_holds_for_failures_that_no_error_edge_names() -> None:
     edges = {"tool1->tool3": {"condition": {"type": "error", "codes": ["other"]}}}
     drawing = "start -> tool1; tool1 -> tool2; tool1 -error-> tool3"

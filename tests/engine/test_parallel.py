@@ -48,6 +48,15 @@ def test_every_item_gets_a_scope_of_its_own() -> None:
     )
 
 
+def test_an_empty_text_is_the_key_of_its_branch() -> None:
+    nodes = {"fan": {"config": {"items": "input.items"}}, "tool1": {"outputs": {"by.current_fanout_item": "result"}}}
+    world = started(EACH, nodes=nodes, input={"items": ["a", ""]})
+    world.rest()
+    by = world.data["by"]
+    assert isinstance(by, dict)
+    assert list(by) == ["a", ""]
+
+
 def test_two_items_with_one_key_fail_the_parallel_or_are_numbered() -> None:
     items: dict[str, object] = {"items": "input.items"}
     refused = started(EACH, nodes={"fan": {"config": items}}, input={"items": ["a", "a"]})

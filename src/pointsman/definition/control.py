@@ -32,6 +32,7 @@ AGGREGATES: Final = ("list", "object", "merge", "concat", "first", "last", "vote
 """The named ways to make one value of many; any other text is an expression."""
 
 _SHARE: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)\s*%")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,9}(?:\.\d*)?", re.ASCII)
 
 
 class StartConfig(Shape):
@@ -140,6 +141,10 @@ def read_wait_rule(value: object) -> WaitRule:
             if not 0 < percent <= 100:
                 raise ValueError("must be a share between 0% and 100%")
             return WaitRule("share", number=percent)
+        case str() if _NUMBER.fullmatch(value.strip()):
+            if not value.strip().isdigit() or int(value) < 1:
+                raise ValueError("must be at least one branch")
+            return WaitRule("count", number=int(value))
         case str() if value.strip():
             return WaitRule("expression", expression=value)
         case _:

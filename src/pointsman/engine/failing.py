@@ -73,6 +73,9 @@ def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, 
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
         value = failure_of(failure)
         desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, said={"failed": True}))
+        if node.outputs:
+            kept = ", ".join(repr(one.path.text) for one in node.outputs)
+            desk.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
         desk.touched[step.scope] = None
         desk.go(Leave(step))
         return

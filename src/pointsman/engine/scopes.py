@@ -63,9 +63,8 @@ def begin(state: ExecutionState, key: Scope) -> ScopeState:
         names |= {"item": item if opening.items is not None else item_key, "index": number, "key": item_key}
         if opening.item_name is not None:
             names[opening.item_name] = item
-    scope = ScopeState(
-        key, opening.scope, opening, Data(opening.base), names, opening.base_nodes, item_key or opening.scope.item_key
-    )
+    inherited = opening.scope.item_key if item_key is None else item_key
+    scope = ScopeState(key, opening.scope, opening, Data(opening.base), names, opening.base_nodes, inherited)
     state.scopes[key] = scope
     opening.next = max(opening.next, last.branch + 1)
     opening.running += 1
