@@ -142,7 +142,10 @@ def raising(make: Callable[[], BaseException]) -> Tool:
         (lambda: asyncio.CancelledError("mine"), "CancelledError: mine"),
         (
             lambda: ExceptionGroup("both", [ValueError("a"), ExceptionGroup("in", [KeyError("k")])]),
-            "ExceptionGroup: both (2 sub-exceptions): ValueError: a; ExceptionGroup: in (1 sub-exception): KeyError: 'k'",
+            (
+                "ExceptionGroup: both (2 sub-exceptions): ValueError: a; "
+                "ExceptionGroup: in (1 sub-exception): KeyError: 'k'"
+            ),
         ),
         (lambda: BaseExceptionGroup("both", [ValueError("a"), SystemExit(1)]), "BaseExceptionGroup: both"),
         (GeneratorExit, "GeneratorExit"),

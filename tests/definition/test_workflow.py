@@ -183,7 +183,14 @@ def test_words_of_python_are_spelled_as_the_language_spells_them() -> None:
 
 @pytest.mark.parametrize(
     ("written", "kind", "number"),
-    [("all", "all", 0), ("any", "any", 0), (3, "count", 3), ("3", "count", 3), ("60%", "share", 60), ("len(items) > 2", "expression", 0)],
+    [
+        ("all", "all", 0),
+        ("any", "any", 0),
+        (3, "count", 3),
+        ("3", "count", 3),
+        ("60%", "share", 60),
+        ("len(items) > 2", "expression", 0),
+    ],
 )
 def test_a_join_says_what_it_waits_for(written: Json, kind: str, number: float) -> None:
     node = read(with_node(type="join", config={"wait": written})).nodes[0]

@@ -138,8 +138,8 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
 
 
 def answer_in(gate: OpenGate, text: str) -> Said | None:
-    """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, another
-    sign or a line break; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
+    """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, a line
+    break or another sign; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
 
     "approve nothing of this" is no approval with a comment.
     """

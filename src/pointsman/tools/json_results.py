@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
-from uuid import UUID
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Final, cast
+from uuid import UUID
 
 from pointsman.engine.failures import Failure
 from pointsman.tools.failures import ToolFailed
