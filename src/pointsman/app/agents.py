@@ -135,7 +135,7 @@ class Agents:
             "agents": {name: agent},
             "nodes": [{"id": "it", "type": "agent", "config": {"agent": name}}],
         }
-        checked = await self._app.check(Workflow.of(around), reader=reader)
+        checked = await self._app.check(Workflow(msgspec.json.encode(around)), reader=reader)
         inside = f"/agents/{name}"
         return tuple(
             dataclasses.replace(problem, pointer=problem.pointer.removeprefix(inside), line=None, column=None)

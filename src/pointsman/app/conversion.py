@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pointsman.app.sources import Workflow
 from pointsman.definition.problems import Problem
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import DIALECTS, unwrapped
 from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app.installation import Pointsman
 
 PICTURES: Final = ("mermaid", "bpmn")
 TARGETS: Final = (*DIALECTS, *PICTURES)
@@ -40,6 +43,11 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
     written = write_workflow(workflow, dialect=target, original=original_of(source, target))
     text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
     return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
+
+
+async def converted_for(app: Pointsman, source: Workflow, target: str, *, by: str) -> Converted:
+    """`converted`, where documents of callers are read. `by`: the caller."""
+    return await app.documents.run(converted, source, target, by=by, chars=source.chars)
 
 
 def original_of(source: Workflow, target: str) -> JsonObject | None:

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import msgspec
 
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
-from pointsman.app.agents import agents_named, configs_of, saved_agents
-from pointsman.app.aside import aside
-from pointsman.app.checking import Checked, check_workflow, workflow_tools_in
+from pointsman.app.agents import configs_of, saved_agents
+from pointsman.app.checking import Checked, CheckFacts, KnownTools, check_workflow
 from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.model_setup import models_for
+from pointsman.app.outline import Outline
 from pointsman.app.shelf.documents import IDS
-from pointsman.app.sources import Workflow, draft_of, invalid
-from pointsman.app.workflow_tools import by_tool_name
+from pointsman.app.sources import Workflow, draft_of, invalid, source_of
+from pointsman.app.variables import substituted
+from pointsman.app.workflow_tools import PREFIX, by_tool_name
 from pointsman.definition.agents import AgentConfig
-from pointsman.definition.sites import sites_of
-from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError
 from pointsman.journal.records import SavedWorkflow, WorkflowEntry
 from pointsman.journal.store import Store
-from pointsman.models.transport import PydanticModels
+from pointsman.models.transport import KnownModels, PydanticModels
 from pointsman.values import Instant
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
+
+
+NAMES_MAX: Final = 1_000
+"""Different workflows, agents or models of one document that are looked up. No execution may call so many."""
 
 
 class ModelFixed(CallerError):
@@ -42,6 +47,19 @@ def model_of(app: Pointsman, wanted: str | None) -> str | None:
     return wanted or app.model
 
 
+async def outlined(app: Pointsman, workflow: Workflow, *, by: str) -> Outline:
+    """The outline of a document, which is read where documents of callers are. Raises `DocumentTooExpensive`."""
+    if not workflow.is_outlined:
+        job = partial(app.documents.run, outline, workflow, by=by, chars=workflow.chars)
+        workflow.outlined(await job(of=workflow.digest))
+    return workflow.outline
+
+
+def outline(workflow: Workflow) -> Outline:
+    """Job: read a document and sum it up."""
+    return workflow.outline
+
+
 async def check(
     app: Pointsman,
     store: Store | None,
@@ -51,31 +69,58 @@ async def check(
     model: str | None = None,
     reader: Caller = ANYBODY,
 ) -> Checked:
-    """Everything that is wrong with a workflow, at once. Never raises. Without a store nothing is saved. `reader`: who
-    is told of it, and of nothing that they may not see."""
-    saved = [*IDS, *(await _workflows_for(app, store, workflow.read.workflow, reader))]
-    called = workflow_tools_in(workflow)
-    await app.tools.prepare(called)
-    hidden = [name for name in called if not await _may_use(app, store, name, reader)]
+    """Everything that is wrong with a workflow, at once. Without a store nothing is saved. `reader`: who is told of it,
+    and of nothing that they may not see. Raises `DocumentTooExpensive`, `TooManyRequests`."""
+    found = await outlined(app, workflow, by=reader.name)
+    if found.head is None:
+        return Checked(found.problems, found.dialect, workflow)
+    facts = await _facts(app, store, found, lenient=lenient, model=model or app.model, reader=reader)
+    job = partial(app.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
+    result = await job(of=workflow.digest)
+    return Checked(result.problems, found.dialect, workflow, result.repaired)
+
+
+async def _facts(
+    app: Pointsman, store: Store | None, found: Outline, *, lenient: bool, model: str | None, reader: Caller
+) -> CheckFacts:
+    """What the installation knows of the things that a document names, as far as the reader may know it."""
+    settings, granted = app.settings, app.settings.granted()
+    saved = await _agents_of(app, store, found, settings.agents, reader)
+    agents = {**saved, **settings.agents}
+    called = [name for name in found.named("tool") if name.startswith(PREFIX)]
+    await app.tools.prepare(called[:NAMES_MAX])
+    hidden = {*called[NAMES_MAX:], *[one for one in called[:NAMES_MAX] if not await _may_use(app, store, one, reader)]}
     missing = [name for name in called if name in hidden or app.tools.find(name) is None]
-    offered = await _tools_for(app, store, missing, reader)
-    settings = app.settings
-    known = await _agents_of(app, store, workflow.read.workflow, settings.agents, reader)
-    if known:
-        settings = settings.model_copy(update={"agents": {**known, **settings.agents}})
-    work = partial(
-        check_workflow,
-        workflow,
-        settings=settings,
-        tools=app.tools,
-        workflows=saved,
+    known = KnownTools(app.tools)
+    named = {*found.named("tool"), *(tool for agent in agents.values() for tool in agent.tools or ())}
+    return CheckFacts(
+        agents=agents,
+        granted=granted,
+        tools={name: known[name] for name in named if name not in hidden and name in known},
+        tool_names=[*known, *await _tools_for(app, store, missing, reader)],
+        workflows=[*IDS, *(await _workflows_for(app, store, found, reader))],
+        providers=frozenset(settings.providers),
+        models=_models_named(models_of(app), found, agents, granted),
+        default_model=settings.model,
+        prices=settings.price_list,
+        nodes_max=settings.limits.nodes,
         lenient=lenient,
-        model=model or app.model,
-        models=models_of(app),
-        offered=offered,
-        hidden=hidden,
+        model=model,
     )
-    return await aside(len(workflow.document.text), work)
+
+
+def _models_named(
+    models: PydanticModels, found: Outline, agents: Mapping[str, AgentConfig], granted: Mapping[str, str]
+) -> KnownModels:
+    """What is known of the models that a document, its agents or the settings name."""
+    choice = models.choice
+    config = None if found.head is None else found.head.config
+    written = [*found.named("model"), (config.default_model or "") if config is not None else ""]
+    written += [one for agent in agents.values() for one in (agent.model or "", *(agent.fallback or ()))]
+    written += [choice.only or "", choice.default, *choice.purposes.values(), *choice.fallback]
+    names = [str(substituted(one, granted)) for one in dict.fromkeys(written)]
+    refusals = {name: models.refusal(name) for name in names[-NAMES_MAX:]}
+    return KnownModels(choice, {name: why for name, why in refusals.items() if why is not None})
 
 
 def models_of(app: Pointsman) -> PydanticModels:
@@ -88,12 +133,15 @@ async def save(
 ) -> SavedWorkflow:
     """Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; then nothing is saved."""
     checked = await app.check(workflow, reader=reader)
-    if workflow.read.workflow is None or not (checked.ok or draft):
+    if checked.id is None or not (checked.ok or draft):
         raise invalid(checked.problems)
-    await app.triggers.check(workflow.definition)
-    made = draft_of(workflow, app.settings.language, at=Instant(app.clock.now()), author=author)
+    await app.triggers.check(workflow.head)
+    job = partial(app.documents.run, draft_of, workflow, app.settings.language, by=reader.name, chars=workflow.chars)
+    made = msgspec.structs.replace(await job(), created=Instant(app.clock.now()), author=author)
     saved = await app.library.workflows.save(made, after=after)
-    await app.triggers.put(workflow.definition)
+    is_runnable = workflow.outline.variables <= app.settings.granted().keys()
+    # The triggers of a workflow that cannot run are not in effect.
+    await app.triggers.put(workflow.head if is_runnable else workflow.head.model_copy(update={"enabled": False}))
     return saved
 
 
@@ -102,16 +150,16 @@ async def source(app: Pointsman, reference: str) -> Workflow:
     _, revision = await app.library.saved(reference)
     saved = await app.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
     assert saved is not None
-    return await Workflow.parse_aside(saved.draft.text, name=saved.draft.id, dialect=saved.draft.dialect)
+    return source_of(saved.draft)
 
 
-async def _workflows_for(app: Pointsman, store: Store | None, workflow: Definition | None, reader: Caller) -> list[str]:
+async def _workflows_for(app: Pointsman, store: Store | None, found: Outline, reader: Caller) -> list[str]:
     """The ids of the saved workflows that a workflow names, and where one is not there of those that may be meant. A
     start does not read the names of thousands."""
-    if store is None or workflow is None:
+    if store is None or found.head is None:
         return []
-    named = {site.text.partition("@")[0] for site in sites_of(workflow) if site.kind == "workflow"}
-    wanted = sorted(id for id in named - {*IDS, workflow.id} if "{" not in id)
+    named = {name.partition("@")[0] for name in found.named("workflow")}
+    wanted = sorted(id for id in named - {*IDS, found.head.id} if "{" not in id)[:NAMES_MAX]
     there = [id for id in wanted if await sees_workflow(app, reader, id)]
     if len(there) == len(wanted):
         return there
@@ -136,13 +184,12 @@ async def _tools_for(app: Pointsman, store: Store | None, missing: list[str], re
 async def _agents_of(
     app: Pointsman,
     store: Store | None,
-    workflow: Definition | None,
+    found: Outline,
     known: Mapping[str, AgentConfig],
     reader: Caller,
 ) -> dict[str, AgentConfig]:
     """The saved agents that a workflow names and the reader may use, and that neither it nor the settings describe."""
-    if store is None or workflow is None:
+    if store is None:
         return {}
-    missing = agents_named(workflow) - known.keys() - (workflow.agents or {}).keys()
-    found = await saved_agents(store.entries, missing, partial(sees_agent, app, reader)) if missing else {}
-    return configs_of(found)
+    missing = sorted({*found.named("agent")} - known.keys() - found.own_agents)[:NAMES_MAX]
+    return configs_of(await saved_agents(store.entries, missing, partial(sees_agent, app, reader))) if missing else {}

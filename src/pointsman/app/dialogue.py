@@ -219,7 +219,8 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
     await must_see_workflow(app, caller, asked.workflow)
     if asked.session is not None:
         await must_own_session(app, caller, asked.session)
-    definition = (await app.source(asked.workflow)).definition
+    source = await app.source(asked.workflow)
+    definition = await app.documents.here(lambda: source.definition, chars=source.chars, of=source.digest)
     if asked.previous is not None:
         await _must_know(app, caller, asked)
     if not asked.messages:

@@ -59,7 +59,7 @@ class Formula:
 
 
 def check_formula(formula: Formula) -> JsonObject:
-    """`{ok, problems, types, reads}`. Places are characters of the text, counted from 0. `types`: null = any."""
+    """Job: `{ok, problems, types, reads}`. Places are characters of the text, counted from 0. `types`: null = any."""
     types: list[Json] | None = None
     reads: Sequence[Read] = ()
     problems: list[Json] = []
@@ -83,7 +83,7 @@ def check_formula(formula: Formula) -> JsonObject:
 
 
 def evaluate_formula(formula: Formula, values: JsonObject) -> JsonObject:
-    """What it gives over `values`, which are what bare names mean: `{ok, value, missing, failure}`.
+    """Job: what it gives over `values`, which are what bare names mean: `{ok, value, missing, failure}`.
 
     `missing` are the paths that a template left empty. What is wrong with the text or the data is told, not raised.
     """

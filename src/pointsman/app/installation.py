@@ -18,9 +18,10 @@ from pointsman.app.access.working import GuardedExecutors
 from pointsman.app.bulletins import bulletins_of
 from pointsman.app.checking import Checked
 from pointsman.app.definitions import check as check_definition
-from pointsman.app.definitions import model_of
+from pointsman.app.definitions import model_of, outlined
 from pointsman.app.definitions import save as save_definition
 from pointsman.app.definitions import source as saved_source
+from pointsman.app.document_work import DocumentWork
 from pointsman.app.executions import Execution
 from pointsman.app.fleeting import Fleeting, is_fleeting
 from pointsman.app.forking import rows_of
@@ -29,6 +30,7 @@ from pointsman.app.library import ACTORS, Library, Prepared
 from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.meant import ANYBODY
 from pointsman.app.observing.calls import Calls
+from pointsman.app.outline import Outline
 from pointsman.app.places import Places, group_in
 from pointsman.app.scripts import OPTION as SCRIPT_OPTION
 from pointsman.app.scripts import ScriptDiffers, keep_script, script_of, scripted_by
@@ -105,6 +107,7 @@ class Pointsman:
         if script is not None:
             self._learn(script)
         self.feed, self.calls = Feed(), Calls()
+        self.documents = DocumentWork()
         self._store: Store | None = None
         self._runtime: LocalRuntime | None = None
         self.hands: Hands | None = None
@@ -163,6 +166,7 @@ class Pointsman:
                 self.tools.add(canned, origin="scripted")
 
     async def __aexit__(self, *_: object) -> None:
+        await self.documents.close()
         for part in (self._audit, self._triggers, self._fleeting, self._places, self._runtime, self.hands, self._store):
             if part is not None:
                 await part.close()
@@ -242,8 +246,14 @@ class Pointsman:
 
     # Definitions ---------------------------------------------------------------------------------------------------
 
+    async def outline(self, workflow: Workflow, *, by: str = "") -> Outline:
+        """What is known of a document without its nodes. `by`: the caller who sent it. Raises `DocumentTooExpensive`,
+        `TooManyRequests`."""
+        return await outlined(self, workflow, by=by)
+
     async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> Checked:
-        """All that is wrong, at once, told to `reader`. Never raises. Before entering, no workflow is saved."""
+        """All that is wrong, at once, told to `reader`. Before entering, no workflow is saved. On a server raises
+        `DocumentTooExpensive`, `TooManyRequests`."""
         return await check_definition(self, self._store, workflow, lenient=lenient, reader=reader)
 
     async def runnable(
@@ -254,12 +264,14 @@ class Pointsman:
         Raises `WorkflowInvalid` listing all problems, `Disabled`.
         """
         checked = await self.check(workflow, lenient=lenient, reader=reader)
-        if checked.workflow is None or not checked.ok:
+        if not checked.ok:
             raise invalid(checked.problems)
-        if checked.workflow.enabled is False:
+        if workflow.head.enabled is False:
             hint = "Set `enabled` (in a graph `is_active`) to true."
-            raise Disabled(f"{checked.workflow.id!r} is disabled", hint=hint)
-        return await self.library.prepared(checked.workflow, revision, reader)
+            raise Disabled(f"{workflow.head.id!r} is disabled", hint=hint)
+        definition = await self.documents.here(lambda: checked.workflow, chars=workflow.chars, of=workflow.digest)
+        assert definition is not None, "it has no errors"
+        return await self.library.prepared(definition, revision, reader)
 
     async def save(
         self,

@@ -13,6 +13,7 @@ import msgspec
 
 from pointsman.app.access.callers import LOCAL, Caller, together
 from pointsman.app.agents import with_saved_agents
+from pointsman.app.document_work import beside
 from pointsman.app.model_uses import ModelUse, model_uses
 from pointsman.app.shelf.documents import IDS
 from pointsman.app.shelf.library import WithShelf
@@ -187,18 +188,21 @@ class Library:
         if found is not None:
             self._plans.move_to_end(key)
             return found
-        workflow = await self.kept(definition)
-        plan = compile_workflow(
-            workflow,
-            agents=self.agents,
-            settings=_values(self._settings),
-            language=language,
-            all_languages=all_languages,
-            model=model if isinstance(model, str) else None,
-            caps=self._settings.limits,
-        )
-        if isinstance(trial, dict):
-            plan = tried(plan, trial)
+        data = await self._blob(definition)
+
+        def compiled() -> Plan:
+            plan = compile_workflow(
+                _kept(data, definition),
+                agents=self.agents,
+                settings=_values(self._settings),
+                language=language,
+                all_languages=all_languages,
+                model=model if isinstance(model, str) else None,
+                caps=self._settings.limits,
+            )
+            return tried(plan, trial) if isinstance(trial, dict) else plan
+
+        plan = await beside(len(data), compiled)
         self._plans[key] = plan
         if len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
@@ -215,15 +219,16 @@ class Library:
 
     async def kept(self, definition: str) -> Workflow:
         """A kept definition by its digest. Raises `DefinitionGone`."""
+        data = await self._blob(definition)
+        return await beside(len(data), lambda: _kept(data, definition))
+
+    async def _blob(self, definition: str) -> bytes:
         data = await self._store.blobs.get(definition)
         if data is None:
             raise DefinitionGone(
                 f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
             )
-        workflow, problems = Workflow.from_document(msgspec.json.decode(data))
-        if workflow is None:
-            raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
-        return workflow
+        return data
 
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
@@ -341,6 +346,13 @@ class Library:
         definition = str(pin["definition"])
         plan = await self.pinned(definition, options)
         return plan, Start(input={}, config={}, definition=definition, options=options)
+
+
+def _kept(data: bytes, definition: str) -> Workflow:
+    workflow, problems = Workflow.from_document(msgspec.json.decode(data))
+    if workflow is None:
+        raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+    return workflow
 
 
 def read_saved(saved: SavedWorkflow) -> Workflow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -13,21 +13,21 @@ from pointsman.definition.workflow import Workflow
 from pointsman.models.kinds import KINDS
 from pointsman.models.names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
 from pointsman.models.transport import is_scripted
-from pointsman.settings import Settings
 
 SUGGESTED_MAX: Final = 20
 """Different names for which a similar one is looked for."""
 _FORM: Final = "Write provider:model, such as 'openai:gpt-5'."
 
 
-def model_name_problems(workflow: Workflow, settings: Settings, model: str | None) -> Iterator[Problem]:
-    """What is wrong with the names a workflow gives to models. With a `model` given for all, nothing blocks."""
+def model_name_problems(workflow: Workflow, providers: Collection[str], model: str | None) -> Iterator[Problem]:
+    """What is wrong with the names a workflow gives to models. `providers`: those of the settings. With a `model` given
+    for all, nothing blocks."""
     told: dict[str, Problem | None] = {}
     for pointer, name in _named(workflow):
         if "{" in name or "$" in name or is_scripted(name):
             continue
         if name not in told:
-            told[name] = _problem(name, settings, suggests=len(told) < SUGGESTED_MAX)
+            told[name] = _problem(name, providers, suggests=len(told) < SUGGESTED_MAX)
         problem = told[name]
         if problem is None:
             continue
@@ -42,16 +42,16 @@ def _named(workflow: Workflow) -> Iterator[tuple[str, str]]:
     yield from ((site.pointer, site.text) for site in sites_of(workflow) if site.kind == "model")
 
 
-def _problem(name: str, settings: Settings, *, suggests: bool) -> Problem | None:
+def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Problem | None:
     """What is wrong with one name, at no place; its fix has the name that was probably meant."""
     provider, colon, rest = name.partition(":")
     if not colon or not rest:
         near = _full(name, suggests=suggests)
         found = error("unknown-model", "", f"the model {name!r} names no provider", hint=question(near, _FORM))
-    elif provider in settings.providers:
+    elif provider in providers:
         return None  # a server of the operator's own may have any models
     elif not is_provider(provider):
-        near = nearest(provider, {*KINDS, *OTHERS, *settings.providers}) if suggests else None
+        near = nearest(provider, {*KINDS, *OTHERS, *providers}) if suggests else None
         near = None if near is None else f"{near}:{rest}"
         hint = question(near, "Name a provider that exists, or add it under [providers] in pointsman.toml.")
         found = error("unknown-model", "", f"there is no provider {provider!r} here ({name!r})", hint=hint)

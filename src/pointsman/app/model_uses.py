@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from pointsman.app.variables import substituted
 from pointsman.definition.agents import AgentConfig
@@ -40,7 +40,6 @@ from pointsman.engine.compile.work import on_failure_of, resolved_agent
 from pointsman.engine.trial import Trial
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
-from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelRequest
 
 OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
@@ -60,6 +59,16 @@ _INSTANT: Final = (
     TemplateRenderConfig,
 )
 """Configurations of nodes that call nothing outside: no model advises after their failures."""
+
+
+class ReachedModels(Protocol):
+    """The models of an installation, or what is known of them."""
+
+    def names_for(self, request: ModelRequest) -> tuple[str, ...]: ...
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise `ModelUnusable` or `ModelUnnamed` where none of them can be called."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ def performed_in(trial: Trial | None, uses: Iterable[ModelUse]) -> Iterator[Mode
         yield use
 
 
-def unreachable(models: PydanticModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
+def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
     """The uses that cannot be answered from here, each chain of models once. `model`: it answers all of them."""
     known: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
     for use in uses:
@@ -167,7 +176,7 @@ def unreachable(models: PydanticModels, uses: Iterable[ModelUse], model: str | N
             yield UnreachableModel(use, names, why)
 
 
-def refuse_unreachable(models: PydanticModels, uses: Iterable[ModelUse], model: str | None) -> None:
+def refuse_unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> None:
     """Raise `ModelUnusable` or `ModelUnnamed`, naming the node and what to add, for the first use that cannot be
     answered from here."""
     for one in unreachable(models, uses, model):
@@ -175,7 +184,7 @@ def refuse_unreachable(models: PydanticModels, uses: Iterable[ModelUse], model: 
 
 
 def model_problems(
-    models: PydanticModels,
+    models: ReachedModels,
     workflow: Workflow,
     agents: Mapping[str, AgentConfig],
     model: str | None,

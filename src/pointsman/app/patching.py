@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from pointsman.app.conversion import original_of, yaml_text
 from pointsman.app.sources import Workflow, invalid
@@ -25,9 +25,18 @@ class FieldNotPatched(AuthorError):
     code: ClassVar[str] = "field-not-patched"
 
 
-def patched(source: Workflow, patch: JsonObject) -> Workflow:
-    """The workflow with a JSON merge patch (RFC 7386) applied, in the dialect and the format of its author; comments of
-    a native YAML document stay. Raises `FieldNotPatched`, and `WorkflowInvalid` where it is none afterwards."""
+class Patched(NamedTuple):
+    """A workflow after a patch."""
+
+    source: Workflow
+    losses: list[str]
+    """What the patch does not keep of the author's text."""
+
+
+def patched(source: Workflow, patch: JsonObject) -> Patched:
+    """Job: the workflow with a JSON merge patch (RFC 7386) applied, in the dialect and the format of its author;
+    comments of a native YAML document stay. Raises `FieldNotPatched`, and `WorkflowInvalid` where it is none
+    afterwards."""
     foreign = sorted(patch.keys() - set(PATCHED))
     if foreign:
         raise FieldNotPatched(
@@ -46,7 +55,7 @@ def patched(source: Workflow, patch: JsonObject) -> Workflow:
     found = Workflow.parse(text, name=source.name, dialect=dialect)
     if found.definition.id != source.definition.id:
         raise FieldNotPatched("the id of a workflow is not changed", hint="Save it under another id instead.")
-    return found
+    return Patched(found, lost_by_patching(source))
 
 
 def lost_by_patching(source: Workflow) -> list[str]:

@@ -62,21 +62,27 @@ def place_of_workflow(entry: JsonObject) -> str:
     return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
 
 
-async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None) -> str:
+async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:
     """The authors' documents of two revisions compared line by line; absent: the latest two."""
     revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]
     if not revisions:
         await app.library.saved(workflow)
     to = new if new is not None else revisions[0]
     since = old if old is not None else max((r for r in revisions if r < to), default=to)
-    texts: list[list[str]] = []
+    sources: list[Workflow] = []
     for revision in (since, to):
         if revision not in revisions:
             known = ", ".join(map(str, revisions))
             raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {known}.")
-        texts.append((await app.source(f"{workflow}@{revision}")).document.text.splitlines(keepends=True))
-    names = (f"{workflow}@{since}", f"{workflow}@{to}")
-    return "".join(difflib.unified_diff(texts[0], texts[1], *names))
+        sources.append(await app.source(f"{workflow}@{revision}"))
+    names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(one.chars for one in sources)
+    return await app.documents.run(line_differences, *sources, *names, by=by, chars=chars)
+
+
+def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str) -> str:
+    """Job: two documents compared line by line."""
+    before, after = (one.document.text.splitlines(keepends=True) for one in (old, new))
+    return "".join(difflib.unified_diff(before, after, old_name, new_name))
 
 
 async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow:

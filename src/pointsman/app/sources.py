@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final
 
 import msgspec
 
-from pointsman.app.aside import aside
+from pointsman.app.outline import Outline, outline_of
 from pointsman.definition.documents import BYTES_MAX, Document, read_document
 from pointsman.definition.problems import Problem
-from pointsman.definition.work import WorkflowCallConfig
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
@@ -40,12 +41,16 @@ class WorkflowInvalid(AuthorError):
 
 
 class Workflow:
-    """A workflow document in any dialect. Never changed: what changes it makes another one."""
+    """A workflow document in any dialect. Never changed: what changes it makes another one.
 
-    def __init__(self, read: Read, *, name: str = "", data: bytes = b"") -> None:
-        self.read = read
+    It is read when its content is first asked for. To send it to another process sends its text.
+    """
+
+    def __init__(self, text: bytes | str, *, name: str = "", dialect: str | None = None) -> None:
+        self._text = text
         self.name = name
-        self.data = data
+        self.said_dialect = dialect
+        self._outline: Outline | None = None
 
     @classmethod
     def load(cls, path: str | Path, *, dialect: str | None = None) -> Workflow:
@@ -60,20 +65,55 @@ class Workflow:
 
     @classmethod
     def parse(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
-        """Read a text."""
-        document = read_document(data, name=name)
-        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-        return cls(read_workflow(document, dialect=dialect, name=name), name=name, data=raw)
-
-    @classmethod
-    async def parse_aside(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
-        """The same beside the event loop, where the text is long enough to be noticed there."""
-        return await aside(len(data), partial(cls.parse, data, name=name, dialect=dialect))
+        """Read a text. Raises `UnknownDialect`."""
+        found = cls(data, name=name, dialect=dialect)
+        _ = found.read
+        return found
 
     @classmethod
     def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:
         """Take a document that is data already."""
         return cls.parse(msgspec.json.encode(document), name=name, dialect=dialect)
+
+    def __reduce__(self) -> tuple[Callable[..., Workflow], tuple[bytes | str, str, str | None]]:
+        return _unread, (self._text, self.name, self.said_dialect)
+
+    @property
+    def data(self) -> bytes:
+        """Its text as bytes."""
+        return self._text.encode("utf-8", "surrogatepass") if isinstance(self._text, str) else self._text
+
+    @property
+    def chars(self) -> int:
+        """How long its text is."""
+        return len(self._text)
+
+    @cached_property
+    def read(self) -> Read:
+        """What it reads as. The first access takes as long as reading takes."""
+        document = read_document(self._text, name=self.name)
+        return read_workflow(document, dialect=self.said_dialect, name=self.name)
+
+    @property
+    def outline(self) -> Outline:
+        """What is known of it without its nodes."""
+        if self._outline is None:
+            self._outline = outline_of(self.read)
+        return self._outline
+
+    @property
+    def is_outlined(self) -> bool:
+        """Whether `outline` is known without reading it."""
+        return self._outline is not None
+
+    def outlined(self, outline: Outline) -> None:
+        """Take the outline that another process made of it."""
+        self._outline = outline
+
+    @cached_property
+    def digest(self) -> str:
+        """Of its text and how it is to be read."""
+        return sha256(f"{self.name}\n{self.said_dialect}\n".encode() + self.data).hexdigest()
 
     @property
     def document(self) -> Document:
@@ -82,11 +122,18 @@ class Workflow:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What reading found; `Pointsman.check` finds more."""
-        return self.read.problems
+        return self.outline.problems
+
+    @property
+    def head(self) -> Definition:
+        """What it reads as, without nodes, edges and agents. Raises `WorkflowInvalid` where it cannot be read."""
+        if self.outline.head is None:
+            raise invalid(self.outline.problems)
+        return self.outline.head
 
     @property
     def definition(self) -> Definition:
-        """What it reads as. Raises `WorkflowInvalid` where it does not."""
+        """What it reads as. Raises `WorkflowInvalid` where it cannot be read."""
         if self.read.workflow is None:
             raise invalid(self.read.problems)
         return self.read.workflow
@@ -99,13 +146,16 @@ class Workflow:
     @property
     def calls(self) -> bool:
         """Whether it names sub-workflows, which only a store knows."""
-        workflow = self.read.workflow
-        return workflow is not None and any(isinstance(node.config, WorkflowCallConfig) for node in workflow.nodes)
+        return self.outline.calls
 
     @property
     def original(self) -> Json:
         """The author's document as data."""
         return self.read.document.value
+
+
+def _unread(data: bytes | str, name: str, dialect: str | None) -> Workflow:
+    return Workflow(data, name=name, dialect=dialect)
 
 
 def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
@@ -117,8 +167,8 @@ def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
     return WorkflowInvalid(f"{place}{first.message}{more}", problems=problems, hint=first.hint)
 
 
-def draft_of(workflow: Workflow, language: str, *, at: Instant, author: str) -> WorkflowDraft:
-    """What is saved of a workflow: the author's document, and what it reads as."""
+def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
+    """Job: what is saved of a workflow, the author's document and what it reads as; without author and time."""
     found = workflow.definition
     return WorkflowDraft(
         id=WorkflowId(found.id),
@@ -127,19 +177,15 @@ def draft_of(workflow: Workflow, language: str, *, at: Instant, author: str) -> 
         dialect=workflow.read.dialect or "native",
         text=workflow.document.text,
         native=found.to_document(),
-        created=at,
-        author=author,
+        created=Instant(0),
+        author="",
     )
 
 
 def source_of(draft: WorkflowDraft) -> Workflow:
     """A saved workflow as its author wrote it. Revisions never change: those that are started often are read once."""
-    read = _read_once if len(draft.text) <= KEPT_CHARS_MAX else _read
-    return read(draft.text, draft.id, draft.dialect)
+    make = _unread_once if len(draft.text) <= KEPT_CHARS_MAX else _unread
+    return make(draft.text, draft.id, draft.dialect)
 
 
-def _read(text: str, name: str, dialect: str) -> Workflow:
-    return Workflow.parse(text, name=name, dialect=dialect)
-
-
-_read_once = lru_cache(maxsize=KEPT_MAX)(_read)
+_unread_once = lru_cache(maxsize=KEPT_MAX)(_unread)

@@ -101,4 +101,4 @@ async def _around(app: Pointsman, caller: Caller, name: str, agent: JsonObject |
         "agents": {name: agent},
         "nodes": [{"id": NODE, "name": name, "type": "agent", "config": {"agent": name}}],
     }
-    return Workflow.of(document), written_by
+    return Workflow(msgspec.json.encode(document)), written_by

@@ -22,6 +22,7 @@ from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import OperationRefused, read_operations
+from pointsman.authoring.texts import document_of
 from pointsman.definition.problems import Problem, error
 from pointsman.engine.reports import Usage
 from pointsman.errors import OperatorError
@@ -120,15 +121,15 @@ async def design(
     async def read(answer: str) -> Attempt[Workflow]:
         found = read_json(answer)
         if found is not None and isinstance(found.value, dict):
-            source = Workflow.of({**found.value, "id": name} if name else found.value)
+            source = document_of({**found.value, "id": name} if name else found.value)
         else:
-            source = Workflow.parse(answer, name=name)
+            source = Workflow(answer, name=name)
         checked = await app.check(source, reader=caller)
-        many = len(source.read.workflow.nodes) if source.read.workflow is not None else 0
+        many = source.outline.node_count
         if many > NODES_MAX:
             far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
             return Attempt(None, (far,))
-        return Attempt(source if source.read.workflow is not None else None, checked.problems)
+        return Attempt(source if source.outline.head is not None else None, checked.problems)
 
     briefing = await design_briefing(app, caller)
     return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
@@ -145,7 +146,7 @@ async def edit_by_words(
 ) -> Designed[Edited]:
     """A change of a workflow that does what the words say, as operations. Raises as `design`, and `WorkflowInvalid`."""
     await app.tools.prepare_all()
-    document = native_of(source)
+    document = await app.documents.run(native_of, source, by=caller.name, chars=source.chars)
 
     async def read(answer: str) -> Attempt[Edited]:
         found = read_json(answer)

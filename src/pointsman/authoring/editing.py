@@ -38,6 +38,11 @@ class Edited:
 
     source: Workflow
     """As it is now, in its author's dialect."""
+    document: Json
+    text: str
+    dialect: str | None
+    native: JsonObject
+    """What it reads as in the native dialect."""
     changes: tuple[AnyOperation, ...]
     """What differs from before, whatever operations were asked for."""
     problems: tuple[Problem, ...]
@@ -57,9 +62,9 @@ class Edited:
     def to_json(self) -> JsonObject:
         return {
             "ok": self.ok,
-            "document": self.source.original,
-            "text": self.source.document.text,
-            "dialect": self.source.read.dialect,
+            "document": self.document,
+            "text": self.text,
+            "dialect": self.dialect,
             "changes": written_operations(self.changes),
             "problems": _listed(self.problems),
             "new": _listed(self.new),
@@ -76,23 +81,54 @@ async def edit(
     app: Pointsman, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
 ) -> Edited:
     """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
-    before = native_of(source)
-    after = apply_operations(before, operations)
-    made, losses = respelled(source, before, after)
-    losses += comments_lost(source.document, made.document)
-    was, now = await app.check(source, reader=reader), await app.check(made, reader=reader)
+    made = await app.documents.run(changed, source, operations, by=reader.name, chars=source.chars)
+    was, now = await app.check(source, reader=reader), await app.check(made.source, reader=reader)
     return Edited(
-        source=made,
-        changes=operations_between(before, after),
+        source=made.source,
+        document=made.document,
+        text=made.text,
+        dialect=made.dialect,
+        native=made.native,
+        changes=made.changes,
         problems=now.problems,
         new=_beyond(now.problems, was.problems),
         gone=_beyond(was.problems, now.problems),
-        losses=losses,
+        losses=made.losses,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A document after operations, as plain data."""
+
+    source: Workflow
+    document: Json
+    text: str
+    dialect: str | None
+    native: JsonObject
+    changes: tuple[AnyOperation, ...]
+    losses: tuple[Problem, ...]
+
+
+def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Changed:
+    """Job: apply operations to a document. Raises as `edit`."""
+    before = native_of(source)
+    after = apply_operations(before, operations)
+    made, losses = respelled(source, before, after)
+    return Changed(
+        source=made,
+        document=made.original,
+        text=made.document.text,
+        dialect=made.read.dialect,
+        native=native_of(made),
+        changes=operations_between(before, after),
+        losses=losses + comments_lost(source.document, made.document),
     )
 
 
 def native_of(source: Workflow) -> JsonObject:
-    """What a document reads as, also where its shape has errors. Raises `WorkflowInvalid` where it reads as nothing."""
+    """Job: what a document reads as, also where its shape has errors. Raises `WorkflowInvalid` where it reads as
+    nothing."""
     if source.read.imported is None:
         raise invalid(source.problems)
     return source.read.imported.document

@@ -11,6 +11,9 @@ import re
 from collections.abc import MutableMapping, MutableSequence
 from typing import Final, cast
 
+import msgspec
+
+from pointsman.app import Workflow
 from pointsman.authoring.comparing import same
 from pointsman.definition.documents import Document, read_document
 from pointsman.values import Json, JsonObject
@@ -20,6 +23,12 @@ WIDTH: Final = 100_000
 """Longer lines are folded: none is."""
 _SPACED: Final = re.compile(r'\A\s*\{\s*"[^"]*"\s*:\s')
 _INDENTED: Final = re.compile(r"\A\s*\{\r?\n( +|\t+)")
+
+
+def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
+    """A workflow that came as data, or as text in JSON or YAML. It is not read yet."""
+    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    return Workflow(text, dialect=dialect, name=name)
 
 
 def rewritten(document: Document, after: JsonObject) -> str:

@@ -16,7 +16,8 @@ from msgspec import Meta, Struct
 
 from pointsman.app.access.callers import Role
 from pointsman.authoring.operations import read_operations
-from pointsman.authoring.workbench import Dialect, Hear, Workbench, document_of
+from pointsman.authoring.texts import document_of
+from pointsman.authoring.workbench import Dialect, Hear, Workbench
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject

@@ -14,7 +14,7 @@ from pointsman.app.dry import DryRun
 from pointsman.app.trials import try_out
 from pointsman.authoring.editing import edit
 from pointsman.authoring.operations import AnyOperation
-from pointsman.authoring.workbench import document_of
+from pointsman.authoring.texts import document_of
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
@@ -38,9 +38,10 @@ async def drafted(
     written_by: tuple[Party, ...] = ()
     if document is not None:
         source = document_of(document, name=workflow)
+        await app.outline(source, by=caller.name)
         name = workflow.partition("@")[0]
-        if source.definition.id != name:
-            raise AuthorError(f"the document is of {source.definition.id!r}, not of {name!r}", hint="Correct its `id`.")
+        if source.head.id != name:
+            raise AuthorError(f"the document is of {source.head.id!r}, not of {name!r}", hint="Correct its `id`.")
     else:
         source, written_by = await app.source(workflow), await authors_of(app, await app.library.found(workflow))
     if operations:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-import msgspec
-
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.access.acting import delete_as, save_as, start_as
 from pointsman.app.access.callers import Caller, Role
@@ -19,6 +17,7 @@ from pointsman.app.access.seeing import must_see, must_see_workflow, visible
 from pointsman.app.conversion import converted
 from pointsman.app.executions import TakenOver
 from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
+from pointsman.app.sources import invalid
 from pointsman.authoring.comparing import operations_between
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
@@ -80,7 +79,8 @@ class Workbench:
         await self.see(workflow)
         source = await self.app.source(workflow)
         _, revision = await self.app.library.saved(workflow)
-        return {"id": source.definition.id, "revision": revision, **await self._described(source)}
+        described = await self._described(source)
+        return {"id": source.head.id, "revision": revision, **described}
 
     async def check(self, source: Workflow) -> JsonObject:
         """All problems of a document. Nothing is saved."""
@@ -115,12 +115,12 @@ class Workbench:
         source, known = await self._at(workflow, revision, text)
         edited = await edit(self.app, source, operations, reader=self.caller)
         said = await self.keep(edited, known, apply=apply, draft=draft)
-        return {**said, "native": native_of(edited.source)} if native else said
+        return {**said, "native": edited.native} if native else said
 
     async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> JsonObject:
         """What was changed, and, with `apply`, saved over the revision it was made from."""
-        read = edited.source.read.workflow
-        said = {"id": edited.source.name if read is None else read.id, "revision": revision, **edited.to_json()}
+        head = edited.source.outline.head
+        said = {"id": edited.source.name if head is None else head.id, "revision": revision, **edited.to_json()}
         if not apply:
             return {**said, "applied": False}
         self.must("editor", "save workflows")
@@ -134,7 +134,7 @@ class Workbench:
         if revision is not None and revision != latest:
             raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
         source = await self.app.source(workflow)
-        return (source if text is None else _instead_of(source, text)), latest
+        return (source if text is None else await self._instead_of(source, text)), latest
 
     async def source(self, workflow: str) -> tuple[Workflow, int]:
         """A saved workflow that the caller may see, and its latest revision."""
@@ -163,12 +163,8 @@ class Workbench:
             problems = designed.rounds[-1].to_json()["problems"]
             return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, "rounds": rounds}
         source = designed.made
-        said: JsonObject = {
-            "id": source.definition.id,
-            "saved": False,
-            **await self._described(source),
-            "rounds": rounds,
-        }
+        described = await self._described(source)
+        said: JsonObject = {"id": source.head.id, "saved": False, **described, "rounds": rounds}
         if not (save and designed.ok):
             return said
         saved = await save_as(self.app, self.caller, source)
@@ -222,12 +218,13 @@ class Workbench:
     async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> JsonObject:
         """Two revisions (absent: the latest two): the operations from one to the other, and their texts by line."""
         await self.see(workflow)
-        lines = await diff_revisions(self.app, workflow, old, new)
+        lines = await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
         to = new if new is not None else (await self._at(workflow, None))[1]
         since = old if old is not None else await self._before(workflow, to)
         before, after = [await self.app.source(f"{workflow}@{one}") for one in (since, to)]
-        changes = operations_between(native_of(before), native_of(after))
-        return {"from": since, "to": to, "changes": written_operations(changes), "lines": lines}
+        by, chars = self.caller.name, before.chars + after.chars
+        changes = await self.app.documents.run(changes_between, before, after, by=by, chars=chars)
+        return {"from": since, "to": to, "changes": changes, "lines": lines}
 
     async def _before(self, workflow: str, revision: int) -> int:
         known = [entry.revision for entry in await self.app.workflows(workflow)]
@@ -290,35 +287,39 @@ class Workbench:
 
     async def _described(self, source: Workflow) -> JsonObject:
         checked = await self.app.check(source, reader=self.caller)
-        picture = converted(source, "mermaid").text if source.read.workflow is not None else ""
-        return {
-            "document": source.original,
-            "text": source.document.text,
-            "dialect": source.read.dialect,
-            "ok": checked.ok,
-            "problems": [problem.to_json() for problem in checked.problems],
-            "mermaid": picture,
-        }
+        shown = await self.app.documents.run(shown_of, source, by=self.caller.name, chars=source.chars)
+        problems: list[Json] = [problem.to_json() for problem in checked.problems]
+        return {**shown, "ok": checked.ok, "problems": problems}
+
+    async def _instead_of(self, source: Workflow, text: str) -> Workflow:
+        """Another text of the same workflow. Raises `WorkflowInvalid` where it cannot be read, else `AuthorError`."""
+        name = (await self.app.outline(source, by=self.caller.name)).given_id
+        found = Workflow(text, name=str(name))
+        outline = await self.app.outline(found, by=self.caller.name)
+        if not outline.is_workflow:
+            raise invalid(outline.problems)
+        if outline.given_id != name:
+            raise AuthorError(f"the document is of {outline.given_id!r}, not of {name!r}", hint="Correct its `id`.")
+        return found
+
+
+def shown_of(source: Workflow) -> JsonObject:
+    """Job: a document as it is shown."""
+    return {
+        "document": source.original,
+        "text": source.document.text,
+        "dialect": source.read.dialect,
+        "mermaid": converted(source, "mermaid").text if source.read.workflow is not None else "",
+    }
+
+
+def changes_between(before: Workflow, after: Workflow) -> list[Json]:
+    """Job: the operations that lead from one document to another."""
+    return written_operations(operations_between(native_of(before), native_of(after)))
 
 
 def _first(one: Round) -> str:
     return next((problem.message for problem in one.problems), "nothing was wrong")
-
-
-def _instead_of(source: Workflow, text: str) -> Workflow:
-    """Another text of the same workflow. Raises `WorkflowInvalid` where it reads as nothing, else `AuthorError`."""
-    name = source.definition.id
-    found = document_of(text, name=name)
-    told = native_of(found).get("id")
-    if told != name:
-        raise AuthorError(f"the document is of {told!r}, not of {name!r}", hint="Correct its `id`.")
-    return found
-
-
-def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
-    """A workflow that came as data, or as text in JSON or YAML."""
-    text = given if isinstance(given, str) else msgspec.json.encode(given)
-    return Workflow.parse(text, dialect=dialect, name=name)
 
 
 def outcome(view: JsonObject) -> JsonObject:

@@ -201,7 +201,13 @@ def _flat(word: str) -> str:
 
 def pointer_to(*parts: str | int) -> str:
     """A JSON pointer from its parts, escaped."""
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+    pointer = ""
+    for part in parts:
+        text = str(part)
+        if "~" in text or "/" in text:
+            text = text.replace("~", "~0").replace("/", "~1")
+        pointer += "/" + text
+    return pointer
 
 
 def pointer_parts(pointer: str) -> tuple[str, ...]:

@@ -61,14 +61,14 @@ def declared_in(workflow: Workflow) -> frozenset[str]:
     if workflow.sources:
         found.add("sources")
     for node in workflow.nodes:
-        found |= (node.inputs or {}).keys()
+        found.update(node.inputs or ())  # Not `|=`: with keys of a dict it copies the whole set.
         match node.config:
             case StartConfig(inputs=inputs, set=written, defaults=defaults):
                 properties = (inputs or {}).get("properties")
-                found |= properties.keys() if isinstance(properties, dict) else set[str]()
-                found |= {target.split(".")[0] for target in written or {}} | (defaults or {}).keys()
+                found.update(properties if isinstance(properties, dict) else (), defaults or ())
+                found.update(target.split(".")[0] for target in written or ())
             case TransformConfig(set=written):
-                found |= {target.split(".")[0] for target in written or {}}
+                found.update(target.split(".")[0] for target in written or ())
             case ParallelConfig(as_=name) | LoopConfig(as_=name) if name is not None:
                 found.add(name)
             case _:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from pointsman.definition.reading import DEPTH_MAX, Place, Reading, Unreadable
@@ -28,6 +28,11 @@ _PLAIN: Final[dict[str, Json]] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _MERGE: Final = "<<"
+_BREAKS_OF_1_1: Final = re.compile("[\x85\u2028\u2029\ufeff]")
+_KINDS: Final = {
+    f"{kind}Event": kind
+    for kind in ("DocumentStart", "Scalar", "MappingStart", "SequenceStart", "MappingEnd", "SequenceEnd", "Alias")
+}
 
 
 @dataclass(slots=True)
@@ -51,7 +56,7 @@ class _Open:
     key_offset: int = -1
     is_merge: bool = False
     """The member being read is a merge key's value."""
-    merged: frozenset[str] = frozenset()
+    merged: set[str] = field(default_factory=set[str])
     """Keys that came from merge keys: the author's own go before them."""
     size: int = 1
 
@@ -70,12 +75,21 @@ class _Event:
 
 def read_yaml(text: str) -> Reading:
     """Read one YAML document. Raises Unreadable where it cannot go on."""
-    builder = _Builder()
-    for event in _events(text):
-        builder.take(event)
+    try:
+        builder = _built(_fast_events(text))
+    except _Refused:
+        builder = _built(_exact_events(text))
     if not builder.has_document:
         raise Unreadable("empty", "the document is empty", 0, hint="Begin with 'nodes:' or start from an example.")
     return builder.reading
+
+
+def _built(events: Iterator[_Event]) -> _Builder:
+    """Imports of libraries stand in the events: most documents are JSON and never need them."""
+    builder = _Builder()
+    for event in events:
+        builder.take(event)
+    return builder
 
 
 class _Mark(Protocol):
@@ -103,8 +117,40 @@ class _Marked(Protocol):
     problem_mark: _Mark | None
 
 
-def _events(text: str) -> Iterator[_Event]:
-    """The library's events. It is imported here because most documents are JSON and never need it."""
+class _Refused(Exception):
+    """The fast parser cannot read this, or names it in other words than the exact one."""
+
+
+def _fast_events(text: str) -> Iterator[_Event]:
+    """The events of libyaml, which is written in C. It reads YAML 1.1: where the two versions differ in what a line
+    break is, it is not asked. Raises `_Refused`."""
+    try:
+        import yaml
+        from yaml import CSafeLoader, YAMLError
+    except ImportError as why:  # PyYAML was built without it.
+        raise _Refused from why
+    if _BREAKS_OF_1_1.search(text):
+        raise _Refused
+    parse = cast("Callable[[str, type], Iterator[_Foreign]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType] - half of it is untyped
+    try:
+        for event in parse(text, CSafeLoader):
+            mark, kind = event.start_mark, _KINDS.get(type(event).__name__, "")
+            if getattr(event, "tag", None) is not None:
+                raise _Refused
+            yield _Event(
+                kind,
+                0 if mark is None else mark.index,
+                cast("str | None", getattr(event, "anchor", None)),
+                None,
+                cast(str, getattr(event, "value", "")),
+                is_plain=not getattr(event, "style", "x"),
+            )
+    except (YAMLError, ValueError) as why:
+        raise _Refused from why
+
+
+def _exact_events(text: str) -> Iterator[_Event]:
+    """The events of a parser of YAML 1.2, whose messages authors understand. It takes fifty times longer."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -195,7 +241,7 @@ class _Builder:
         if key in top.value and key not in top.merged:
             path = (*(opened.key or 0 for opened in self.stack[:-1]), key)
             self.reading.duplicates.append((path, top.place.parts[key].key_offset, event.offset))
-        top.merged -= {key}
+        top.merged.discard(key)
 
     def _open(self, event: _Event) -> None:
         if self._expects_key():
@@ -254,7 +300,7 @@ def _merge(top: _Open, value: Json, place: Place) -> None:
             if key not in top.value:
                 top.value[key] = inner
                 top.place.parts[key] = where.parts[key]
-                top.merged |= {key}
+                top.merged.add(key)
 
 
 def _plain(event: _Event) -> Json:

@@ -47,11 +47,12 @@ async def given(bench: Workbench, name: str, arguments: Mapping[str, str]) -> Ge
     else:
         try:
             source, _ = await bench.source(arguments["workflow"])
+            document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
         except PointsmanError as why:
             raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
         text = (
             f"Change the Pointsman workflow {arguments['workflow']!r}: {arguments['wish']}\n\nCall edit_workflow, look "
             "at the problems that are new, and call it again with apply=true once there is no error.\n\n"
-            f"It is now:\n\n{source.document.text}"
+            f"It is now:\n\n{document.text}"
         )
     return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])

@@ -50,7 +50,8 @@ async def read(bench: Workbench, uri: str) -> ReadResourceResult:
         source, _ = await bench.source(uri.removeprefix(WORKFLOWS))
     except PointsmanError as why:
         raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
-    return _text(uri, source.document.text, TEXT[source.document.format])
+    document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
+    return _text(uri, document.text, TEXT[document.format])
 
 
 def _fixed(uri: str) -> str:

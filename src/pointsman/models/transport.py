@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -40,6 +41,40 @@ SAME_ELSEWHERE: Final = frozenset({"model-refused", "model-request-unsupported",
 """Failures that are about what was asked: another model is not asked instead."""
 
 _EXCERPT: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which models may answer a request, as the settings choose them."""
+
+    only: str | None
+    """It answers all, whatever they name."""
+    default: str
+    purposes: dict[str, str]
+    fallback: tuple[str, ...]
+
+    def names_for(self, request: ModelRequest) -> tuple[str, ...]:
+        """The models that may answer, in order."""
+        if self.only is not None:
+            return (self.only,)
+        first = request.model or self.purposes.get(request.purpose, "") or self.default
+        return tuple(dict.fromkeys((first, *(request.fallback or self.fallback))))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModels:
+    """What is known of models without a provider at hand: for another process."""
+
+    choice: ModelChoice
+    refusals: dict[str, ModelUnusable | ModelUnnamed]
+    """Name -> why it cannot be called. Others can, as far as is known."""
+
+    def names_for(self, request: ModelRequest) -> tuple[str, ...]:
+        return self.choice.names_for(request)
+
+    def check(self, names: Sequence[str]) -> None:
+        """As `PydanticModels.check`."""
+        refuse_where_none_answers(names, self.refusals.get)
 
 
 class PydanticModels:
@@ -73,11 +108,8 @@ class PydanticModels:
         prices = prices or Prices()
         self._embedders = Embedders(self._providers, days, prices)
         self._caller = Caller(self._providers, clock, days=days, prices=prices)
-        self._default = default
-        self._purposes = purposes or {}
+        self.choice = ModelChoice(only, default, {**(purposes or {})}, fallback)
         self._temperatures = temperatures or {}
-        self._fallback = fallback
-        self._only = only
         self._mind = ScriptedModel(script)
         self._sleep = sleep
 
@@ -115,7 +147,7 @@ class PydanticModels:
 
     def reaches(self, name: str) -> bool:
         """Whether a model can be asked here: its provider is known, and has its key and its client. Asks nobody."""
-        if is_scripted(name := self._only or name):
+        if is_scripted(name := self.choice.only or name):
             return True
         provider, _, model = name.partition(":")
         try:
@@ -140,25 +172,21 @@ class PydanticModels:
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:
         """The models that may answer, in order."""
-        if self._only is not None:
-            return (self._only,)
-        first = request.model or self._purposes.get(request.purpose, "") or self._default
-        return tuple(dict.fromkeys((first, *(request.fallback or self._fallback))))
+        return self.choice.names_for(request)
 
     def check(self, names: Sequence[str]) -> None:
         """Raise `ModelUnusable` or `ModelUnnamed` where none of these models can be called from here. Connects to
         nothing: whether a key is valid, only a call can tell."""
-        first: ModelUnusable | ModelUnnamed | None = None
-        for name in names:
-            try:
-                if not is_scripted(name):
-                    self._providers.check(*split_name(name))
-            except (ModelUnusable, ModelUnnamed) as why:
-                first = first or why
-            else:
-                return
-        if first is not None:
-            raise first
+        refuse_where_none_answers(names, self.refusal)
+
+    def refusal(self, name: str) -> ModelUnusable | ModelUnnamed | None:
+        """Why this one cannot be called from here; None: it can."""
+        try:
+            if not is_scripted(name):
+                self._providers.check(*split_name(name))
+        except (ModelUnusable, ModelUnnamed) as why:
+            return why
+        return None
 
     async def _ask(self, name: str, request: ModelRequest, ear: Ear) -> ModelReply:
         try:
@@ -179,6 +207,15 @@ class PydanticModels:
 
         # A host that cannot exist: whatever went past the transport would go nowhere.
         return Provider(base_url="http://scripted.invalid/v1", http=ScriptedTransport(self._mind, sleep=self._sleep))
+
+
+def refuse_where_none_answers(
+    names: Sequence[str], refusal: Callable[[str], ModelUnusable | ModelUnnamed | None]
+) -> None:
+    """Raise the refusal of the first of these models where there is one for each of them."""
+    refusals = [refusal(name) for name in names]
+    if refusals and refusals[0] is not None and None not in refusals:
+        raise refusals[0]
 
 
 def is_scripted(name: str) -> bool:

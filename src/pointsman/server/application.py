@@ -76,6 +76,8 @@ from pointsman.server.routes.their_words import InTheirWords
 from pointsman.server.sse import WIRE
 from pointsman.values import JsonObject
 
+JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
+"""Modules that define jobs on documents, and load what they need."""
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
     streams.router,
@@ -120,6 +122,7 @@ ROUTERS: Final = (
 
 def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
     """What the operations have at hand, for an installation that is open."""
+    app.documents.use_workers(app.settings.documents, JOBS)
     keys, access = Keys(app.store.entries, app.clock), app.settings.access
     logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
     tokens = tokens_of(app.settings, app.clock)

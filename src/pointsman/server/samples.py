@@ -27,6 +27,11 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "cursor-invalid": (400, "'next' is no place in an inbox", "Use the `cursor` of an entry."),
     "definition-gone": (503, "the store has no definition af7cd274bdd7", "It was deleted, or this is another store."),
     "design-failed": (400, "in 2 rounds no change of 'letter' came of it", "Say it in other words."),
+    "document-too-expensive": (
+        422,
+        "the document needs more than 5 s of processor time",
+        "Make the document smaller or simpler.",
+    ),
     "edit-refused": (
         422,
         "there is no open branch 'each[1.0]'",

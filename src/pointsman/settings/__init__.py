@@ -25,6 +25,7 @@ from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings
 from pointsman.ports import SecretRule
 from pointsman.settings.access import AccessSettings
+from pointsman.settings.documents import DocumentSettings
 from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, PriceSettings, Retention
 from pointsman.settings.server import ServerSettings
@@ -185,6 +186,8 @@ class Settings(BaseModel):
     """Who is let in by the server."""
     server: ServerSettings = ServerSettings()
     """Where the server listens, under which names, and how it ends."""
+    documents: DocumentSettings = DocumentSettings()
+    """What a document of a caller may cost the server."""
     _kept: KeptSecrets | None = PrivateAttr(default=None)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
 

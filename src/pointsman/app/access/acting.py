@@ -82,9 +82,10 @@ async def save_as(
     `IdTaken` where the id belongs to a workflow that they may not see; `NotAllowed` where none of its `allowedGroups`
     is theirs.
     """
-    name = source.definition.id
+    await app.outline(source, by=caller.name)
+    name = source.head.id
     # Secrets trust a workflow by its groups: nobody writes one for groups that are not theirs.
-    caller.must_be_among(source.definition.allowed_groups or (), f"the workflow {name!r}")
+    caller.must_be_among(source.head.allowed_groups or (), f"the workflow {name!r}")
     await id_must_be_free(app, caller, name)
     is_new = await _is_new(app, name)
     if is_new:
@@ -109,7 +110,7 @@ async def clone_as(
     """Save a workflow that they may see once more, under an id of its own: it is theirs. Raises as `clone_workflow`."""
     await must_see_workflow(app, caller, reference)
     await id_must_be_free(app, caller, new)
-    return await save_as(app, caller, await clone_of(app, reference, new), author=author, draft=True)
+    return await save_as(app, caller, await clone_of(app, reference, new, by=caller.name), author=author, draft=True)
 
 
 async def delete_as(app: Pointsman, caller: Caller, workflow: str, *, after: int | None = None) -> None:

@@ -21,14 +21,16 @@ class WorkflowExists(CallerError):
     code: ClassVar[str] = "workflow-exists"
 
 
-async def clone_of(app: Pointsman, reference: str, new: str) -> Workflow:
-    """The document of a workflow (of the shelf or saved, any revision) under a free id; nothing is saved yet.
+async def clone_of(app: Pointsman, reference: str, new: str, *, by: str = "") -> Workflow:
+    """The document of a workflow (of the shelf or saved, any revision) under a free id; nothing is saved yet. `by`: the
+    caller.
 
     Raises `UnknownWorkflow`, `WorkflowExists`, `BuiltIn`, `WorkflowInvalid`.
     """
     if is_built_in(new):
         raise read_only(new)
-    clone = with_id(await app.source(reference), new)
+    source = await app.source(reference)
+    clone = await app.documents.run(with_id, source, new, by=by, chars=source.chars)
     if await app.library.workflows.find(new) is not None:
         raise WorkflowExists(f"there is a workflow {new!r}", hint="Name the clone differently, or delete that one.")
     return clone

@@ -11,7 +11,7 @@ from pointsman.app.sources import draft_of
 from pointsman.errors import CallerError
 from pointsman.journal.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, tags_in
 from pointsman.journal.store import Workflows
-from pointsman.values import Instant, WorkflowId
+from pointsman.values import WorkflowId
 
 REVISION = 1
 """Of all of them: another version of the product brings others, and executions keep the definition they began with."""
@@ -78,7 +78,7 @@ def _on_shelf(workflow: str, language: str) -> SavedWorkflow | None:
     source = shipped(workflow)
     if source is None:
         return None
-    draft = draft_of(source, language, at=Instant(0), author="")
+    draft = draft_of(source, language)
     return SavedWorkflow(draft=draft, revision=REVISION, digest=sha256(draft.text.encode()).hexdigest())
 
 

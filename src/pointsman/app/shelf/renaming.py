@@ -15,8 +15,8 @@ ID_KEYS: Final = ("id", "workflowId", "workflow_id")
 
 
 def with_id(source: Workflow, workflow: str) -> Workflow:
-    """The id is replaced in the text; where it does not stand there (it was made of a file's name), the document is
-    written anew. Raises `WorkflowInvalid` for a document that cannot be read, or where the id can be none."""
+    """Job: the id is replaced in the text; where it does not stand there (it was made of a file's name), the document
+    is written anew. Raises `WorkflowInvalid` for a document that cannot be read, or where the id can be none."""
     before = source.definition
     for text in _texts(source, str(before.id), workflow):
         found = Workflow.parse(text, name=workflow, dialect=source.read.dialect)

@@ -66,14 +66,14 @@ class _Flow:
         found |= {
             pattern.split(".")[0] for pattern, about in (workflow.state or {}).items() if about.default is not None
         }
-        found |= (workflow.config.settings or {}).keys() if workflow.config else set[str]()
+        found.update((workflow.config.settings or ()) if workflow.config else ())
         for node in workflow.nodes:
             if isinstance(node.config, StartConfig):
-                found |= (node.config.defaults or {}).keys()
+                found.update(node.config.defaults or ())
             if isinstance(node.config, HumanConfig):
                 found.add(f"humanResponse_{node.id.replace('-', '_')}")
         for trigger in workflow.triggers or ():
-            found |= (trigger.initial_data or {}).keys()
+            found.update(trigger.initial_data or ())
         if workflow.dialect == "graph":
             found |= GRAPH_FIELDS
         if workflow.sources:

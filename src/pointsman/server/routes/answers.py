@@ -40,6 +40,8 @@ def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Descr
     """The errors of an operation."""
     usual = _EVERYWHERE if asks else _ANYBODY
     codes: defaultdict[int, list[str]] = defaultdict(list)
+    if "workflow-invalid" in errors:  # What may be found invalid is read.
+        errors = (*errors, "document-too-expensive")
     for one in errors:
         if isinstance(one, str):
             codes[SAMPLES[one][0]].append(one)

@@ -264,7 +264,7 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
 
 @router.get(
     "/{id}/changes",
-    responses=answers(ChangesAnswer, "unknown-workflow", "no-such-revision"),
+    responses=answers(ChangesAnswer, "unknown-workflow", "no-such-revision", "document-too-expensive"),
     summary="Compare two revisions by operations",
 )
 async def changes(
@@ -280,7 +280,7 @@ async def changes(
 
 @router.post(
     "/{id}/rollback",
-    responses=answers(SavedAnswer, "unknown-workflow", "no-such-revision", body=True),
+    responses=answers(SavedAnswer, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
     summary="Take a workflow back",
 )
 async def rollback(desk: AtDesk, caller: Editor, id: Name, body: RollbackBody) -> Response:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import msgspec
 from fastapi import Response
 
 from pointsman.app import Workflow
 from pointsman.app.access.seeing import must_see_workflow
-from pointsman.app.aside import aside
-from pointsman.app.conversion import PICTURES, converted
+from pointsman.app.conversion import PICTURES, converted_for
 from pointsman.app.driving import Answer
 from pointsman.app.dry import dry_view
 from pointsman.server.desk import Asking, AtDesk
@@ -31,8 +28,7 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
     """Written in another dialect, or drawn. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    source = await Workflow.parse_aside(text, dialect=body.dialect)
-    made = await aside(len(text), partial(converted, source, body.to))
+    made = await converted_for(desk.app, Workflow(text, dialect=body.dialect), body.to, by=caller.name)
     document = None if body.to in PICTURES else msgspec.json.decode(made.text)
     return JsonReply({"text": made.text, "document": document, "losses": [loss.to_json() for loss in made.losses]})
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+import msgspec
 from fastapi import Response
 from pydantic import Field
 
 from pointsman.app.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 from pointsman.expressions.bounds import TEMPLATE_CHARS_MAX
-from pointsman.server.desk import Asking
+from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
@@ -133,13 +134,27 @@ async def list_functions(caller: Asking) -> Response:
     return JsonReply({"functions": functions_of_language()})
 
 
-@router.post("/check", responses=answers(CheckedFormula, body=True), summary="Check an expression")
-async def check_expression(caller: Asking, body: FormulaBody) -> Response:
+@router.post(
+    "/check",
+    responses=answers(CheckedFormula, "document-too-expensive", body=True),
+    summary="Check an expression",
+)
+async def check_expression(desk: AtDesk, caller: Asking, body: FormulaBody) -> Response:
     """What is wrong with one formula, where, and what it reads: for whoever is writing it."""
-    return JsonReply(check_formula(body.formula()))
+    chars = len(body.text) + _chars_of(body.schemas)
+    return JsonReply(await desk.app.documents.run(check_formula, body.formula(), by=caller.name, chars=chars))
 
 
-@router.post("/evaluate", responses=answers(EvaluatedFormula, body=True), summary="Evaluate an expression")
-async def evaluate_expression(caller: Asking, body: EvaluateBody) -> Response:
+@router.post(
+    "/evaluate",
+    responses=answers(EvaluatedFormula, "document-too-expensive", body=True),
+    summary="Evaluate an expression",
+)
+async def evaluate_expression(desk: AtDesk, caller: Asking, body: EvaluateBody) -> Response:
     """What one formula gives over the values that come with it, within the bounds of the language."""
-    return JsonReply(evaluate_formula(body.formula(), body.values))
+    chars, formula = len(body.text) + _chars_of(body.values), body.formula()
+    return JsonReply(await desk.app.documents.run(evaluate_formula, formula, body.values, by=caller.name, chars=chars))
+
+
+def _chars_of(value: object) -> int:
+    return len(msgspec.json.encode(value))

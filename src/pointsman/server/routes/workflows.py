@@ -12,9 +12,9 @@ from pointsman.app.access.acting import clone_as, delete_as, save_as
 from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see_workflow, sees_entry, visible
 from pointsman.app.catalogue import PLACES, Sort, fitting, with_last
-from pointsman.app.conversion import converted
+from pointsman.app.conversion import converted_for
 from pointsman.app.paging import page_by, revision_place
-from pointsman.app.patching import lost_by_patching, patched
+from pointsman.app.patching import patched
 from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
@@ -111,22 +111,21 @@ async def create(
     if_new: IfNew = None,
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
-    source = await Workflow.parse_aside(await request.body(), dialect=dialect)
+    source = Workflow(await request.body(), dialect=dialect)
     return await _save(desk, caller, source, draft=draft, status=201, after=0 if if_new else None)
 
 
-@router.post("/check", responses=answers(CheckAnswer, body=True), summary="Check a document")
+@router.post("/check", responses=answers(CheckAnswer, "document-too-expensive", body=True), summary="Check a document")
 async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    checked = await desk.app.check(await Workflow.parse_aside(text, dialect=body.dialect), reader=caller)
-    id = None if checked.workflow is None else checked.workflow.id
-    said: JsonObject = {"ok": checked.ok, "id": id, "revision": await _known(desk, caller, id)}
+    checked = await desk.app.check(Workflow(text, dialect=body.dialect), reader=caller)
+    said: JsonObject = {"ok": checked.ok, "id": checked.id, "revision": await _known(desk, caller, checked.id)}
     return JsonReply({**said, **problems_to_json(checked.problems, dialect=checked.dialect)})
 
 
-@router.get("/{id}", responses=READ | refusals("unknown-workflow"), summary="Read a workflow")
+@router.get("/{id}", responses=READ | refusals("unknown-workflow", "document-too-expensive"), summary="Read a workflow")
 async def read(
     desk: AtDesk,
     caller: Asking,
@@ -137,7 +136,7 @@ async def read(
     await must_see_workflow(desk.app, caller, id)
     source = await desk.app.source(id)
     if dialect is not None:
-        written = converted(source, dialect)
+        written = await converted_for(desk.app, source, dialect, by=caller.name)
         lost = [loss.to_json() for loss in written.losses]
         if dialect in MEDIA:
             return Response(written.text, media_type=MEDIA[dialect])
@@ -145,6 +144,7 @@ async def read(
     entry = await _entry(desk, id)
     checked = await desk.app.check(source, reader=caller)
     problems = [problem.to_json() for problem in checked.problems]
+    await desk.app.documents.here(lambda: source.read, chars=source.chars, of=source.digest)
     reply: JsonObject = {**entry, "document": source.original, "text": source.document.text, "problems": [*problems]}
     return JsonReply(reply, headers={"etag": _etag(entry)})
 
@@ -169,9 +169,10 @@ async def replace(
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
     await must_see_workflow(desk.app, caller, id)
-    source = await Workflow.parse_aside(await request.body(), name=id, dialect=dialect)
-    if source.definition.id != id:
-        raise AuthorError(f"the document is of {source.definition.id!r}, not of {id!r}", hint="Correct its `id`.")
+    source = Workflow(await request.body(), name=id, dialect=dialect)
+    await desk.app.outline(source, by=caller.name)
+    if source.head.id != id:
+        raise AuthorError(f"the document is of {source.head.id!r}, not of {id!r}", hint="Correct its `id`.")
     return await _save(desk, caller, source, draft=draft, status=200, after=await _matched(desk, id, if_match))
 
 
@@ -190,8 +191,9 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
     after = await _matched(desk, id, if_match)
     said = body.model_dump(by_alias=True, exclude_unset=True)
     before = await desk.app.source(id)
-    saved = saved_view(await save_as(desk.app, caller, patched(before, said), draft=True, after=after))
-    return _saved({**saved, "losses": [*lost_by_patching(before)]}, status=200)
+    made = await desk.app.documents.run(patched, before, said, by=caller.name, chars=before.chars)
+    saved = saved_view(await save_as(desk.app, caller, made.source, draft=True, after=after))
+    return _saved({**saved, "losses": [*made.losses]}, status=200)
 
 
 @router.post(
@@ -240,7 +242,8 @@ async def versions(
 
 @router.get(
     "/{id}/diff",
-    responses=text_answer("text/x-diff", DIFFERENCE) | refusals("unknown-workflow", "no-such-revision"),
+    responses=text_answer("text/x-diff", DIFFERENCE)
+    | refusals("unknown-workflow", "no-such-revision", "document-too-expensive"),
     summary="Compare two revisions",
     response_class=Response,
 )
@@ -253,7 +256,9 @@ async def diff(
 ) -> Response:
     """Line by line; the latest two where none is named."""
     await must_see_workflow(desk.app, caller, id)
-    return Response(await diff_revisions(desk.app, id, old, new), media_type="text/x-diff; charset=utf-8")
+    return Response(
+        await diff_revisions(desk.app, id, old, new, by=caller.name), media_type="text/x-diff; charset=utf-8"
+    )
 
 
 async def _save(

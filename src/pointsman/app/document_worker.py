@@ -1,0 +1,123 @@
+"""Worker process: performs jobs on documents of callers, one at a time, under limits that the kernel enforces.
+
+    server ── seconds, job ──▶ worker ── outcome ──▶ server
+
+A job is a pickled `(function, arguments)`. Documents travel as text: both ends unpickle only what this program wrote.
+The kernel ends the process (SIGPROF) when a job takes more processor time than it may. A job that needs more memory
+than the process may have fails with `Outcome(kind="memory")`. The process ends when its input does. Started by
+`document_pool`; it imports some modules before the first job, so that no job pays for them.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from io import BufferedReader, BufferedWriter
+from typing import Final, Literal
+
+from pointsman.errors import PointsmanError
+
+JOB: Final = struct.Struct("<dQ")
+"""Before a job: the processor time it may take, in seconds, and its length in bytes."""
+REPLY: Final = struct.Struct("<?Q")
+"""Before a reply: whether the worker goes on, and the length in bytes."""
+NICE: Final = 5
+"""The server's event loop goes first where processors are scarce."""
+PICKLE_PROTOCOL: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a job."""
+
+    kind: Literal["value", "refused", "memory", "bug"]
+    value: object = None
+    """Of `value` the result, of `refused` what `rebuilt` takes, of `bug` the traceback."""
+    cpu_s: float = 0.0
+
+
+def main() -> None:
+    memory_bytes, modules = int(sys.argv[1]), sys.argv[2:]
+    jobs, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # What a library prints must not be read as a reply.
+    os.nice(NICE)
+    for name in modules:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # Between jobs is soon enough.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    _send(replies, b"", goes_on=True)
+    while _perform(jobs, replies, memory_bytes):
+        gc.collect()
+
+
+def _perform(jobs: BufferedReader, replies: BufferedWriter, memory_bytes: int) -> bool:
+    """Perform the next job. Return whether there may be another one."""
+    head = jobs.read(JOB.size)
+    if len(head) < JOB.size:
+        return False
+    seconds, length = JOB.unpack(head)
+    job = jobs.read(length)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        reply, fits = _reply(job), True
+    except MemoryError:
+        reply, fits = pickle.dumps(Outcome("memory"), PICKLE_PROTOCOL), False
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    # What a large document leaves behind would count against the next one.
+    goes_on = fits and _peak_bytes() < memory_bytes // 2
+    _send(replies, reply, goes_on=goes_on)
+    return goes_on
+
+
+def _reply(job: bytes) -> bytes:
+    """The pickled outcome of a job. Raises MemoryError."""
+    started = time.process_time()
+    try:
+        function, arguments = pickle.loads(job)  # noqa: S301 - the server wrote it
+        value = function(*arguments)
+    except PointsmanError as why:
+        outcome = Outcome("refused", taken_apart(why))
+    except MemoryError:
+        raise
+    except Exception:
+        outcome = Outcome("bug", traceback.format_exc())
+    else:
+        outcome = Outcome("value", value, time.process_time() - started)
+    return pickle.dumps(outcome, PICKLE_PROTOCOL)
+
+
+def _send(replies: BufferedWriter, reply: bytes, *, goes_on: bool) -> None:
+    replies.write(REPLY.pack(goes_on, len(reply)) + reply)
+    replies.flush()
+
+
+def _peak_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def taken_apart(why: PointsmanError) -> tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]:
+    """An error as data: exceptions with arguments of their own cannot be pickled as they are."""
+    return type(why), why.args, why.__dict__
+
+
+def rebuilt(parts: tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]) -> PointsmanError:
+    """The error that `taken_apart` took apart."""
+    kind, arguments, attributes = parts
+    make: Callable[..., PointsmanError] = kind.__new__
+    why = make(kind, *arguments)
+    why.__dict__.update(attributes)
+    return why

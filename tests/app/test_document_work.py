@@ -1,0 +1,197 @@
+"""Documents of callers are worked on in processes of their own: within limits, and one at a time for each caller."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pointsman.app import Workflow
+from pointsman.app.access.pace import TooManyRequests
+from pointsman.app.document_pool import DocumentTooExpensive, pool_for
+from pointsman.app.document_work import WAITING_CHARS_MAX, DocumentWork
+from pointsman.app.outline import Outline
+from pointsman.app.sources import WorkflowInvalid, invalid
+from pointsman.definition.problems import error
+from pointsman.errors import EngineBug
+from pointsman.settings.documents import DocumentSettings
+
+LIMITS = DocumentSettings(workers=1, seconds=0.3, seconds_per_mb=0, memory_mb=300)
+ABOUT_S = 0.35
+CHAIN = '{"pointsman": 1, "id": "x", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Go."}}], "edges": []}'
+
+
+def process(*_: object) -> int:
+    return os.getpid()
+
+
+def spin(_: str = "") -> None:
+    while True:
+        pass
+
+
+def stuck_in_c() -> int:
+    return len(str(7 ** (7**8)))
+
+
+def take_memory(megabytes: int) -> int:
+    return len(bytearray(megabytes * 1_000_000))
+
+
+def refuse() -> None:
+    raise invalid((error("shape", "/nodes", "there are no nodes", hint="Add one."),))
+
+
+def fail() -> None:
+    raise KeyError("a bug")
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def outlined(workflow: Workflow) -> Outline:
+    return workflow.outline
+
+
+@pytest.fixture
+async def work() -> AsyncIterator[DocumentWork]:
+    made = DocumentWork()
+    made.use_workers(LIMITS, (__name__,))
+    yield made
+    await made.close()
+
+
+async def test_jobs_run_in_another_process(work: DocumentWork) -> None:
+    assert await work.run(process, by="ada", chars=1) != os.getpid()
+
+
+async def test_without_workers_jobs_run_in_this_process() -> None:
+    assert await DocumentWork().run(process, by="ada", chars=1) == os.getpid()
+
+
+async def test_without_workers_event_loop_turns_while_a_large_document_is_read() -> None:
+    loop, turned = asyncio.get_running_loop(), asyncio.Event()
+
+    def wait_for_loop(_: str) -> bool:
+        return asyncio.run_coroutine_threadsafe(turned.wait(), loop).result(30)
+
+    task = asyncio.create_task(DocumentWork().run(wait_for_loop, "x" * 30_000, by="ada", chars=30_000))
+    await asyncio.sleep(0)
+    turned.set()
+    assert await task
+
+
+@pytest.mark.parametrize("job", [spin, stuck_in_c])
+async def test_job_that_takes_too_long_is_refused_and_the_next_one_is_performed(
+    work: DocumentWork, job: object
+) -> None:
+    assert callable(job)
+    with pytest.raises(DocumentTooExpensive, match=r"more than 0\.3 s of processor time") as caught:
+        await work.run(job, by="ada", chars=1)
+    assert "seconds" in caught.value.hint
+    assert "[documents]" in caught.value.hint
+    assert await work.run(process, by="ada", chars=1)
+
+
+async def test_job_that_takes_too_much_memory_is_refused_and_the_next_one_is_performed(work: DocumentWork) -> None:
+    with pytest.raises(DocumentTooExpensive, match="more than 300 MB of memory") as caught:
+        await work.run(take_memory, 1000, by="ada", chars=1)
+    assert "memory_mb" in caught.value.hint
+    assert await work.run(take_memory, 1, by="ada", chars=1) == 1_000_000
+
+
+async def test_worker_that_dies_is_replaced(work: DocumentWork) -> None:
+    before = await work.run(process, by="ada", chars=1)
+    with pytest.raises(DocumentTooExpensive, match="SIGSEGV"):
+        await work.run(kill_itself, by="ada", chars=1)
+    assert await work.run(process, by="ada", chars=1) != before
+
+
+async def test_worker_that_held_much_memory_is_replaced(work: DocumentWork) -> None:
+    before = await work.run(process, by="ada", chars=1)
+    await work.run(take_memory, 200, by="ada", chars=1)
+    assert await work.run(process, by="ada", chars=1) != before
+
+
+async def test_limit_grows_with_the_document() -> None:
+    work = DocumentWork()
+    work.use_workers(LIMITS.model_copy(update={"seconds": 0.01, "seconds_per_mb": 0.1}), (__name__,))
+    with pytest.raises(DocumentTooExpensive, match=r"more than 0\.21 s"):
+        await work.run(spin, by="ada", chars=2_000_000)
+
+
+async def test_refusal_of_a_job_reaches_the_caller(work: DocumentWork) -> None:
+    with pytest.raises(WorkflowInvalid, match="there are no nodes") as caught:
+        await work.run(refuse, by="ada", chars=1)
+    assert [problem.pointer for problem in caught.value.problems] == ["/nodes"]
+    assert caught.value.hint == "Add one."
+
+
+async def test_bug_in_a_job_carries_its_traceback(work: DocumentWork) -> None:
+    with pytest.raises(EngineBug) as caught:
+        await work.run(fail, by="ada", chars=1)
+    assert "KeyError: 'a bug'" in caught.value.__notes__[0]
+
+
+async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others() -> None:
+    work, order = DocumentWork(), list[str]()
+    work.use_workers(LIMITS.model_copy(update={"workers": 2}), (__name__,))
+    await asyncio.gather(*(work.run(process, by="warm", chars=1) for _ in range(4)))
+
+    async def ask(by: str, job: object) -> None:
+        assert callable(job)
+        try:
+            await work.run(job, by=by, chars=1)
+        except DocumentTooExpensive:
+            pass
+        order.append(by)
+
+    await asyncio.gather(*(ask("mallory", spin) for _ in range(3)), *(ask("ada", process) for _ in range(3)))
+    assert order[:3] == ["ada", "ada", "ada"]
+
+
+async def test_caller_with_too_much_waiting_is_refused(work: DocumentWork) -> None:
+    first = asyncio.create_task(work.run(spin, by="mallory", chars=1))
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyRequests, match="'mallory' has 1 documents waiting"):
+        await work.run(process, by="mallory", chars=WAITING_CHARS_MAX)
+    with pytest.raises(DocumentTooExpensive):
+        await first
+    assert await work.run(process, by="mallory", chars=WAITING_CHARS_MAX)
+
+
+async def test_caller_who_leaves_keeps_their_turn_until_the_worker_is_done(work: DocumentWork) -> None:
+    await work.run(process, by="ada", chars=1)
+    started = time.monotonic()
+    leaving = asyncio.create_task(work.run(spin, by="mallory", chars=1))
+    await asyncio.sleep(0.01)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await work.run(process, by="mallory", chars=1)
+    assert time.monotonic() - started > LIMITS.seconds / 2
+
+
+async def test_document_that_was_cheap_is_read_in_this_process_from_then_on(work: DocumentWork) -> None:
+    first = await work.run(process, by="ada", chars=1, of="digest")
+    assert first != os.getpid()
+    assert await work.run(process, by="ada", chars=1, of="digest") == os.getpid()
+    assert await work.run(process, by="ada", chars=1, of="another") != os.getpid()
+
+
+async def test_workflow_travels_as_text_and_reads_the_same(work: DocumentWork) -> None:
+    workflow = Workflow(CHAIN)
+    outline = await work.run(outlined, workflow, by="ada", chars=workflow.chars)
+    assert "read" not in vars(workflow)
+    assert outline == Workflow(CHAIN).outline
+    assert outline.node_count == 1
+
+
+def test_pools_are_shared_by_installations_with_the_same_limits() -> None:
+    assert pool_for(workers=1, memory_mb=300, modules=(__name__,)) is pool_for(
+        workers=1, memory_mb=300, modules=(__name__,)
+    )
