@@ -16,7 +16,7 @@ def problems(name: str, *, settings: Settings | None = None, model: str | None =
     workflow, wrong = Workflow.from_document({"pointsman": 1, "id": "x", "nodes": nodes, "edges": []})
     assert workflow is not None
     assert not wrong
-    return [*model_name_problems(workflow, settings or Settings(), model)]
+    return [*model_name_problems(workflow, (settings or Settings()).providers, model)]
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_the_default_model_of_a_workflow_is_looked_at() -> None:
     }
     workflow, _ = Workflow.from_document(document)
     assert workflow is not None
-    assert [one.pointer for one in model_name_problems(workflow, Settings(), None)] == ["/config/defaultModel"]
+    assert [one.pointer for one in model_name_problems(workflow, (), None)] == ["/config/defaultModel"]

@@ -9,9 +9,10 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 
-from pointsman.app.checking import check_workflow
+from pointsman.app.checking import CheckFacts, KnownTools, check_workflow
 from pointsman.app.model_setup import models_for
 from pointsman.app.sources import Workflow
 from pointsman.engine.compile import compile_workflow
@@ -36,33 +37,41 @@ class Figures:
     """Problems without a line, a column, a message: there must be none."""
 
 
+@cache
+def facts() -> CheckFacts:
+    """An installation with nothing but what ships with the product."""
+    tools = KnownTools(ToolRegistry(plugins=False))
+    return CheckFacts(
+        agents={},
+        granted={},
+        tools=tools,
+        tool_names=[*tools],
+        workflows=(),
+        providers=frozenset(),
+        models=models_for(Settings(), model="scripted", script=None),
+        model="scripted",
+    )
+
+
 def examined(data: bytes, figures: Figures) -> None:
     """Read, check and, if nothing forbids it, compile one document. Whatever it raises is a bug."""
     began = time.process_time()
     source = Workflow.parse(data, name="broken")
-    checked = check_workflow(
-        source,
-        settings=Settings(),
-        tools=ToolRegistry(plugins=False),
-        workflows=(),
-        lenient=False,
-        model="scripted",
-        models=models_for(Settings(), model="scripted", script=None),
-    )
+    problems = check_workflow(source, facts()).problems
     figures.documents += 1
-    for problem in checked.problems:
+    for problem in problems:
         figures.codes[problem.code] += 1
         if problem.line is None or problem.column is None or not problem.message:
             figures.misplaced.append(f"{problem.code} at {problem.pointer!r}")
-    if checked.ok and checked.workflow is not None:
+    if not any(problem.severity == "error" for problem in problems):
         try:
-            compile_workflow(checked.workflow)
+            compile_workflow(source.definition)
             figures.compiled += 1
         except AuthorError as why:
             figures.misplaced.append(f"passed the check and does not compile: {why}")
     else:
         figures.refused += 1
-        assert any(problem.severity == "error" for problem in checked.problems), "refused without a reason"
+        assert any(problem.severity == "error" for problem in problems), "refused without a reason"
     figures.slowest_s = max(figures.slowest_s, time.process_time() - began)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pointsman.app.model_uses import model_uses
 from pointsman.app.variables import variables_in
 from pointsman.definition.problems import Problem, limited, sort_problems
 from pointsman.definition.sites import Kind, sites_of
@@ -59,6 +60,8 @@ def outline_of(read: Read) -> Outline:
     for site in sites_of(workflow):
         if site.kind in names:
             names[site.kind].setdefault(site.text)
+    for use in model_uses(workflow, {}):
+        names["model"].update(dict.fromkeys((use.model, *use.fallback)))
     return Outline(
         head=workflow.model_copy(update={"nodes": (), "edges": (), "agents": None}),
         problems=problems,
