@@ -31,6 +31,8 @@ GENERATED: Final = re.compile(r"(\d+) generated")
 SERVER: Final = (
     "from pointsman.cli import main; main()",
     "serve",
+    "--model",
+    "scripted",
     "--port",
     "0",
     "--store",
@@ -97,8 +99,10 @@ def served(folder: Path) -> Generator[str, None, None]:
             assert found is not None, "it says its address first"
             # Its log is taken away, so that it never waits for us.
             with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
-                yield found[0]
-                process.kill()
+                try:
+                    yield found[0]
+                finally:
+                    process.kill()  # `cat` ends with it.
         finally:
             process.kill()
 

@@ -13,7 +13,7 @@ from pointsman.app.access.acting import start_as
 from pointsman.app.access.callers import Caller, NotAllowed
 from pointsman.app.access.pace import Seats, TooManyRequests
 from pointsman.app.access.strangers import Strangers
-from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
+from pointsman.app.json_depth import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
 from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
@@ -156,7 +156,39 @@ async def test_a_form_or_a_document_that_is_nested_too_deep_is_refused() -> None
 )
 def test_brackets_count_outside_of_texts(body: str, deep: bool) -> None:
     for encoding in ("utf-8", "utf-16", "utf-32"):
-        assert is_too_deep(body.encode(encoding)) is deep, encoding
+        assert ("levels deep" in excess_of(body.encode(encoding))) is deep, encoding
+
+
+@pytest.mark.parametrize(
+    ("body", "excess"),
+    [
+        ("[" + "1," * VALUES_MAX + "1]", "values"),
+        ("[" + "1," * (VALUES_MAX - 1) + "1]", ""),
+        ("1" * (DIGITS_MAX + 1), "digits"),
+        ("[-" + "1" * DIGITS_MAX + ", 0." + "1" * DIGITS_MAX + "]", ""),
+        ('{"a": [0.' + "1" * (DIGITS_MAX + 1) + "]}", "digits"),
+        ('"' + "1" * 1_000_000 + '"', ""),
+        (r'["\\"' + ", 1" * 90 + "1" * DIGITS_MAX + "]", "digits"),
+        (r'["\"' + "1" * 300_000 + '", "' + "1" * 1_000 + '"]', ""),
+    ],
+)
+def test_values_and_digits_of_json_are_limited(body: str, excess: str) -> None:
+    assert excess in excess_of(body.encode())
+    assert bool(excess) == bool(excess_of(body.encode()))
+
+
+@pytest.mark.parametrize("many", ["[" + "1," * VALUES_MAX + "1]", '{"n": ' + "9" * 4_000 + "}"])
+async def test_costly_json_is_refused_in_any_body(many: str) -> None:
+    """4 000 digits in each of 10 000 numbers kept a server busy for 84 s."""
+    async with serving() as served:
+        await served.save(CHAIN)
+        files = {"file": ("a.txt", b"a", "text/plain")}
+        form = await served.client.post("/api/workflows/chain/execute/files", data={"input": many}, files=files)
+        assert (form.status_code, form.json()["code"]) == (422, "input-invalid")
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        for path in ("/api/workflows/chain/execute", "/mcp", "/v1/chat/completions"):
+            reply = await served.client.post(path, content='{"input": ' + many + "}", headers=headers)
+            assert (reply.status_code, "body-invalid" in reply.text) == (400, True), path
 
 
 @pytest.mark.requirement("S1-105")

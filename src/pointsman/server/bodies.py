@@ -1,6 +1,6 @@
 """Bodies: how much of one is read, and what is read as JSON.
 
-    request ─▶ caller and role ─▶ limit of the operation ─▶ read ─▶ JSON: levels, values ─▶ operation
+    request ─▶ caller and role ─▶ limit of the operation ─▶ read ─▶ JSON: its cost ─▶ operation
                (`operation`)      (413 before it is read)           (400, in slices)
 
 Until its operation raises the limit, a request may have a body of `STRANGER_BYTES`. What is not awaited is not read.
@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from pointsman.app.access.pace import TooManyRequests
-from pointsman.app.json_depth import DEPTH_MAX, VALUES_MAX, JsonMeter
+from pointsman.app.json_depth import LESS, JsonMeter
 from pointsman.server.gate import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json, JsonObject
@@ -106,13 +106,8 @@ class RequestBody:
         meter = JsonMeter(body)
         for _ in meter.slices():
             await asyncio.sleep(0)  # Others are served meanwhile.
-        if meter.depth > DEPTH_MAX:
-            raise _not_json(
-                f"the body is nested more than {DEPTH_MAX} levels deep",
-                "Nest it less: a list of things that name each other can say the same.",
-            )
-        if meter.values > VALUES_MAX:
-            raise _not_json(f"the body has more than {VALUES_MAX} values", "Send large data as a file or as text.")
+        if meter.excess:
+            raise _not_json(f"the body {meter.excess}", LESS)
         self._ready.append({"type": "http.request", "body": body, "more_body": False})
 
     async def __call__(self) -> Message:

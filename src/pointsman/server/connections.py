@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import httptools
 import uvicorn
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -461,7 +461,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        super()._start_asgi_task(cycle, _closing_early(cycle, app))
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -544,6 +544,22 @@ class Connection(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Not logged: clients ask for it, and are answered in the protocol that they use."""
+
+
+def _closing_early(cycle: RequestResponseCycle, app: ASGI3Application) -> ASGI3Application:
+    """Close the connection after an answer that begins before the whole body arrived: a client that waited for
+    `100 Continue` never sends the body, and its next request would be read as one."""
+
+    async def answer(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        async def send_and_close(message: ASGISendEvent) -> None:
+            if message["type"] == "http.response.start" and cycle.more_body:
+                headers = [one for one in message.get("headers", ()) if one[0].lower() != b"connection"]
+                message = {**message, "headers": [*headers, (b"connection", b"close")]}
+            await send(message)
+
+        await app(scope, receive, send_and_close)
+
+    return answer
 
 
 def _answer(why: Complaint) -> bytes:

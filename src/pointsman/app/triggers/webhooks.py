@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pointsman.app.access.callers import Caller, together
 from pointsman.app.inputs import event_key
-from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
+from pointsman.app.json_depth import LESS, excess_of
 from pointsman.app.observing.redacting import redactor_for
 from pointsman.app.triggers.declared import WEBHOOK, Declared, read_declared
 from pointsman.app.triggers.deliveries import Deliveries, Delivery
@@ -214,8 +214,8 @@ def read_body(body: bytes, content_type: str) -> Json:
     if kind not in ("", "application/json") and not kind.endswith("+json"):
         hint = "Send application/json or application/x-www-form-urlencoded."
         raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
-    if is_too_deep(body):
-        raise BodyInvalid(f"the body is nested more than {DEPTH_MAX} levels deep", hint="Nest it less.")
+    if excess := excess_of(body):
+        raise BodyInvalid(f"the body {excess}", hint=LESS)
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, ValueError) as why:

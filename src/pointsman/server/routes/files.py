@@ -20,7 +20,7 @@ from pointsman.app.access.seeing import must_see, must_see_family, with_children
 from pointsman.app.artifacts import artifacts_of
 from pointsman.app.files import Given, artifact, input_with_files, media_type_of
 from pointsman.app.inputs import SESSION_NAME_MAX, InputInvalid
-from pointsman.app.json_depth import DEPTH_MAX, is_too_deep
+from pointsman.app.json_depth import LESS, excess_of
 from pointsman.app.observing.bounds import must_be_told
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
@@ -113,8 +113,8 @@ async def _form(request: Request) -> Sent:
 
 
 def _decoded(text: str) -> Json:
-    if is_too_deep(text.encode()):
-        raise InputInvalid(f"`input` is nested more than {DEPTH_MAX} levels deep", hint="Nest it less.")
+    if excess := excess_of(text.encode()):
+        raise InputInvalid(f"`input` {excess}", hint=LESS)
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError) as why:
