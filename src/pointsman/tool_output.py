@@ -1,20 +1,28 @@
 """What tools print and log: kept apart from what the process itself prints, and shown where the tool fails.
 
-print in a tool   ─▶ standard error of a command, never its output      ┐
-logging in a tool ─▶ wherever it is configured to go                     ├─▶ the end of both: `details["output"]`
+print in a tool   ─▶ standard error of a command, never its output; secrets masked ┐
+logging in a tool ─▶ wherever it is configured to go                               ├─▶ the end: `details["output"]`
+
+Only what passes through `sys.stdout` and `sys.stderr` is masked: not what C code and other programs write themselves.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, TextIO, cast
 
+from pointsman.redaction import Redaction, Stream
+
 CHARS_MAX: Final = 4_000
 """So much of the end of what a call printed is kept."""
+
+
+_hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
 
 
 class Printed:
@@ -22,9 +30,28 @@ class Printed:
 
     def __init__(self) -> None:
         self.text = ""
+        self._streams = [Stream(one) for one in _hidden.get()]
+        self._one_at_a_time = threading.Lock()
 
     def add(self, text: str) -> None:
         self.text = (self.text + text)[-CHARS_MAX:]
+
+    def show(self, text: str, output: TextIO) -> None:
+        """Add a text, and write as much of it as cannot be the beginning of a secret."""
+        with self._one_at_a_time:
+            self.add(text)
+            for stream in self._streams:
+                text = stream.feed(text)
+            output.write(text)
+
+    def show_rest(self) -> None:
+        """Write what was held: no more comes."""
+        with self._one_at_a_time:
+            text = ""
+            for stream in self._streams:
+                text = stream.feed(text) + stream.end()
+            if text:
+                sys.stderr.write(text)
 
 
 _printed: ContextVar[Printed | None] = ContextVar("printed", default=None)
@@ -54,20 +81,32 @@ def printing() -> Generator[Printed]:
         yield printed
     finally:
         _printed.reset(token)
+        printed.show_rest()
+
+
+@contextmanager
+def hiding(*secrets: Redaction) -> Generator[None]:
+    """Until the block is left, mask these secrets in what tools print."""
+    token = _hidden.set(secrets)
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
 
 
 class _Apart:
-    """Standard output for the process; standard error for tools. Everything but `write` is that of the output."""
+    """A stream for the process; standard error for tools. Everything but `write` is that of the stream."""
 
-    def __init__(self, output: TextIO) -> None:
+    def __init__(self, output: TextIO, of_tools: TextIO) -> None:
         self._output = output
+        self._of_tools = of_tools
 
     def write(self, text: str) -> int:
         printed = _printed.get()
         if printed is None:
             return self._output.write(text)
-        printed.add(text)
-        return sys.stderr.write(text)
+        printed.show(text, self._of_tools)
+        return len(text)
 
     def writelines(self, lines: list[str]) -> None:
         for line in lines:
@@ -79,10 +118,10 @@ class _Apart:
 
 @contextmanager
 def apart_from_tools() -> Generator[None]:
-    """Until the block is left, what tools print to standard output goes to standard error."""
-    before = sys.stdout
-    sys.stdout = cast(TextIO, _Apart(before))
+    """Until the block is left, what tools print goes to standard error, without the secrets that `hiding` names."""
+    output, error = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = cast(TextIO, _Apart(output, error)), cast(TextIO, _Apart(error, error))
     try:
         yield
     finally:
-        sys.stdout = before
+        sys.stdout, sys.stderr = output, error

@@ -120,6 +120,27 @@ async def test_secrets_are_taken_out_of_message_and_traceback(monkeypatch: pytes
     assert failure_in(why).message == "the tool 'leak' failed: ValueError: *** was refused"
 
 
+@pytest.mark.parametrize("pieces", [("hunter2hunter2\n",), ("hunt", "er2hun", "ter2", "\n"), ("hunter2", "hunter2")])
+async def test_secrets_are_masked_in_what_a_tool_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pieces: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
+
+    @tool
+    def leak(to_error: bool) -> str:
+        """Print a secret."""
+        for piece in ("key: ", *pieces):
+            print(piece, end="", file=sys.stderr if to_error else None)
+        return "done"
+
+    for to_error in (False, True):
+        with apart_from_tools():
+            async with Pointsman("memory:", tools=[leak], model="scripted", settings=Settings()) as app:
+                await (await app.start(calling("leak", to_error=to_error))).output()
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err.strip()) == ("", "key: ***")
+
+
 class Unshowable(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")

@@ -113,7 +113,7 @@ UNREADABLE: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }
 """Operations that are read, and what they cannot read: a place, a key, a day."""
 
-EVERYWHERE: Final = {"body-invalid"}
+EVERYWHERE: Final = {"body-invalid", "host-invalid"}
 """What every operation may answer with the status 400."""
 
 

@@ -1,11 +1,11 @@
-"""The API against whatever its document allows, and what it does not."""
+"""The API against whatever its document allows, and what it does not. `make fuzz` sends ten times as many requests."""
 
 from __future__ import annotations
 
 from tests.server.fuzzing import fuzzed
 
 
-def test_no_request_of_five_thousand_is_a_server_error_or_answered_otherwise_than_announced() -> None:
-    found = fuzzed(1)
+def test_no_request_is_a_server_error_or_answered_otherwise_than_announced() -> None:
+    found = fuzzed(3, coverage=False)
     assert found.held, found.said
-    assert found.cases >= 5_000
+    assert found.cases >= 500

@@ -36,7 +36,9 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         from pointsman.tools.mcp.source import McpTools
 
         door = partial(_door, settings, server)
-        registry.add_source(McpTools(McpServer(name, server, door=door, resolved=settings.resolved)))
+        registry.add_source(
+            McpTools(McpServer(name, server, door=door, resolved=settings.resolved, rule=settings.rule))
+        )
     for name, described in settings.client_tools.items():
         registry.add(ClientTool(name, described), origin="client")
     for tool in builtin_tools(settings):

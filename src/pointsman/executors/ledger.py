@@ -42,6 +42,7 @@ from pointsman.ports import (
     ToolSpec,
 )
 from pointsman.redaction import NOTHING, Redaction
+from pointsman.tool_output import hiding
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -254,7 +255,9 @@ class Ledger:
         try:
             async with bound:
                 shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
-                return Outcome(result=masks.json(await self._world.tools.call(shown, key=key, run=self._run)))
+                with hiding(*masks):
+                    result = await self._world.tools.call(shown, key=key, run=self._run)
+                return Outcome(result=masks.json(result))
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from pointsman.server.gate import READING
 from pointsman.server.nulls import unmarked
 from pointsman.server.rights import described
-from pointsman.server.routes.answers import refusals
+from pointsman.server.routes.answers import refusal_of, refusals, with_code
 from pointsman.server.routes.their_words import in_chat
 from pointsman.server.shapes import ProblemDocument
 
@@ -36,6 +36,15 @@ TAGS: Final = {
     "openai": "Workflows as models, as clients of OpenAI speak and read errors.",
     "operations": "The server itself.",
 }
+BEFORE: Final[dict[int, str]] = {
+    400: "host-invalid",
+    403: "origin-refused",
+    408: "request-too-slow",
+    414: "address-too-long",
+    431: "head-too-large",
+    503: "too-many-connections",
+}
+"""Refusals of every operation, before it is found: by status, their codes."""
 Described = dict[str, Any]  # A part of the document: the type is recursive, and FastAPI's own is no better.
 
 
@@ -58,6 +67,7 @@ def document_of(api: FastAPI) -> Described:
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
     schemas.update(_problem_shape())
+    made["components"]["responses"] = {code: refusal_of(code) for code in BEFORE.values()}
     made = cast("Described", unmarked(made))
     schemas = cast("dict[str, Described]", made["components"]["schemas"])
     for route in described(api.state.routers):
@@ -80,10 +90,16 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
     for parameter in operation.get("parameters", ()):
         _drop_null(parameter["schema"])
     said = cast("dict[str, Described]", operation["responses"])
-    for status in (400, 403) if method in READING else (400, 403, 413):
-        announced = refusals(status)
-        told = (in_chat(announced) if "openai" in route.tags else announced)[status]
-        said.setdefault(str(status), cast("Described", unmarked(told)))
+    for status, code in BEFORE.items():
+        known = said.get(str(status))
+        if known is None and status not in (400, 403):
+            told = refusal_of(code)["description"]
+            said[str(status)] = {"$ref": f"#/components/responses/{code}", "description": told}
+            continue
+        announced: Described = {str(status): with_code(known or refusals(status)[status], status, code)}
+        said |= cast("Described", unmarked(in_chat(announced) if "openai" in route.tags else announced))
+    if method not in READING:
+        said.setdefault("413", cast("Described", unmarked(refusals(413)[413])))
     if not operation.get("parameters") and "requestBody" not in operation:
         said.pop("422", None)
     if route.body_field is None:  # It reads what is sent as it comes, or nothing.

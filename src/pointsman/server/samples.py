@@ -127,6 +127,12 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "'letter' is shared with groups, and 0 groups are named",
         "Name groups with the audience `groups`, and with no other.",
     ),
+    "host-invalid": (400, "the header `Host` is missing", "Send it once: the name or address of the server."),
+    "origin-refused": (403, "a page of 'elsewhere' may not change anything here", "Call it from a program."),
+    "request-too-slow": (408, "the request did not arrive: headers within 10 s", "Send the request again."),
+    "address-too-long": (414, "the address has more than 24576 bytes", "Send long values in the body."),
+    "head-too-large": (431, "the headers have more than 32768 bytes", "Send less."),
+    "too-many-connections": (503, "the server has as many connections as it may have", "Try again later."),
     "workflow-invalid": (422, "node 'write' leads to 'sned', which does not exist", "Known nodes: write, send."),
     "wrong-status": (409, f"{EXECUTION_ID!r} is completed: it cannot be paused", "Start another one."),
 }

@@ -9,7 +9,9 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import httpx2
 import pytest
 import uvicorn
 
@@ -17,11 +19,18 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.app.tooling import registry_for
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
+from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.tools.failures import ToolFailed
+from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.mcp.server import McpServer
+from pointsman.tools.outgoing.secret_hosts import SecretRefused
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
 from tests.tools.mcp.peer import server as peer
+
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.door import Door
 
 PEER = str(Path(__file__).with_name("peer.py"))
 LISTED = ["add", "die", "fail", "flood", "hang", "who.am/i"]
@@ -181,3 +190,28 @@ def test_a_server_is_either_a_command_or_an_address(
 
 async def lines(file: Path) -> list[str]:
     return (await asyncio.to_thread(file.read_text)).splitlines()
+
+
+async def test_secrets_of_headers_go_to_the_server_and_to_the_hosts_of_their_rule_only() -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    class Peer(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            seen.append((str(request.url.host), request.headers.get("authorization")))
+            return httpx2.Response(200)
+
+    headers = {"Authorization": "secret.T", "X-Team": "sales"}
+    described = McpServerDescription(url="https://desk.example/mcp", headers=headers)
+    values = {"secret.T": "a-long-secret", "sales": "sales"}
+    rule = SecretRule(hosts=("other.example",))
+    server = McpServer("desk", described, door=lambda: cast("Door", Peer()), resolved=values.get, rule=lambda _: rule)
+    elsewhere = ("https://evil.example", "http://desk.example", "https://desk.example:8443", "https://a.desk.example")
+    async with server.http_client() as client:
+        for host in ("desk.example", "other.example"):
+            await client.get(f"https://{host}/mcp")
+        for url in elsewhere:
+            with pytest.raises(SecretRefused, match="secret 'T'"):
+                await client.get(url)
+            await client.get(url, headers={"authorization": "none"})
+    assert seen[:2] == [("desk.example", "a-long-secret"), ("other.example", "a-long-secret")]
+    assert {said for _, said in seen[2:]} == {"none"}

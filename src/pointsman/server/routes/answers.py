@@ -9,6 +9,7 @@ What an operation cannot answer, as it takes no parameters or reads no JSON, the
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
@@ -21,6 +22,7 @@ from pointsman.server.shapes import ProblemDocument
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
 
+CODE: Final = re.compile(r"`([a-z0-9-]+)`")
 _ANYBODY: Final = (403, 422)
 """By another name, with parameters that are none."""
 _EVERYWHERE: Final = (*_ANYBODY, 401, 429)
@@ -50,6 +52,17 @@ def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Descr
         if USUAL[status] not in codes[status] and (status in usual or not codes[status]):
             codes[status].append(USUAL[status])
     return {status: _refusal(status, codes[status]) for status in sorted(codes)}
+
+
+def with_code(described: dict[str, Any], status: int, code: str) -> dict[str, Any]:
+    """The refusal of a status as described, with one more code."""
+    made = _refusal(status, [*{*CODE.findall(str(described["description"])), code}])
+    return {**made, "content": {**described.get("content", {}), **made["content"]}}
+
+
+def refusal_of(code: str) -> dict[str, Any]:
+    """The refusal of one code."""
+    return _refusal(SAMPLES[code][0], [code])
 
 
 def text_answer(media_type: str, example: str, *, status: int = 200) -> Described:

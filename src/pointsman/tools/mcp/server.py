@@ -9,18 +9,22 @@ The task is there because whoever opens a connection of the SDK must also close 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
+from pointsman.ports import SecretRule
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.mcp.stderr import Stderr
+from pointsman.tools.outgoing.secret_hosts import Guard, check_secrets
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client import Client
     from mcp.client._transport import Transport
     from mcp.types import CallToolResult, ContentBlock, Tool
@@ -34,6 +38,7 @@ LISTED_MAX: Final = 1000
 PAGES_MAX: Final = 50
 EXCERPT: Final = 1000
 
+HANDLE: Final = "secret."
 GONE: Final = frozenset({-32000, -32001})
 """What the SDK says of a connection that closed, and of a session the server has forgotten."""
 
@@ -48,12 +53,15 @@ class McpServer:
         *,
         door: Callable[[], Door],
         resolved: Callable[[str], str | None],
+        rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
     ) -> None:
-        """`door` makes the transport of an address; `resolved` says what a handle stands for."""
+        """`door` makes the transport of an address; `resolved` returns the secret of a handle, `rule` where the secret
+        of a name may be sent beside the address of this server."""
         self.name = name
         self.described = described
         self._door = door
         self._resolved = resolved
+        self._rule = rule
         self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
         self._stderr: Stderr | None = None
@@ -149,17 +157,39 @@ class McpServer:
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=stderr.file)
 
     async def _address(self, stack: AsyncExitStack) -> Transport:
-        import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        client = httpx2.AsyncClient(
+        client = await stack.enter_async_context(self.http_client())
+        return streamable_http_client(self.described.url, http_client=client)
+
+    def http_client(self) -> httpx2.AsyncClient:
+        """Return a client that sends the headers of this server, and their secrets to no other host. Raises
+        `ToolFailed` for a secret that is not set."""
+        import httpx2
+
+        headers = self._secrets(self.described.headers)
+        guards = [*self._guards(headers)]
+
+        async def check(request: httpx2.Request) -> None:
+            check_secrets(request, guards, led_on=True)
+
+        return httpx2.AsyncClient(
             transport=self._door(),
-            headers=self._secrets(self.described.headers),
+            headers=headers,
             timeout=httpx2.Timeout(self.timeout_s),
             trust_env=False,
+            event_hooks={"request": [check]},
         )
-        await stack.enter_async_context(client)
-        return streamable_http_client(self.described.url, http_client=client)
+
+    def _guards(self, headers: Mapping[str, str]) -> Iterator[Guard]:
+        """The settings name the secrets beside the address, so they may go there; elsewhere only as their own rules
+        say."""
+        parts = urlsplit(self.described.url)
+        for header, value in headers.items():
+            if value in self._given:
+                name = self.described.headers[header].removeprefix(HANDLE)
+                own = f"{parts.scheme}://{parts.netloc}"
+                yield Guard(name=name, value=value, hosts=(own, *self._rule(name).hosts))
 
     def _secrets(self, values: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
