@@ -176,3 +176,38 @@ async def test_clients_hear_of_workflows_that_others_save(mode: Mode) -> None:
                 await served.save(LETTER)
                 await heard.wait()
             assert "workflow__letter" in await names(client)
+
+
+SLOW: JsonObject = {"pointsman": 1, "id": "slow", "nodes": [{"id": "w", "type": "wait", "config": {"duration": "10m"}}]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_leaves_cancels_its_own_call_and_no_call_of_others(mode: Mode) -> None:
+    """Both calls have the same id: each client counts its own."""
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        async with over_http(served, ada) as client:
+            await call(client, "save_workflow", document=SLOW)
+
+        async def waits(key: dict[str, str]) -> None:
+            async with over_http(served, key, mode) as client:
+                await call(client, "run_workflow", workflow="slow")
+
+        async def statuses() -> list[str]:
+            """Oldest first."""
+            reply = await served.client.get("/api/workflows/executions", headers=ada)
+            return [one["status"] for one in reversed(reply.json()["executions"])]
+
+        async def until(expected: list[str]) -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                while await statuses() != expected:
+                    await asyncio.sleep(0.02)
+
+        first = asyncio.create_task(waits(ada))
+        await until(["waiting"])
+        second = asyncio.create_task(waits(bob))
+        await until(["waiting", "waiting"])
+        first.cancel()
+        await until(["cancelled", "waiting"])
+        second.cancel()
+        await until(["cancelled", "cancelled"])

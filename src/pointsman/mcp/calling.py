@@ -27,6 +27,8 @@ from pointsman.values import JsonObject
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Place: TypeAlias = tuple[str, str]
 """Of a call: its connection, its id."""
+Waited: TypeAlias = tuple[Workbench, str]
+"""Who called, and the execution that the call waits for."""
 
 WAITED_MAX: Final = 10_000
 SESSION: Final = "mcp-session-id"
@@ -52,9 +54,14 @@ class Offered(Protocol):
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of one server that wait for an execution."""
+    """The calls of one server that wait for an execution.
 
-    _waited: dict[Place, tuple[Workbench, str]] = field(default_factory=dict[Place, tuple[Workbench, str]])
+    In the newer protocol over HTTP there are no connections: clients choose their ids independently of one another, so
+    an id names no call there, and each call knows by itself what it waits for.
+    """
+
+    _waited: dict[Place, Waited] = field(default_factory=dict[Place, Waited])
+    """By their places, which a client names when it cancels."""
     _closing: bool = False
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
@@ -63,31 +70,35 @@ class Calls:
         self._closing = True
 
     async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
-        place = _place(context, str(context.request_id))
+        place = None if _ends_by_leaving(context) else _place(context, str(context.request_id))
+        waited: Waited | None = None
 
         def began(execution: str) -> None:
-            self._waited[place] = bench, execution
-            while len(self._waited) > WAITED_MAX:
-                del self._waited[next(iter(self._waited))]
+            nonlocal waited
+            waited = bench, execution
+            if place is not None:
+                self._waited[place] = waited
+                while len(self._waited) > WAITED_MAX:
+                    del self._waited[next(iter(self._waited))]
 
         try:
             async with progress(context) as hear:
                 answer = await tool.call(Call(bench=bench, hear=hear, began=began), arguments)
         except asyncio.CancelledError:
-            if _is_word(context) and not self._closing:
-                self._end(place)
+            if place is None and not self._closing:
+                self._end(waited)
             raise
-        self._waited.pop(place, None)
+        if place is not None:
+            self._waited.pop(place, None)
         return result_of(answer)
 
     async def cancelled(self, context: Context) -> None:
         """A client cancelled a call. What it waited for is cancelled, whichever of the two is heard first."""
         asked = (context.params or {}).get("requestId")
-        if asked is not None:
-            self._end(_place(context, str(asked)))
+        if asked is not None and not _ends_by_leaving(context):
+            self._end(self._waited.pop(_place(context, str(asked)), None))
 
-    def _end(self, place: Place) -> None:
-        waited = self._waited.pop(place, None)
+    def _end(self, waited: Waited | None) -> None:
         if waited is not None:
             task = asyncio.create_task(_cancel(*waited))
             self._tasks.add(task)
@@ -104,8 +115,8 @@ def _place(context: Context, request: str) -> Place:
     return str(headers.get(SESSION, "")), request
 
 
-def _is_word(context: Context) -> bool:
-    """Over HTTP in the newer protocol a client cancels by ending the response."""
+def _ends_by_leaving(context: Context) -> bool:
+    """Over HTTP in the newer protocol a client cancels a call by ending the response, and in no other way."""
     return context.request is not None and context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
