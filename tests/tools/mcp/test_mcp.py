@@ -215,3 +215,18 @@ async def test_secrets_of_headers_go_to_the_server_and_to_the_hosts_of_their_rul
             await client.get(url, headers={"authorization": "none"})
     assert seen[:2] == [("desk.example", "a-long-secret"), ("other.example", "a-long-secret")]
     assert {said for _, said in seen[2:]} == {"none"}
+
+
+async def test_a_schema_of_results_is_held_within_bounds() -> None:
+    odd = {"command": [sys.executable, str(Path(__file__).with_name("odd_peer.py"))], "timeout": "20s"}
+    async with tools(Settings.model_validate({"mcp": {"odd": odd}})) as registry:
+        assert await called(registry, "odd__fit") == {"a": 1}
+        for name, why in {
+            "doubling": "takes more than",
+            "backtracking": "does not match",
+            "unfit": "required",
+            "unresolved": "may only refer to itself",
+            "silent": "does not fit its schema",
+        }.items():
+            failed = await failure(registry, f"odd__{name}")
+            assert (failed.code, why in failed.message) == ("tool-failed", True), failed.message

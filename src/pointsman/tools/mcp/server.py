@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
+from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.ports import SecretRule
@@ -67,6 +68,8 @@ class McpServer:
         self._stderr: Stderr | None = None
         self._given: frozenset[str] = frozenset()
         """The secrets that it was given."""
+        self._outputs: dict[str, JsonObject | None] = {}
+        """What it says of the results of its tools, by their names."""
 
     @property
     def timeout_s(self) -> float:
@@ -86,7 +89,9 @@ class McpServer:
                     break
             return found[:LISTED_MAX]
 
-        return await self._asked(listed, "its tools")
+        tools = await self._asked(listed, "its tools")
+        self._outputs = {tool.name: cast("JsonObject | None", tool.output_schema) for tool in tools}
+        return tools
 
     async def call(self, tool: str, arguments: JsonObject) -> Json:
         """What a tool answers. Raises `ToolFailed`: also for what the server says went wrong."""
@@ -94,7 +99,28 @@ class McpServer:
         async def called(client: Client) -> CallToolResult:
             return await client.call_tool(tool, cast("dict[str, object]", arguments))
 
-        return result_of(f"{self.name}__{tool}", await self._asked(called, repr(tool)))
+        answer = await self._asked(called, repr(tool))
+        if not answer.is_error:
+            await self._check(tool, answer)
+        return result_of(f"{self.name}__{tool}", answer)
+
+    async def _check(self, tool: str, answer: CallToolResult) -> None:
+        """Hold a result against the schema that the server gives for it. Raises `ToolFailed`."""
+        if tool not in self._outputs:
+            await self.tools()
+        schema = self._outputs.setdefault(tool, None)
+        if schema is None:
+            return
+        try:
+            misfits = JsonSchema(cast("Json", schema)).misfits(cast("Json", answer.structured_content), most=1)
+            wrong = "".join(f": {one.message}" for one in misfits)
+        except SchemaWrong as why:
+            wrong = f", because {why}"
+        if wrong:
+            message = (
+                f"the MCP server {self.name!r} answered {tool!r} with a result that does not fit its schema{wrong}"
+            )
+            raise ToolFailed(Failure(code="tool-failed", message=message[:EXCERPT], hint="Correct the server."))
 
     async def close(self) -> None:
         """End the connection; a command ends with it. Another call opens it again."""
@@ -145,7 +171,10 @@ class McpServer:
 
         async with AsyncExitStack() as stack:
             transport = self._command(stack) if self.described.command else await self._address(stack)
-            yield await stack.enter_async_context(Client(transport, cache=None))
+            client = await stack.enter_async_context(Client(transport, cache=None))
+            # The SDK validates without bounds, on the event loop: a server's schema could stop this process.
+            setattr(client.session, "validate_tool_result", _unchecked)
+            yield client
 
     def _command(self, stack: AsyncExitStack) -> Transport:
         from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -269,6 +298,10 @@ class _Connection:
         async with self._opening() as client:
             self._open.set_result(client)
             await self._end.wait()
+
+
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    """In place of the validation of the SDK: `McpServer` validates."""
 
 
 def result_of(name: str, answer: CallToolResult) -> Json:
