@@ -290,3 +290,46 @@ async def test_nobody_saves_a_workflow_for_groups_that_are_not_theirs() -> None:
         document: JsonObject = {"id": "hers", "nodes": [], "edges": [], "allowedGroups": ["finance"]}
         with pytest.raises(NotAllowed, match="finance"):
             await save_as(app, eve, Workflow.of(document), draft=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://{secret.TOKEN}.example.org/",
+        "https://example.org:{secret.TOKEN}/",
+        "https://{secret.TOKEN}@example.org/",
+        "https://example.org{secret.TOKEN}/",
+        "{secret.TOKEN}{secret.TOKEN}/",
+        "{secret.TOKEN}.example.org/",
+        "//{secret.TOKEN}/",
+        "https:{secret.TOKEN}",
+    ],
+)
+async def test_no_secret_may_stand_in_a_host(url: str) -> None:
+    async with Pointsman("memory:", settings=settings(80), model="scripted") as app:
+        (problem,) = (await app.check(asking(url))).problems
+    assert (problem.code, problem.pointer) == ("secret-not-allowed", "/nodes/0/config/url")
+
+
+@pytest.mark.parametrize(
+    "url", ["secret.TOKEN", "{secret.TOKEN}", "{secret.TOKEN}/path", "https://example.org?k={secret.TOKEN}"]
+)
+async def test_a_secret_may_begin_an_address_or_stand_behind_its_host(url: str) -> None:
+    async with Pointsman("memory:", settings=settings(80), model="scripted") as app:
+        assert not (await app.check(asking(url))).problems
+
+
+@pytest.mark.parametrize(
+    "secret", ["canary-of/the?rules#cut@here", "http://canary:of?the-rules", "http://h:canary/of-the?rules"]
+)
+@pytest.mark.parametrize("url", ["{}/deep/{secret.TOKEN}", "{secret.TOKEN}"])
+@pytest.mark.parametrize("reply", [b"", answer(b"", status="500 No"), answer(b"{", "content-type: application/json")])
+async def test_messages_show_no_piece_of_a_secret_in_an_address(secret: str, url: str, reply: bytes) -> None:
+    async with peering() as peer:
+        peer.answers.update(
+            {path: reply for path in ("/deep/canary-of/the", "/deep/http://canary:of", "/deep/http://h:canary/of-the")}
+        )
+        given = settings(peer.port, hosts=["*"], value=secret)
+        status, error = await outcome(given, asking(url.replace("{}", peer.url)))
+    assert status == "failed"
+    assert "canary" not in str(error)

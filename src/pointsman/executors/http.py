@@ -35,7 +35,8 @@ class HttpExecutor:
             return work_failed(command, failure_of(why))
         masks = found.masks(self._secrets)
         try:
-            call = request_of(found.value, key=_key(command, run))
+            # Messages say the address as the document has it: an address with a secret that is cut could show a piece.
+            call = request_of(found.value, key=_key(command, run), said=str(config.get("url")))
         except PointsmanError as why:
             return work_failed(command, masks.failure(failure_of(why)))
         try:

@@ -6,6 +6,7 @@ stands: so the executor fills in exactly the author's places, and a value that m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -31,6 +32,8 @@ from pointsman.values import Json
 Fill: TypeAlias = Callable[[Environment, "list[str]"], Json]
 
 SECRET: Final = "secret"
+_HOST: Final = re.compile(r"https?://[^/?#\\]+[/?#]", re.IGNORECASE)
+"""An address as far as its host goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,27 @@ def filled(template: Template, at: tuple[str | int, ...]) -> Fill:
             raise
 
     return fill
+
+
+def check_address(secret: SecretText, source: str) -> None:
+    """Check the address of a request: no secret stands in its host. One may begin the address, and bring the host.
+
+    A host is cut at the first `/`, written in small letters and named in messages: a secret there would leave in pieces.
+    Raises `SecretNotAllowed`.
+    """
+    (first, is_hidden), *rest = secret.pieces
+    if not is_hidden and _HOST.match(first) is not None:
+        return
+    if is_hidden and (not rest or (not rest[0][1] and rest[0][0].startswith(("/", "?", "#")))):
+        return
+    raise placed(
+        SecretNotAllowed(
+            "no secret may stand in a host",
+            spot=Spot(source, 0, len(source)),
+            hint="Write the host as text. A secret may stand in the path or the query, or begin the address.",
+        ),
+        secret.pointer,
+    )
 
 
 def placed(error: ExpressionError, at: tuple[str | int, ...]) -> ExpressionError:

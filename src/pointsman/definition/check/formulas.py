@@ -14,7 +14,7 @@ from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.names import Names
-from pointsman.expressions.parameters import compile_parameters
+from pointsman.expressions.parameters import check_address, compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.expressions.reading import Read
 from pointsman.expressions.template_pieces import If, Spelling, Tag
@@ -23,6 +23,8 @@ from pointsman.values import Json
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
 """All that the formulas of a trigger can read: no execution has begun."""
+OF_REQUEST: Final = ("config", "url")
+"""Where the address of an HTTP node stands in it."""
 
 Keys = tuple[str | int | None, ...]
 """A path into the state; None is any key."""
@@ -145,6 +147,8 @@ class _Reader:
             case "parameters":
                 parameters = compile_parameters(site.text, names=names, spelling=self.spelling)
                 self.note(place, tuple(read for _, read in parameters.reads), demands=True)
+                if parameters.secrets and site.parts[2:] == OF_REQUEST:
+                    check_address(parameters.secrets[0], site.text)
                 if not parameters.secrets:
                     self.template(site, place, names)
             case "jsonpath":

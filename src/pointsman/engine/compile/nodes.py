@@ -202,7 +202,7 @@ class NodeCompiler:
             case StructuredRecordConfig():
                 resolve = composed.record_input(config, formulas, given)
             case HttpConfig():
-                spec = replace(spec, secrets=formulas.secrets(spec.config))
+                spec = replace(spec, secrets=work.secrets_of_request(spec.config, formulas))
                 resolve = work.other_input(spec.config, formulas, given)
             case _:
                 resolve = work.other_input(spec.config, formulas, given)

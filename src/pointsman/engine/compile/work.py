@@ -18,6 +18,7 @@ from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.guardrails import guardrails_of
 from pointsman.engine.kinds import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
+from pointsman.expressions.parameters import SecretText, check_address
 from pointsman.values import Json, JsonObject
 
 RETRY_JITTER: Final = 0.1
@@ -220,6 +221,15 @@ def code_input(config: CodeConfig, formulas: Formulas, given: Value | None) -> V
     """`{inputs}`: the variables the code sees."""
     inputs = formulas.mapping(config.inputs) or given
     return lambda env: {"inputs": inputs(env) if inputs is not None else {}}
+
+
+def secrets_of_request(config: JsonObject, formulas: Formulas) -> tuple[SecretText, ...]:
+    """Where an HTTP node has secrets. Raises `SecretNotAllowed` for one in the host of its address."""
+    secrets = formulas.secrets(config)
+    for secret in secrets:
+        if secret.pointer == ("url",):
+            check_address(secret, str(config["url"]))
+    return secrets
 
 
 def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> Value:

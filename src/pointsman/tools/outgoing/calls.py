@@ -40,6 +40,8 @@ class Call(Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
+    said: str = ""
+    """The address as messages say it; empty: as it is."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -94,8 +96,9 @@ class Outgoing:
         except TimeoutError as why:
             hint = "Raise `[http] timeout` in the settings, or ask for less."
             raise NotReached(f"no whole answer within {self._timeout_s:g} s", hint=hint) from why
-        except httpx2.InvalidURL as why:
-            raise AddressRefused(f"the address is no web address: {why}", hint="Write https://host/path.") from None
+        except httpx2.InvalidURL:
+            # What is wrong with it is a part of it, and may be a part of a secret.
+            raise AddressRefused("the address is no web address", hint="Write https://host/path.") from None
         except (OSError, httpx2.HTTPError) as why:
             what, hint = connection_problem(why)
             raise NotReached(what, hint=hint) from why

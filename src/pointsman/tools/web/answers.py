@@ -53,8 +53,7 @@ def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> 
             return msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
             if is_ok(answer):
-                message = f"the answer of {answer.url.partition('?')[0]} is not JSON: {why}"
-                raise AnswerUnreadable(message, hint="Ask for `responseType: text`.") from None
+                raise AnswerUnreadable(f"the answer is not JSON: {why}", hint="Ask for `responseType: text`.") from None
             as_ = "text"
     body = mask(answer.body)
     if as_ == "blob":

@@ -27,15 +27,16 @@ class RequestWrong(AuthorError):
     code: ClassVar[str] = "request-wrong"
 
 
-def request_of(described: JsonObject, *, key: str) -> Call:
-    """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. Raises `RequestWrong`."""
+def request_of(described: JsonObject, *, key: str, said: str = "") -> Call:
+    """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. `said`: the address as messages
+    say it. Raises `RequestWrong`."""
     method = str(described.get("method") or "GET").upper()
     headers = _headers(described.get("headers"))
     _authorize(headers, described.get("auth"))
     body = _body(described.get("body"), headers)
     if method not in SAFE:
         headers.setdefault("idempotency-key", key)
-    return Call(method=method, url=_url(described), headers=headers, body=body)
+    return Call(method=method, url=_url(described), headers=headers, body=body, said=said)
 
 
 def _url(described: JsonObject) -> str:
@@ -54,8 +55,8 @@ def _url(described: JsonObject) -> str:
     ]
     try:
         found = httpx2.URL(url)
-    except httpx2.InvalidURL as why:
-        raise RequestWrong(f"the address is no web address: {why}", hint="Write https://host/path.") from None
+    except httpx2.InvalidURL:
+        raise RequestWrong("the address is no web address", hint="Write https://host/path.") from None
     return str(found.copy_with(params=[*found.params.multi_items(), *pairs]))
 
 
@@ -126,4 +127,4 @@ def _plain(value: Json, name: str) -> str:
 
 def shown(call: Call) -> str:
     """The call as it may stand in a message: without query, which may hold a key."""
-    return f"{call.method} {call.url.partition('?')[0]}"
+    return f"{call.method} {(call.said or call.url).partition('?')[0]}"
