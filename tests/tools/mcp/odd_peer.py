@@ -51,4 +51,5 @@ for line in sys.stdin:
     if "id" in message:
         result = answer(message["method"], message.get("params", {}))
         said = {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}), flush=True)
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}) + "\n")
+        sys.stdout.flush()
