@@ -326,9 +326,8 @@ async def test_a_secret_may_begin_an_address_or_stand_behind_its_host(url: str) 
 @pytest.mark.parametrize("reply", [b"", answer(b"", status="500 No"), answer(b"{", "content-type: application/json")])
 async def test_messages_show_no_piece_of_a_secret_in_an_address(secret: str, url: str, reply: bytes) -> None:
     async with peering() as peer:
-        peer.answers.update(
-            {path: reply for path in ("/deep/canary-of/the", "/deep/http://canary:of", "/deep/http://h:canary/of-the")}
-        )
+        paths = ("/deep/canary-of/the", "/deep/http://canary:of", "/deep/http://h:canary/of-the")
+        peer.answers.update(dict.fromkeys(paths, reply))
         given = settings(peer.port, hosts=["*"], value=secret)
         status, error = await outcome(given, asking(url.replace("{}", peer.url)))
     assert status == "failed"

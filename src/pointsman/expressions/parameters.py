@@ -180,7 +180,7 @@ def filled(template: Template, at: tuple[str | int, ...]) -> Fill:
 def check_address(secret: SecretText, source: str) -> None:
     """Check the address of a request: no secret stands in its host. One may begin the address, and bring the host.
 
-    A host is cut at the first `/`, written in small letters and named in messages: a secret there would leave in pieces.
+    A host is cut at the first `/`, written in small letters and named in messages: a secret there would show in part.
     Raises `SecretNotAllowed`.
     """
     (first, is_hidden), *rest = secret.pieces

@@ -173,7 +173,7 @@ class McpServer:
             transport = self._command(stack) if self.described.command else await self._address(stack)
             client = await stack.enter_async_context(Client(transport, cache=None))
             # The SDK validates without bounds, on the event loop: a server's schema could stop this process.
-            setattr(client.session, "validate_tool_result", _unchecked)
+            client.session.validate_tool_result = _unchecked
             yield client
 
     def _command(self, stack: AsyncExitStack) -> Transport:

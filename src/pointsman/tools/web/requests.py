@@ -28,8 +28,8 @@ class RequestWrong(AuthorError):
 
 
 def request_of(described: JsonObject, *, key: str, said: str = "") -> Call:
-    """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. `said`: the address as messages
-    say it. Raises `RequestWrong`."""
+    """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. `said`: the address as it
+    stands in messages. Raises `RequestWrong`."""
     method = str(described.get("method") or "GET").upper()
     headers = _headers(described.get("headers"))
     _authorize(headers, described.get("auth"))
