@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.app.driving import Answer, drive
 from pointsman.app.executions import Execution
 from pointsman.engine.asking import GateClosedAlready
+from pointsman.engine.requests import WrongStatus
 from pointsman.errors import PointsmanError
 from pointsman.settings import Settings
+from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock
 
@@ -49,8 +52,8 @@ class Place:
         self.url = f"sqlite:///{path / 'store.db'}"
         self.clock = HandClock()
 
-    def opened(self) -> Pointsman:
-        return Pointsman(self.url, tools=[send], model="scripted", clock=self.clock, settings=Settings())
+    def opened(self, *tools: Tool) -> Pointsman:
+        return Pointsman(self.url, tools=[send, *tools], model="scripted", clock=self.clock, settings=Settings())
 
     async def left(self, workflow: Workflow, *saved: Workflow, by_s: float = 2 * HOUR_S) -> str:
         """Started, left by its process, and so much time passes."""
@@ -208,3 +211,128 @@ async def test_a_paused_execution_carries_out_what_is_due_once_it_is_resumed(pla
         await execution.resume()
         await drive(execution)
         assert execution.status == "completed"
+
+
+async def test_a_deadline_that_passed_while_a_retry_waited_too_carries_out_both(place: Place) -> None:
+    start: JsonObject = {"id": "start", "type": "start"}
+    flaky: JsonObject = {
+        "id": "flaky",
+        "type": "tool",
+        "config": {"tool": "stumble"},
+        "execution": {"retries": 1, "retryDelay": "10m"},
+    }
+    calls = list[str]()
+
+    @tool
+    async def stumble() -> str:
+        """Fails the first time."""
+        calls.append("stumble")
+        if len(calls) == 1:
+            raise TimeoutError("not now")
+        return "done"
+
+    edges = [("start", "gate"), ("start", "flaky"), ("gate", "after_gate"), ("flaky", "after_flaky")]
+    nodes: list[Json] = [start, gate(), flaky, sending("after_gate"), sending("after_flaky")]
+    wide = Workflow.of({"id": "retried", "nodes": nodes, "edges": linked(*edges)})
+    async with place.opened(stumble) as app:
+        execution = await app.start(wide)
+        while "retry" not in [timer.purpose for timer in execution.state.timers.values()]:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0)
+        name = execution.id
+    place.clock.move(2 * HOUR_S)
+    async with place.opened(stumble) as app:
+        execution = await resumed(app, name)
+        assert (execution.status, len(calls)) == ("completed", 2)
+
+
+async def test_a_gate_that_opens_late_has_its_whole_time(place: Place) -> None:
+    name = await place.left(chain("row", gate("first"), gate("second", timeout="1m"), sending()))
+    for after_s, status in ((30.0, "waiting"), (60.0, "completed")):
+        async with place.opened() as app:
+            assert (await resumed(app, name)).status == "waiting"
+        place.clock.move(after_s)
+        async with place.opened() as app:
+            assert (await resumed(app, name)).status == status
+
+
+async def test_deadlines_in_many_sub_workflows_are_carried_out_at_once(place: Place) -> None:
+    inner = chain("inner", gate(), {"id": "rest", "type": "wait", "config": {"duration": "0s"}}, sending())
+    nodes: list[Json] = [
+        {"id": "each", "type": "parallel", "config": {"items": "[1, 2, 3]"}},
+        {"id": "call", "type": "workflow", "config": {"workflow": "inner"}},
+        {"id": "join", "type": "join"},
+        sending("after"),
+    ]
+    fan = Workflow.of(
+        {"id": "fan", "nodes": nodes, "edges": linked(("each", "call"), ("call", "join"), ("join", "after"))}
+    )
+    name = await place.left(fan, inner)
+    async with place.opened() as app:
+        assert (await resumed(app, name)).status == "completed"
+
+
+async def test_the_deadline_of_the_execution_stops_it_with_its_reason(place: Place) -> None:
+    slow = chain("slow", gate(timeout="1d"), sending(), config={"limits": {"deadline": "1h"}})
+    name = await place.left(slow)
+    async with place.opened() as app:
+        execution = await resumed(app, name)
+        errors = (await execution.view())["errors"]
+        assert isinstance(errors, list)
+        assert (execution.status, [one["code"] for one in errors if isinstance(one, dict)]) == (
+            "interrupted",
+            ["limit-deadline"],
+        )
+
+
+async def test_resume_and_retry_return_once_what_is_due_is_done(place: Place) -> None:
+    inner = chain("inner", gate(), {"id": "more", "type": "human", "config": {"message": "More?"}})
+    above = chain("above", {"id": "call", "type": "workflow", "config": {"workflow": "inner"}})
+    alone, nested = await place.left(inner), await place.left(above, inner)
+    async with place.opened() as app:
+        for name in (alone, nested):
+            execution = await app.open(name)
+            await execution.resume()
+            waiting = (await execution.view())["waiting"]
+            assert isinstance(waiting, list)
+            assert "gate" not in [one["nodeId"] for one in waiting if isinstance(one, dict)]
+
+
+async def test_a_retry_carries_out_what_is_due_beside_it(place: Place) -> None:
+    works = list[bool]()
+
+    @tool
+    async def mended() -> str:
+        """Works once it was mended."""
+        if not works:
+            raise ValueError("not mended")
+        return "done"
+
+    start: JsonObject = {"id": "start", "type": "start"}
+    broken: JsonObject = {"id": "broken", "type": "tool", "config": {"tool": "mended"}}
+    nodes: list[Json] = [start, gate(), broken, sending("after")]
+    edges = linked(("start", "gate"), ("start", "broken"), ("gate", "after"))
+    async with place.opened(mended) as app:
+        execution = await app.start(Workflow.of({"id": "both", "nodes": nodes, "edges": edges}))
+        assert await execution.settled() == "failed"
+        name = execution.id
+    place.clock.move(2 * HOUR_S)
+    works.append(True)
+    async with place.opened(mended) as app:
+        execution = await app.open(name)
+        await execution.retry()
+        await drive(execution)
+        assert execution.status == "completed"
+        assert "after" in execution.state.scopes[()].nodes
+
+
+async def test_what_ended_by_opening_it_is_resumed_and_what_had_ended_before_is_refused(place: Place) -> None:
+    name = await place.left(chain("ends", gate(), sending()))
+    async with place.opened() as app:
+        execution = await app.open(name)
+        await execution.settled()
+        assert execution.status == "completed", "before anything else was asked of it"
+        await execution.resume()
+    async with place.opened() as app:
+        execution = await app.open(name)
+        with pytest.raises(WrongStatus):
+            await execution.resume()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import cast
 
 import pytest
@@ -39,6 +40,19 @@ async def test_a_right_that_is_passed_on_is_somebody_elses_also_after_a_restart(
         assert done.status_code == 200, done.text
         late = await served.client.post(f"{address}/delegate", json=onto, headers=ben)
         assert (late.status_code, late.json()["code"]) == (409, "gate-closed")
+
+
+async def test_resuming_carries_out_what_fell_due_while_no_server_ran(file_store: str) -> None:
+    asks = LETTER.replace("options: [{value: approve}", "timeout: 2s, onTimeout: approve, options: [{value: approve}")
+    assert asks != LETTER
+    async with serving(file_store) as served:
+        await served.save(asks)
+        execution = await served.execute("letter", {"goal": "tides"})
+    await asyncio.sleep(2)
+    async with serving(file_store) as served:
+        resumed = await served.act(execution, "resume")
+        assert resumed["waiting"] == [], "the gate is closed when the request is answered"
+        assert (await served.ended(execution))["status"] == "completed"
 
 
 async def test_what_anyone_may_answer_is_not_passed_on(served: Served) -> None:

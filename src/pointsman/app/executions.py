@@ -10,7 +10,15 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from pointsman.app.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.app.edits import edits_of
-from pointsman.app.families import OpenGate, family_view, gates_of, is_still, pause_family, resume_family
+from pointsman.app.families import (
+    OpenGate,
+    carry_out_due,
+    family_view,
+    gates_of,
+    is_still,
+    pause_family,
+    resume_family,
+)
 from pointsman.app.inputs import check_event, event_key
 from pointsman.app.views import event_view, waiting_view
 from pointsman.engine.failures import Failure
@@ -110,6 +118,7 @@ class Execution:
     def __init__(self, runtime: LocalRuntime, driver: Driver) -> None:
         self._runtime = runtime
         self._known = driver
+        self._had_ended = driver.state.ended
 
     @property
     def _driver(self) -> Driver:
@@ -373,8 +382,8 @@ class Execution:
         await self._tell(lambda driver: pause_family(self._runtime, driver, by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
-        """Go on after a pause or a limit; after a crash that has happened already by opening it. `step`: only until the
-        next step would begin.
+        """Go on after a pause or a limit. After a crash, opening the execution has done so already: it may have ended
+        since. Returns once everything that is due is carried out. `step`: only until the next step would begin.
 
         Raises `TakenOver` where another process let it go on at the same moment.
         """
@@ -388,8 +397,13 @@ class Execution:
             )
         elif driver.state.lacking:
             driver.offer()
-        elif driver.state.ended:
+        elif driver.state.ended and (self._had_ended or not driver.recovered):
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
+        await self._carry_out_due()
+
+    async def _carry_out_due(self) -> None:
+        """What is due is done before the caller looks at the state."""
+        await self._tell(lambda driver: carry_out_due(self._runtime, driver))
 
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
         if not driver.state.stands_still and not driver.state.ended:
@@ -399,6 +413,7 @@ class Execution:
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
         """Try the step again that failed the execution, with higher limits if need be."""
         await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
+        await self._carry_out_due()
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
         """Send it an event: to the steps that wait for it, else to the first that will. Under one key of one caller

@@ -172,6 +172,13 @@ async def resume_family(
             await resume_family(runtime, child, {}, by)
 
 
+async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
+    """Return once everything that is due now is carried out, here and in sub-workflows: deadlines, waits, retries."""
+    await driver.until(lambda: driver.state.ended or not driver.is_due)
+    for child in await _below(runtime, driver, recover=driver.recovered):
+        await carry_out_due(runtime, child)
+
+
 async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
     """The sub-workflows it waits for, as far as they have begun."""
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
