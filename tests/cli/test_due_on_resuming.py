@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from pointsman.values import JsonObject
 from tests.cli.conftest import Prompt
 from tests.cli.test_processes import started
 
@@ -17,15 +19,15 @@ SOON = f"{int(DUE_S * 1000)}ms"
 WAITS_S = 60
 
 
-def gate(id: str, on_timeout: str = "approve") -> dict[str, object]:
+def gate(id: str, on_timeout: str = "approve") -> JsonObject:
     return {"id": id, "type": "human", "config": {"message": "Go on?", "timeout": SOON, "onTimeout": on_timeout}}
 
 
-def noting(id: str) -> dict[str, object]:
+def noting(id: str) -> JsonObject:
     return {"id": id, "type": "transform", "config": {"set": {id: "1"}}}
 
 
-def document(id: str, nodes: list[dict[str, object]], *edges: tuple[str, str]) -> str:
+def document(id: str, nodes: Sequence[JsonObject], *edges: tuple[str, str]) -> str:
     linked = [{"source": source, "target": target} for source, target in edges]
     Path(f"{id}.json").write_text(json.dumps({"pointsman": 1, "id": id, "nodes": nodes, "edges": linked}))
     return f"{id}.json"
@@ -39,7 +41,15 @@ def left(prompt: Prompt, file: str, *more: str) -> str:
 
 
 def three_gates() -> str:
-    nodes = [{"id": "start", "type": "start"}, gate("a"), gate("b"), gate("c"), noting("x"), noting("y"), noting("z")]
+    nodes: list[JsonObject] = [
+        {"id": "start", "type": "start"},
+        gate("a"),
+        gate("b"),
+        gate("c"),
+        noting("x"),
+        noting("y"),
+        noting("z"),
+    ]
     fan = [("start", "a"), ("start", "b"), ("start", "c"), ("a", "x"), ("b", "y"), ("c", "z")]
     return document("several", nodes, *fan)
 
@@ -69,18 +79,22 @@ def test_the_exit_code_of_resume_is_that_of_what_the_deadline_led_to(
 
 
 def test_a_wait_in_a_sub_workflow_of_a_sub_workflow_goes_on(prompt: Prompt) -> None:
-    inner = [gate("ask"), {"id": "rest", "type": "wait", "config": {"duration": "0s"}}, noting("after")]
+    inner: list[JsonObject] = [
+        gate("ask"),
+        {"id": "rest", "type": "wait", "config": {"duration": "0s"}},
+        noting("after"),
+    ]
     prompt("workflows", "save", document("inner", inner, ("ask", "rest"), ("rest", "after")), *STORE)
-    calls = {"id": "call", "type": "workflow", "config": {"workflow": "inner"}}
+    calls: JsonObject = {"id": "call", "type": "workflow", "config": {"workflow": "inner"}}
     prompt("workflows", "save", document("middle", [calls]), *STORE)
-    outer = [{"id": "call", "type": "workflow", "config": {"workflow": "middle"}}, noting("done")]
+    outer: list[JsonObject] = [{"id": "call", "type": "workflow", "config": {"workflow": "middle"}}, noting("done")]
     execution = left(prompt, document("outer", outer, ("call", "done")))
     told = prompt("resume", execution, "--model", "scripted", "--json", *STORE)
     assert (told.code, told.json["status"], told.json["path"]) == (0, "completed", ["call", "done"])
 
 
 def test_another_gate_that_opens_behind_a_deadline_waits_and_says_so(prompt: Prompt) -> None:
-    asks = {"id": "second", "type": "human", "config": {"message": "And now?"}}
+    asks: JsonObject = {"id": "second", "type": "human", "config": {"message": "And now?"}}
     execution = left(prompt, document("row", [gate("first"), asks], ("first", "second")))
     told = prompt("resume", execution, "--model", "scripted", "--json", *STORE)
     assert (told.code, told.json["status"]) == (3, "waiting")
@@ -91,8 +105,8 @@ def test_another_gate_that_opens_behind_a_deadline_waits_and_says_so(prompt: Pro
 def test_retry_and_fork_carry_out_deadlines_beside_the_step_that_failed(prompt: Prompt, verb: tuple[str, ...]) -> None:
     Path("bad.json").write_text('{"rules": [{"node": "ask_model", "fail": 400}]}')
     Path("good.json").write_text('{"rules": [{"node": "ask_model", "text": "fine"}]}')
-    agent = {"id": "ask_model", "type": "agent", "config": {"prompt": "Think."}}
-    nodes = [{"id": "start", "type": "start"}, gate("ask"), agent, noting("x"), noting("y")]
+    agent: JsonObject = {"id": "ask_model", "type": "agent", "config": {"prompt": "Think."}}
+    nodes: list[JsonObject] = [{"id": "start", "type": "start"}, gate("ask"), agent, noting("x"), noting("y")]
     edges = [("start", "ask"), ("start", "ask_model"), ("ask", "x"), ("ask_model", "y")]
     begun = prompt("run", document("both", nodes, *edges), "--script", "bad.json", "--json", *STORE)
     assert begun.json["status"] == "failed"
