@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +16,9 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.app.executions import Execution
 from pointsman.app.lists import list_executions
+from pointsman.engine.requests import WrongStatus
+from pointsman.executors import registry
+from pointsman.journal.records import ExecutionQuery
 from pointsman.models.script import Script
 from pointsman.models.script_reader import read_script
 from pointsman.runtime.keeper import AGAIN_S
@@ -20,7 +26,9 @@ from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock
+from tests.models.test_provider_failures import answering
 from tests.patience import PATIENCE_S
+from tests.tools.mcp.test_mcp import PEER
 
 GATE: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Go on?"}}
 WORK: JsonObject = {"id": "work", "type": "tool", "config": {"tool": "polish", "parameters": {"text": "abc"}}}
@@ -342,3 +350,183 @@ async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(url: str)
         assert [one["needs"] for one in objects((await execution.view())["waitingFor"])] == ["secret:WORD"]
     async with opened(url, polish, settings=known) as worker:
         assert await (await worker.open(execution.id)).settled() == "completed"
+
+
+# What else a worker may lack --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+@asynccontextmanager
+async def process(url: str, settings: Settings | None = None) -> AsyncGenerator[Pointsman, None]:
+    """One without a model for all agents."""
+    async with Pointsman(url, settings=settings or Settings()) as app:
+        yield app
+
+
+def gated(**node: Json) -> Workflow:
+    """A gate, then this work."""
+    work: JsonObject = {"id": "work", **node}
+    return Workflow.of({"id": "gated", "nodes": [GATE, work], "edges": [{"source": "gate", "target": "work"}]})
+
+
+async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, needs: str) -> Execution:
+    """Started by a process that has it, answered by one that has not, then opened by one that has."""
+    async with process(url, having) as app:
+        execution = await app.start(workflow)
+        assert await execution.settled() == "waiting"
+        name = execution.id
+    async with process(url) as other:
+        execution = await answered(other, name)
+        view = await execution.view()
+        assert (view["status"], view["errors"]) == ("waiting", [])
+        assert [one["needs"] for one in objects(view["waitingFor"])] == [needs]
+        (listed,) = await list_executions(other)
+        (reason,) = cast("list[str]", listed["waitingFor"])
+        assert needs.partition(":")[2] in reason
+    async with process(url, having) as worker:
+        execution = await worker.open(name)
+        assert await execution.settled() == "completed", execution.state.failure
+        return execution
+
+
+async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: str) -> None:
+    said = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Dear Ada"}}]}
+    body = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "small", **said}).encode()
+    async with answering(200, body) as where:
+        provider: JsonObject = {
+            "kind": "openai-compatible",
+            "base_url": f"http://{where}/v1",
+            "keys": ["sk-1234567890"],
+        }
+        having = Settings.model_validate({"providers": {"own": provider}})
+        agent = gated(type="agent", config={"prompt": "Write.", "model": "own:small"})
+        execution = await left_and_taken_up(store, agent, having, "model:own:small")
+    assert execution.state.output == "Dear Ada"
+
+
+async def test_a_tool_of_an_mcp_server_waits_for_a_worker_that_has_the_server(store: str, tmp_path: Path) -> None:
+    server: JsonObject = {"command": [sys.executable, PEER, str(tmp_path / "starts")], "tools": ["add"]}
+    having = Settings.model_validate({"mcp": {"desk": server}})
+    adds = gated(type="tool", config={"tool": "desk__add", "parameters": {"a": 1, "b": 2}})
+    await left_and_taken_up(store, adds, having, "tool:desk__add")
+
+
+async def test_a_kind_of_work_waits_for_a_worker_that_has_its_package(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = [EntryPoint("shout", "tests.promises.test_s3_extension:Shout", registry.GROUP)]
+
+    def announced(**_: str) -> list[EntryPoint]:
+        return installed
+
+    monkeypatch.setattr(registry, "entry_points", announced)
+    loud = gated(type="shout", inputs={"text": "'hello'"})
+    async with process(store) as app:
+        execution = await app.start(loud)
+        assert await execution.settled() == "waiting"
+        name = execution.id
+    package = installed.pop()
+    async with process(store) as other:
+        execution = await answered(other, name)
+        view = await execution.view()
+        assert [one["needs"] for one in objects(view["waitingFor"])] == ["executor:shout"]
+    installed.append(package)
+    async with process(store) as worker:
+        assert await (await worker.open(name)).settled() == "completed"
+
+
+# While it waits for a worker --------------------------------------------------------------------------------------
+
+
+async def test_a_fork_of_an_execution_that_waits_for_a_worker_waits_too(store: str) -> None:
+    name = await began(store)
+    async with opened(store) as other:
+        await answered(other, name)
+        fork = await other.fork(name)
+        assert await fork.settled() == "waiting"
+        assert (await fork.view())["waitingFor"] == WAITS_FOR_POLISH
+    async with opened(store, polish) as worker:
+        for one in (name, fork.id):
+            assert await (await worker.open(one)).settled() == "completed"
+
+
+async def test_a_fork_in_a_process_that_has_the_tool_goes_on_and_leaves_the_first_one_waiting(store: str) -> None:
+    name = await began(store)
+    async with opened(store) as other:
+        await answered(other, name)
+    async with opened(store, polish) as worker:
+        fork = await worker.fork(name)
+        assert await fork.settled() == "completed"
+        assert (await worker.view(name))["status"] == "waiting"
+
+
+async def test_an_execution_that_waits_for_a_worker_has_nothing_to_retry(store: str) -> None:
+    name = await began(store)
+    async with opened(store) as other:
+        execution = await answered(other, name)
+        rows = len(await execution.rows())
+        with pytest.raises(WrongStatus):
+            await execution.retry()
+        assert len(await execution.rows()) == rows
+
+
+async def test_a_step_that_fails_with_a_worker_is_retried_by_another_that_lacks_the_tool_and_waits_again(
+    store: str,
+) -> None:
+    @tool(name="polish")
+    async def breaks(text: str) -> str:
+        """Fail."""
+        raise ValueError(text)
+
+    name = await began(store)
+    async with opened(store) as other:
+        await answered(other, name)
+    async with opened(store, breaks) as worker:
+        assert await (await worker.open(name)).settled() == "failed"
+    async with opened(store) as other:
+        execution = await other.open(name)
+        await execution.retry()
+        assert await execution.settled() == "waiting"
+        assert (await execution.view())["waitingFor"] == WAITS_FOR_POLISH
+    async with opened(store, polish) as worker:
+        assert await (await worker.open(name)).settled() == "completed"
+
+
+async def test_a_parent_that_is_cancelled_ends_a_sub_workflow_that_waits_for_a_worker(store: str) -> None:
+    above = Workflow.of(
+        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
+    )
+    async with opened(store, polish) as app:
+        await app.save(ASKED_FIRST)
+        execution = await app.start(above)
+        await execution.settled()
+    async with opened(store) as other:
+        again = await answered(other, execution.id)
+        await again.cancel()
+        await again.drained()
+        (below,) = await other.executions(ExecutionQuery(parent=execution.id))
+        assert (again.status, below.status, below.needs) == ("cancelled", "cancelled", ())
+
+
+async def test_the_deadline_of_the_execution_counts_while_it_waits_for_a_worker(store: str) -> None:
+    clock = HandClock()
+    bounded = Workflow.of(
+        {
+            "id": "bounded",
+            "config": {"limits": {"deadline": "1h"}},
+            "nodes": [GATE, WORK],
+            "edges": [{"source": "gate", "target": "work"}],
+        }
+    )
+    async with opened(store, polish, clock=clock) as app:
+        execution = await app.start(bounded)
+        await execution.settled()
+    async with opened(store, clock=clock) as other:
+        await answered(other, execution.id)
+    clock.move(7200)
+    async with opened(store, clock=clock) as other:
+        assert await (await other.open(execution.id)).settled() == "interrupted"

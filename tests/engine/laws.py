@@ -134,6 +134,7 @@ def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> Outcome:
         chance_of_crash=chance,
         chance_of_duplicate=chance,
         chance_of_zombie=chance,
+        chance_of_missing=chance,
     )
     return simulation.run(INPUT)
 

@@ -37,6 +37,7 @@ from pointsman.engine.commands import (
 from pointsman.engine.decide import decide
 from pointsman.engine.digests import is_same, values_at
 from pointsman.engine.events import Event, StepPassed, StepStarted
+from pointsman.engine.failures import Failure
 from pointsman.engine.fold import begin_row, fold
 from pointsman.engine.kinds import Wait
 from pointsman.engine.outstanding import outstanding
@@ -52,6 +53,8 @@ from pointsman.engine.reports import (
     Start,
     TimerFired,
     WorkDone,
+    WorkerMissing,
+    WorkerOffered,
     WorkFailed,
 )
 from pointsman.engine.state import ExecutionState, Gate, Status
@@ -72,11 +75,15 @@ CHECKED_SHARE: Final = 0.2
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
 
-ANSWERS: Final = (WorkDone, WorkFailed, ApprovalAsked, ChildEnded, GateAnswered, TimerFired, Delivered)
+ENDS: Final = (WorkDone, WorkFailed, ApprovalAsked, ChildEnded, GateAnswered, TimerFired, Delivered)
+ANSWERS: Final = (*ENDS, WorkerMissing, WorkerOffered)
 """Reports that come again when what they answer is asked again."""
 
-ONCE: Final = (*ANSWERS, Start, CancelRequested)
+ONCE: Final = (*ENDS, Start, CancelRequested)
 """Reports that mean nothing when they are told a second time."""
+
+NEEDS: Final = "tool:elsewhere"
+"""What a process lacks that leaves an attempt to another worker."""
 
 Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ApprovalAsked"]
 Answer: TypeAlias = Callable[[Step, Gate], "GateAnswered | None"]
@@ -176,18 +183,21 @@ class Simulation:
         chance_of_duplicate: float = 0.0,
         chance_of_crash: float = 0.0,
         chance_of_zombie: float = 0.0,
+        chance_of_missing: float = 0.0,
         work: Work = echo,
         answer: Answer = first_option,
         child: Child = mirror,
         checked: bool = False,
     ) -> None:
-        """`checked`: hold the laws after each of the first rows, then after ever more, and at the end."""
+        """`chance_of_missing`: how often a process lacks what an attempt needs, and leaves it to another worker.
+        `checked`: hold the laws after each of the first rows, then after ever more, and at the end."""
         self.plan = plan
         self.random = Random(seed)
         self.seed = seed
         self.chance_of_duplicate = chance_of_duplicate
         self.chance_of_crash = chance_of_crash
         self.chance_of_zombie = chance_of_zombie
+        self.chance_of_missing = chance_of_missing
         self.work, self.answer, self.child = work, answer, child
         self.checked = checked
         self._check_at = 1
@@ -275,6 +285,8 @@ class Simulation:
         owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
         owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
         owed += [lambda step=step: self._answered(step) for step in self.asked.gates]
+        if self.state.status == "running":
+            owed += [lambda step=step: self._offered(step) for step in self.state.lacking]
         owed += [self._delivered]
         self.random.shuffle(owed)
         for ask in owed:
@@ -287,7 +299,14 @@ class Simulation:
 
     def _worked(self, command: Execute) -> Report:
         del self.asked.work[command.step]
+        if self._happens(self.chance_of_missing):
+            lacks = Failure(code="tool-not-here", message="it is elsewhere", needs=NEEDS)
+            return WorkerMissing(step=command.step, attempt=command.attempt, failure=lacks)
         return self.work(command)
+
+    def _offered(self, step: Step) -> Report:
+        """A worker that has what the step waits for."""
+        return WorkerOffered(step=step, attempt=self.state.steps[step].attempt)
 
     def _child_ended(self, command: StartChild) -> Report:
         del self.asked.children[command.step, command.call]
