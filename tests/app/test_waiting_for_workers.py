@@ -394,14 +394,15 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
 
 
 async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: str) -> None:
-    said = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Dear Ada"}}]}
-    body = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "small", **said}).encode()
-    async with answering(200, body) as where:
-        provider: JsonObject = {
-            "kind": "openai-compatible",
-            "base_url": f"http://{where}/v1",
-            "keys": ["sk-1234567890"],
-        }
+    head: JsonObject = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "small"}
+    deltas: list[JsonObject] = [
+        {"index": 0, "delta": {"role": "assistant", "content": "Dear Ada"}, "finish_reason": None},
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
+    ]
+    chunks = [f"data: {json.dumps({**head, 'choices': [delta]})}\n\n" for delta in deltas]
+    body = "".join([*chunks, "data: [DONE]\n\n"]).encode()
+    async with answering(200, body, "text/event-stream") as where:
+        provider: JsonObject = {"kind": "openai-compatible", "base_url": f"http://{where}/v1", "keys": ["sk-12345678"]}
         having = Settings.model_validate({"providers": {"own": provider}})
         agent = gated(type="agent", config={"prompt": "Write.", "model": "own:small"})
         execution = await left_and_taken_up(store, agent, having, "model:own:small")
