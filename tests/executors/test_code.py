@@ -100,13 +100,50 @@ async def test_what_is_wrong_with_code_is_told_with_its_line(
     assert (told.code, told.message, told.retryable) == (code, message, False)
 
 
+DEEP = """\
+def inner(order):
+    return order["date"]
+
+def outer(order):
+    return inner(order)
+
+outer({})
+"""
+
+
+@needs_box
+async def test_a_failure_of_code_has_its_traceback_with_the_lines_of_the_author(interpreter: Interpreter) -> None:
+    told = await failure(interpreter, DEEP)
+    details = told.details or {}
+    assert details["where"] == "line 2 of the code, in inner"
+    assert details["traceback"] == (
+        "Traceback (most recent call last):\n"
+        "  line 7 of the code\n"
+        "    outer({})\n"
+        "  line 5 of the code, in outer\n"
+        "    return inner(order)\n"
+        "  line 2 of the code, in inner\n"
+        '    return order["date"]\n'
+        "KeyError: 'date'"
+    )
+
+
+@needs_box
+async def test_the_traceback_of_deep_code_is_bounded(interpreter: Interpreter) -> None:
+    told = await failure(interpreter, "def f(n):\n    return 1 / 0 if n == 0 else f(n - 1)\nf(200)")
+    traceback = str((told.details or {})["traceback"])
+    assert "… 182 frames …" in traceback
+    assert len(traceback.splitlines()) < 50
+    assert traceback.endswith("ZeroDivisionError: division by zero")
+
+
 @needs_box
 async def test_what_code_prints_is_shown_and_told_with_its_failure(interpreter: Interpreter) -> None:
     run = StagedRun()
     assert await done(interpreter, "print('so', 'far')\n7", run=run) == 7
     assert run.deltas == [{"kind": "text", "text": "so far\n"}]
     told = await failure(interpreter, "print('so far')\n1 / 0")
-    assert told.details == {"printed": "so far\n"}
+    assert (told.details or {})["output"] == "so far\n"
 
 
 @needs_box

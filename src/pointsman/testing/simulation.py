@@ -300,7 +300,7 @@ class Simulation:
     def _worked(self, command: Execute) -> Report:
         del self.asked.work[command.step]
         if self._happens(self.chance_of_missing):
-            lacks = Failure(code="tool-not-here", message="it is elsewhere", needs=NEEDS)
+            lacks = Failure(code="unknown-tool", message="it is elsewhere", needs=NEEDS)
             return WorkerMissing(step=command.step, attempt=command.attempt, failure=lacks)
         return self.work(command)
 

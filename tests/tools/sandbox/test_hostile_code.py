@@ -102,7 +102,7 @@ async def test_what_a_failure_tells_is_short(interpreter: Interpreter) -> None:
     assert len(caught.value.failure.message) < 600
     details = caught.value.failure.details
     assert details is not None
-    assert details["printed"] == "y" * 1_999 + "\n"
+    assert details["output"] == "y" * 1_999 + "\n"
 
 
 @pytest.mark.parametrize("handles", [True, False], ids=["by handle", "by number"])

@@ -32,7 +32,7 @@ from pointsman.tools.sandbox.workers import Workers
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
-    from pydantic_monty import MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
+    from pydantic_monty import Frame, MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
 
 PRINTED_BYTES_MAX: Final = 100_000
 """What code may print."""
@@ -45,6 +45,9 @@ GRACE_S: Final = 2.0
 """Until its parent ends an interpreter that did not end by itself. Its start is in it."""
 PRINTED_CHARS_TOLD: Final = 2_000
 """Of what failed code printed, the end."""
+FRAMES_TOLD_MAX: Final = 20
+"""Of a deeper traceback, the first and the last frames."""
+LINE_CHARS_TOLD_MAX: Final = 200
 
 
 class CodeFailed(AuthorError):
@@ -239,8 +242,36 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
             pass
     if code == "code-over-limit":
         hint = "Do less in one step, or allow more: `memory` under [sandbox] in the settings."
-    details: JsonObject | None = {"printed": printed[-PRINTED_CHARS_TOLD:]} if printed else None
-    return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details))
+    details: JsonObject = {}
+    if isinstance(why, MontySyntaxError | MontyRuntimeError):
+        details |= _stack_of(why)
+    if printed:
+        details["output"] = printed[-PRINTED_CHARS_TOLD:]
+    return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
+
+
+def _stack_of(why: MontySyntaxError | MontyRuntimeError) -> JsonObject:
+    """The traceback through the author's code, as Python writes it, and where its last frame is."""
+    frames = why.traceback()
+    if not frames:
+        return {}
+    left_out = max(0, len(frames) - FRAMES_TOLD_MAX)
+    shown = [*frames[: FRAMES_TOLD_MAX // 2], *frames[len(frames) - FRAMES_TOLD_MAX // 2 :]] if left_out else frames
+    lines: list[str] = []
+    for number, frame in enumerate(shown):
+        if left_out and number == FRAMES_TOLD_MAX // 2:
+            lines.append(f"  … {left_out} frames …")
+        lines.append(f"  {_place_of(frame)}")
+        if frame.source_line:
+            lines.append(f"    {frame.source_line.strip()[:LINE_CHARS_TOLD_MAX]}")
+    raised = f"{type(why.exception()).__name__}: {str(why.exception())[:MESSAGE_CHARS_MAX]}"
+    text = "\n".join(["Traceback (most recent call last):", *lines, raised])
+    return {"traceback": text, "where": _place_of(frames[-1])}
+
+
+def _place_of(frame: Frame) -> str:
+    function = "" if frame.function_name in (None, "", "<module>") else f", in {frame.function_name}"
+    return f"line {frame.line} of the code{function}"
 
 
 def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
