@@ -2,6 +2,8 @@
 
 print in a tool   ─▶ standard error of a command, never its output; secrets masked ┐
 logging in a tool ─▶ wherever it is configured to go                               ├─▶ the end: `details["output"]`
+                                                                                       of a failure, `printed` of a
+                                                                                       step that succeeds
 
 Only what passes through `sys.stdout` and `sys.stderr` is masked: not what C code and other programs write themselves.
 """
@@ -26,15 +28,18 @@ _hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
 
 
 class Printed:
-    """The end of what one call printed and logged."""
+    """The end of what one call printed and logged; those around it have it too."""
 
-    def __init__(self) -> None:
+    def __init__(self, around: Printed | None = None) -> None:
         self.text = ""
+        self._around = around
         self._streams = [Stream(one) for one in _hidden.get()]
         self._one_at_a_time = threading.Lock()
 
     def add(self, text: str) -> None:
         self.text = (self.text + text)[-CHARS_MAX:]
+        if self._around is not None:
+            self._around.add(text)
 
     def show(self, text: str, output: TextIO) -> None:
         """Add a text, and write as much of it as cannot be the beginning of a secret."""
@@ -72,7 +77,7 @@ _LOGGED: Final = _Logged()
 @contextmanager
 def printing() -> Generator[Printed]:
     """A call of a tool: what it prints and logs is its own."""
-    printed = Printed()
+    printed = Printed(_printed.get())
     token = _printed.set(printed)
     root = logging.getLogger()
     if _LOGGED not in root.handlers:

@@ -13,7 +13,9 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.app.executions import ExecutionFailed
+from pointsman.engine.events import StepSucceeded
 from pointsman.engine.failures import Failure
+from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
 from pointsman.tool_output import apart_from_tools
 from pointsman.tools.tool import Tool
@@ -105,6 +107,47 @@ async def test_what_a_failed_tool_logged_and_printed_is_with_its_failure(capsys:
     assert (failure_in(why).details or {})["output"] == "dividing\nwarning divide: by 0\n"
     shown = capsys.readouterr()
     assert (shown.out, "dividing" in shown.err) == ("the output\n", True)
+
+
+async def test_what_tools_print_is_kept_with_a_step_that_succeeds_without_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
+
+    @tool
+    async def chat() -> str:
+        """Prints."""
+        print("with hunter2hunter2")  # noqa: T201 - what is tested
+        return "done"
+
+    async with Pointsman("memory:", tools=[chat], model="scripted", settings=Settings()) as app:
+        with apart_from_tools():
+            execution = await app.start(calling("chat"))
+            assert await execution.output() == "done"
+        rows = await execution.rows()
+    printed = [event.printed for row in rows for event in row.events if isinstance(event, StepSucceeded)]
+    assert printed == ["with ***\n"]
+
+
+async def test_the_tools_of_an_agent_leave_what_they_print_with_its_step() -> None:
+    @tool
+    async def look() -> str:
+        """Prints."""
+        print("looking")  # noqa: T201 - what is tested
+        return "found"
+
+    script = read_script(
+        "rules:\n  - {node: ask, call: 1, toolCalls: [{name: look, arguments: {}}, {name: look, arguments: {}}]}\n"
+        "  - {node: ask, text: Done.}\n"
+    )
+    agent: JsonObject = {"id": "ask", "type": "agent", "config": {"prompt": "Look.", "tools": ["look"]}}
+    async with Pointsman("memory:", tools=[look], model="scripted", script=script, settings=Settings()) as app:
+        with apart_from_tools():
+            execution = await app.start(Workflow.of({"id": "asks", "nodes": [agent], "edges": []}))
+            assert await execution.output() == "Done."
+        rows = await execution.rows()
+    printed = [event.printed for row in rows for event in row.events if isinstance(event, StepSucceeded)]
+    assert printed == ["looking\nlooking\n"]
 
 
 async def test_secrets_are_taken_out_of_message_and_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

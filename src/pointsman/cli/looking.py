@@ -13,10 +13,11 @@ from pointsman.app.timeline import timeline as timeline_of
 from pointsman.app.watching import follow_events
 from pointsman.cli.bars import account_lines, bar_lines
 from pointsman.cli.completion import complete_execution, complete_workflow
+from pointsman.cli.guard import is_debugging
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import COLOURS, output_text, story
-from pointsman.cli.printing import message_lines, print_json, print_line, shown
+from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
 from pointsman.values import Json, JsonObject
 
 STATUSES: Final = (
@@ -99,7 +100,10 @@ def when(at: Json) -> str:
 @json_option
 @store_option
 def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | None) -> None:
-    """The state of an execution: what it did, what it waits for, what it produced."""
+    """The state of an execution: what it did, what it waits for, what it produced.
+
+    With --debug also what the tools of its steps printed and logged.
+    """
     view = go(_view(store, execution))
     if words is not None:
         view = view_in(words, view)
@@ -121,6 +125,10 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
         click.echo("\n".join(_answer(answer)))
     if view["output"] is not None:
         click.echo(f"output:\n{output_text(view['output'])}")
+    for event in go(_gathered(store, execution, after=0, follow=False, words=None)) if is_debugging() else ():
+        if printed := event.get("printed"):
+            click.echo(f"{shown(event['step'])} printed:")
+            click.echo("\n".join(f"  {harmless(line)}" for line in str(printed).splitlines()))
     for line in story(view, stopped=False, store=store, lasting=True):
         click.echo(line)
 

@@ -132,6 +132,7 @@ def _done(
         warnings=warnings,
         usage=done.usage,
         cached=done.cached,
+        printed=done.printed,
     )
 
 

@@ -280,6 +280,8 @@ def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repe
     )
     if repeats is not guarding.NONE:
         event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
+    if report.printed:
+        event = replace(event, printed=report.printed)
     desk.emit(event)
     return True
 

@@ -87,6 +87,8 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     """The result was known from an equal step; nothing was performed."""
     undone_by: str | None = None
     """The node that undoes it, should the execution fail."""
+    printed: str = ""
+    """The end of what its tools, or its code, printed and logged."""
 
 
 class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):

@@ -82,6 +82,8 @@ class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults
     usage: Usage | None = None
     cached: bool = False
     """It was not performed: an equal step had brought this before."""
+    printed: str = ""
+    """The end of what its tools, or its code, printed and logged."""
     result_bytes: int | None = None
     """How long the result is as JSON, where whoever brings it knows; else it is measured where that matters."""
 

@@ -256,6 +256,7 @@ class AgentLoop:
             messages=tuple(self._kept.added),
             warnings=(*self._ledger.warnings, *self._kept.warnings),
             usage=self._ledger.usage,
+            printed=self._ledger.printed,
         )
 
 

@@ -42,7 +42,7 @@ from pointsman.ports import (
     ToolSpec,
 )
 from pointsman.redaction import NOTHING, Redaction
-from pointsman.tool_output import hiding
+from pointsman.tool_output import CHARS_MAX, hiding, printing
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -101,6 +101,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: Failure | None = None
     usage: Usage | None = None
     """What it took to know what was meant, of a search of memory."""
+    printed: str = ""
+    """The end of what the tool printed and logged, where it succeeded."""
 
     def told(self) -> Json:
         """What a model is told of it."""
@@ -143,6 +145,8 @@ class Ledger:
         self._number = 0
         self._asked = 0
         self.usage = Usage()
+        self.printed = ""
+        """The end of what its tools printed and logged."""
         self.warnings: list[str] = []
         """What people should know of how answers were come by."""
 
@@ -239,6 +243,7 @@ class Ledger:
     def _counted(self, outcome: Outcome) -> Outcome:
         if outcome.usage is not None:
             self.usage = added(self.usage, outcome.usage)
+        self.printed = (self.printed + outcome.printed)[-CHARS_MAX:]
         return outcome
 
     async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
@@ -255,9 +260,9 @@ class Ledger:
         try:
             async with bound:
                 shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
-                with hiding(*masks):
-                    result = await self._world.tools.call(shown, key=key, run=self._run)
-                return Outcome(result=masks.json(result))
+                with hiding(*masks), printing() as printed:
+                    result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
+                return Outcome(result=result, printed=masks.text(printed.text))
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why

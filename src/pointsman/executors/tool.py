@@ -34,7 +34,13 @@ class ToolExecutor:
             return work_failed(command, why.failure, ledger.usage)
         if outcome.failure is not None:
             return work_failed(command, outcome.failure, ledger.usage)
-        return WorkDone(step=command.step, attempt=command.attempt, result=outcome.result, usage=ledger.usage)
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=outcome.result,
+            usage=ledger.usage,
+            printed=ledger.printed,
+        )
 
     def _must_stay_here(self, name: str) -> None:
         """What leaves for a sub-workflow or the caller is kept in journals. Raises `WorkRefused`."""

@@ -43,6 +43,7 @@ class PendingCallsExecutor:
             labels=tuple(dict.fromkeys(call.name for call in reversed(calls))),
             messages=tuple(tool_message(call, outcome.told(), name=caller) for call, outcome in pairs),
             usage=ledger.usage,
+            printed=ledger.printed,
         )
 
 

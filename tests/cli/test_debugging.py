@@ -1,0 +1,106 @@
+"""Tools that print, log and fail, in real processes: standard output stays one JSON object."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pointsman.values import JsonObject
+
+STORE = ["--store", "sqlite:///store.db"]
+WAITS_S = 60
+TOOLS = '''
+import logging, os, subprocess, sys
+from pointsman import tool
+
+@tool
+async def noisy() -> str:
+    """Print in every way there is."""
+    print("by print")
+    logging.getLogger("mine").warning("by logging")
+    os.write(1, b"by write\\n")
+    subprocess.run([sys.executable, "-c", "print('by a child')"], check=True)
+    sys.__stdout__.write("by the first stdout\\n")
+    sys.__stdout__.flush()
+    return "done"
+
+def parse(order):
+    return order["date"]
+
+@tool
+async def book() -> str:
+    """Fail in a helper."""
+    print("booking")
+    return parse({})
+'''
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package that announces the tools."""
+    site = tmp_path / "site"
+    about = site / "loud_tools-1.0.dist-info"
+    about.mkdir(parents=True)
+    (site / "loud_tools.py").write_text(TOOLS)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-tools\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[pointsman.tools]\nnoisy = loud_tools:noisy\nbook = loud_tools:book\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
+    return site
+
+
+def document(tool: str) -> str:
+    node: JsonObject = {"id": "work", "type": "tool", "config": {"tool": tool}}
+    Path(f"{tool}.json").write_text(json.dumps({"pointsman": 1, "id": tool, "nodes": [node], "edges": []}))
+    return f"{tool}.json"
+
+
+def pointsman(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pointsman", *arguments, *STORE]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
+
+
+def test_what_a_tool_prints_never_mixes_with_the_output() -> None:
+    ran = pointsman("run", document("noisy"), "--model", "scripted", "--json")
+    assert (ran.returncode, json.loads(ran.stdout)["output"]) == (0, "done")
+    for word in ("by print", "by write", "by a child", "by the first stdout"):
+        assert word in ran.stderr
+    plain = pointsman("run", "noisy.json", "--model", "scripted")
+    assert (plain.returncode, plain.stdout) == (0, "done\n")
+
+
+def test_what_a_successful_tool_printed_and_logged_is_kept_with_its_step() -> None:
+    execution = json.loads(pointsman("run", document("noisy"), "--model", "scripted", "--json").stdout)["executionId"]
+    events = json.loads(pointsman("events", execution, "--json").stdout)["events"]
+    (printed,) = [one["printed"] for one in events if one["kind"] == "step_succeeded"]
+    assert printed == "by print\nwarning mine: by logging\n"
+    assert "by logging" not in pointsman("show", execution).stdout
+    told = pointsman("show", execution, "--debug").stdout
+    assert "work printed:\n  by print\n  warning mine: by logging\n" in told
+
+
+@pytest.mark.parametrize("flag", [(), ("--debug",)])
+def test_the_traceback_of_a_tool_is_shown_with_debug_and_its_place_always(flag: tuple[str, ...], package: Path) -> None:
+    ran = pointsman("run", document("book"), "--model", "scripted", *flag)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "[tool-failed] in 'work' the tool 'book' failed: KeyError: 'date'" in ran.stderr
+    assert f"at {package}/loud_tools.py:17 in parse" in ran.stderr
+    shows = [line in ran.stderr for line in ("Traceback (most recent call last):", 'return order["date"]', "booking")]
+    assert shows == [bool(flag), bool(flag), True], "what it prints goes to standard error in any case"
+    assert ("it printed:" in ran.stderr) == bool(flag)
+    assert "src/pointsman" not in ran.stderr
+
+
+def test_show_has_the_traceback_long_after_the_process(package: Path) -> None:
+    ran = pointsman("run", document("book"), "--model", "scripted", "--json")
+    view = json.loads(ran.stdout)
+    assert ran.returncode == 1
+    (error,) = view["errors"]
+    assert f'File "{package}/loud_tools.py", line 17, in parse' in error["details"]["traceback"]
+    assert error["details"]["output"] == "booking\n"
+    shown = pointsman("show", view["executionId"], "--debug")
+    assert 'return order["date"]' in shown.stdout
