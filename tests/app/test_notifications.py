@@ -17,6 +17,7 @@ from pointsman.app.notifications.notifier import ATTEMPTS_MAX, Notifier
 from pointsman.app.notifications.outbox import NoSuchNotice
 from pointsman.app.notifications.outgoing import post
 from pointsman.app.triggers.signatures import key_of, verify
+from pointsman.engine.asking import GateMoved
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
@@ -321,3 +322,36 @@ async def test_who_does_not_answer_is_not_reached(address: Address) -> None:
     with pytest.raises(NotReached):
         await post("http://127.0.0.1:9/x", b"{}", {}, private=True)
     assert await post(address.url, b"{}", {}, private=True) == 204
+
+
+SHOWS = """\
+pointsman: 1
+id: letter
+input: {type: object}
+config: {humanInLoop: real_time}
+nodes: [{id: ask, type: human, config: {message: "Send {text}?", show: [text]}}]
+"""
+
+
+async def test_a_gate_whose_data_changed_is_announced_again_with_its_new_digest(
+    tmp_path: Path, address: Address
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock, settings=told(address, "gate")) as app:
+        notifier = Notifier(app)
+        await notifier.round(clock.now())
+        execution = await app.start(Workflow.parse(SHOWS), {"text": "the old one"})
+        await execution.settled()
+        await notifier.round(clock.now())
+        clock.move(7200)
+        await notifier.round(clock.now())
+        await execution.steer(set={"text": "the new one"})
+        await notifier.round(clock.now())
+        await notifier.round(clock.now())
+        first, second = address.bodies
+        assert [one["message"] for one in (first, second)] == ["Send the old one?", "Send the new one?"]
+        assert first["id"] != second["id"]
+        with pytest.raises(GateMoved):
+            await execution.answer("ask", "approve", digest=str(first["digest"]))
+        await execution.answer("ask", "approve", digest=str(second["digest"]))
+        assert await execution.settled() == "completed"

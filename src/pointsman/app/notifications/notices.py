@@ -99,6 +99,7 @@ def gate_notice(gate: GateEntry) -> Notice:
         "nodeId": gate.node,
         "message": gate.message,
         **({"messages": {**gate.messages}} if gate.messages else {}),
+        "digest": gate.digest,
         "deadline": gate.deadline,
         "users": [*gate.users],
         "groups": [*gate.groups],
