@@ -100,6 +100,33 @@ async def test_what_was_saved_is_there_for_the_next_client(tmp_path: Path) -> No
         assert ended["status"] == "completed"
 
 
+SHOWS: dict[str, Any] = {
+    "pointsman": 1,
+    "id": "letter",
+    "input": {"type": "object"},
+    "config": {"humanInLoop": "real_time"},
+    "nodes": [{"id": "ask", "type": "human", "config": {"message": "Send {text}?", "show": ["text"]}}],
+    "edges": [],
+}
+
+
+async def test_an_answer_to_what_a_gate_showed_before_is_refused(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    async with at_prompt(store) as client:
+        await call(client, "save_workflow", document=SHOWS)
+        waiting = await call(client, "run_workflow", workflow="letter", input={"text": "the old one"})
+        execution, seen = waiting["executionId"], waiting["waiting"][0]["digest"]
+        async with Pointsman(store) as other:
+            await (await other.reach(execution)).steer(set={"text": "the new one"})
+        answer = {"executionId": execution, "gate": "ask", "action": "approve"}
+        told = await refused(client, "answer_gate", **answer, digest=seen)
+        assert told["error"]["code"] == "gate-changed"
+        (gate,) = (await call(client, "get_execution", executionId=execution))["waiting"]
+        assert (gate["message"], gate["digest"] == seen) == ("Send the new one?", False)
+        ended = await call(client, "answer_gate", **answer, digest=gate["digest"])
+        assert ended["status"] == "completed"
+
+
 async def test_what_a_client_changes_is_in_the_audit_log_with_what_came_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
