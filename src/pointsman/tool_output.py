@@ -27,12 +27,26 @@ CHARS_MAX: Final = 4_000
 _hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
 
 
-class Printed:
-    """The end of what one call printed and logged; those around it have it too."""
+class Gathered:
+    """The end of what several calls printed and logged. Twice as much as is kept: it is cut once secrets are masked, so
+    that no half of one stays."""
 
-    def __init__(self, around: Printed | None = None) -> None:
+    def __init__(self) -> None:
         self.text = ""
-        self._around = around
+
+    def add(self, text: str) -> None:
+        self.text = (self.text + text)[-2 * CHARS_MAX :]
+
+
+_gathered: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
+
+
+class Printed:
+    """The end of what one call printed and logged."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._around = _gathered.get()
         self._streams = [Stream(one) for one in _hidden.get()]
         self._one_at_a_time = threading.Lock()
 
@@ -77,7 +91,7 @@ _LOGGED: Final = _Logged()
 @contextmanager
 def printing() -> Generator[Printed]:
     """A call of a tool: what it prints and logs is its own."""
-    printed = Printed(_printed.get())
+    printed = Printed()
     token = _printed.set(printed)
     root = logging.getLogger()
     if _LOGGED not in root.handlers:
@@ -87,6 +101,17 @@ def printing() -> Generator[Printed]:
     finally:
         _printed.reset(token)
         printed.show_rest()
+
+
+@contextmanager
+def gathering() -> Generator[Gathered]:
+    """Until the block is left, gather what the calls of tools in it print and log."""
+    gathered = Gathered()
+    token = _gathered.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _gathered.reset(token)
 
 
 @contextmanager

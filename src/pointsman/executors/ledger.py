@@ -42,7 +42,7 @@ from pointsman.ports import (
     ToolSpec,
 )
 from pointsman.redaction import NOTHING, Redaction
-from pointsman.tool_output import CHARS_MAX, hiding, printing
+from pointsman.tool_output import CHARS_MAX, gathering, hiding
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -260,9 +260,9 @@ class Ledger:
         try:
             async with bound:
                 shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
-                with hiding(*masks), printing() as printed:
+                with hiding(*masks), gathering() as printed:
                     result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
-                return Outcome(result=result, printed=masks.text(printed.text))
+                return Outcome(result=result, printed=masks.text(printed.text)[-CHARS_MAX:])
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why
