@@ -31,7 +31,7 @@ OWNER: Final = "tester"
 PASSWORD: Final = "not-so-secret"
 """Of the user `guarded`, who must give it."""
 SETTINGS: Final = {"listen_addresses": "", "fsync": "on", "max_connections": "200", "shared_buffers": "64MB"}
-ACCESS: Final = "local all guarded scram-sha-256\nlocal all all trust\n"
+ACCESS: Final = "local all guarded scram-sha-256\nlocal all,replication all trust\n"
 
 
 @dataclass
@@ -110,6 +110,16 @@ class Cluster:
             f"{options} -k {self.folder}",
             "start",
         )
+
+    def copied_to(self, folder: Path) -> Cluster:
+        """A standby server in that folder: it can be read, and follows this one."""
+        runs_it = user()
+        if runs_it is not None:
+            shutil.chown(folder, runs_it)
+        standby = Cluster(folder)
+        self._run("pg_basebackup", "-h", str(self.folder), "-U", OWNER, "-D", standby._data, "-R", "-c", "fast")
+        standby.start()
+        return standby
 
     def stop(self, *, how: str = "immediate") -> None:
         """`immediate` is a crash, `fast` ends all sessions first."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,18 @@ from pointsman.app.storage.backup import back_up
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import StoreReadOnly
 from pointsman.settings import Settings
+from pointsman.values import ExecutionId
 from tests import postgres
+from tests.patience import PATIENCE_S
 
+ASKS: Final = Workflow.of({"id": "asks", "nodes": [{"id": "ask", "type": "human", "config": {"message": "Go on?"}}]})
 FLOW: Final = Workflow.of({"id": "one", "nodes": [{"id": "a", "type": "transform", "inputs": {"x": "input.x"}}]})
 QUIET: Final = Settings(delays=False)
+
+
+@pytest.fixture
+def primary() -> Iterator[postgres.Cluster]:
+    yield from postgres.own_cluster()
 
 
 def frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,3 +130,68 @@ async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
     with pytest.raises(StoreReadOnly, match="older version"):
         async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
             pass
+
+
+async def test_a_store_that_becomes_read_only_under_a_process_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted") as app:
+        assert (await readiness(app, Life())).ready
+        frozen(tmp_path, monkeypatch)
+        found = await readiness(app, Life())
+    assert (found.ready, found.writable, found.store) == (False, False, True)
+
+
+async def test_a_database_that_becomes_read_only_under_a_process_is_not_ready(cluster: postgres.Cluster) -> None:
+    async with Pointsman(cluster.url(schema="fails_over"), settings=QUIET, model="scripted") as app:
+        assert (await readiness(app, Life())).ready
+        cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while (found := await readiness(app, Life())).writable:  # noqa: ASYNC110 - the server tells nobody
+                    await asyncio.sleep(0.02)
+        finally:
+            cluster.sql("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+        assert (found.ready, found.store) == (False, True)
+        async with asyncio.timeout(PATIENCE_S):
+            while not (await readiness(app, Life())).ready:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+
+
+async def test_a_standby_server_is_read_and_follows_what_the_primary_writes(primary: postgres.Cluster) -> None:
+    folder = postgres.own_folder()
+    standby = primary.copied_to(folder)
+    try:
+        url, at_standby = (one.url(schema="replicated") for one in (primary, standby))
+        async with Pointsman(url, settings=QUIET, model="scripted") as writes:
+            execution = await writes.start(ASKS)
+            await execution.settled()
+            rows = len(await execution.rows())
+            await until_there(at_standby, execution.id, rows)
+            async with Pointsman(at_standby, settings=QUIET, model="scripted") as reads:
+                assert reads.store.read_only
+                assert not (await readiness(reads, Life())).writable
+                told = asyncio.Event()
+                leave = reads.store.follow(execution.id, told.set)
+                await asyncio.wait_for(told.wait(), PATIENCE_S)
+                told.clear()
+                await execution.answer("ask", "approve")
+                await execution.settled()
+                await asyncio.wait_for(told.wait(), PATIENCE_S)
+                leave()
+                assert (await reads.view(execution.id))["executionId"] == execution.id
+    finally:
+        postgres.take_away(folder)
+
+
+async def until_there(url: str, execution: str, rows: int) -> None:
+    """What the primary wrote comes to the standby a moment later, its tables too."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                async with Pointsman(url, settings=QUIET) as app:
+                    if await app.store.journal.last(ExecutionId(execution)) == rows:
+                        return
+            except PointsmanError:
+                pass
+            await asyncio.sleep(0.05)

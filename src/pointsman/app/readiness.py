@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pointsman.app.health import store_answers
+from pointsman.errors import PointsmanError
 from pointsman.journal.sqlite.connection import path_of
 from pointsman.models.transport import is_scripted
 from pointsman.values import JsonObject
@@ -61,11 +63,13 @@ class Readiness:
 
 async def readiness(app: Pointsman, life: Life) -> Readiness:
     """Asks the store; one that does not answer soon is not ready."""
-    try:
-        answers = await asyncio.wait_for(store_answers(app), ANSWERS_WITHIN_S)
-    except TimeoutError:
-        answers = False
-    room, writable = has_room(app.settings.store_url), not app.store.read_only
+    answers, writable = False, not app.store.read_only
+    with suppress(TimeoutError, PointsmanError):
+        async with asyncio.timeout(ANSWERS_WITHIN_S):
+            answers = await store_answers(app)
+            if answers:
+                writable = await app.store.is_writable()
+    room = has_room(app.settings.store_url)
     return Readiness(life.stopping, answers, writable, room, life.keeper, model_state(app))
 
 

@@ -327,6 +327,9 @@ class MemoryStore:
     def read_only(self) -> bool:
         return False
 
+    async def is_writable(self) -> bool:
+        return True
+
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return {}
 

@@ -294,6 +294,10 @@ class Store(Protocol):
         """It can only be read: every write raises `StoreReadOnly`."""
         ...
 
+    async def is_writable(self) -> bool:
+        """Return whether a write would be taken now: a store may become read-only while it is open."""
+        ...
+
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         """The last rows of these, as far as others may have written some since this was asked before. Cheap where none
         did. What was told is not told again: one asks, for all."""

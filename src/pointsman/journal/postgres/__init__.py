@@ -13,14 +13,14 @@ from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.appending import Appender
 from pointsman.journal.postgres.blobs import Kept, PostgresBlobs
 from pointsman.journal.postgres.changes import Changes
-from pointsman.journal.postgres.connections import Connections
+from pointsman.journal.postgres.connections import Connection, Connections
 from pointsman.journal.postgres.copying import PostgresCopying
 from pointsman.journal.postgres.damage import find_damage
 from pointsman.journal.postgres.effects import PostgresEffects
 from pointsman.journal.postgres.entries import PostgresEntries
 from pointsman.journal.postgres.keeper import PostgresKeeper
 from pointsman.journal.postgres.memories import PostgresMemories
-from pointsman.journal.postgres.migrating import prepare
+from pointsman.journal.postgres.migrating import READ_ONLY, prepare
 from pointsman.journal.postgres.removal import PostgresRemoval
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.postgres.sessions import PostgresSessions
@@ -70,6 +70,13 @@ class PostgresStore:
     @property
     def read_only(self) -> bool:
         return self._read_only
+
+    async def is_writable(self) -> bool:
+        async def work(connection: Connection) -> bool:
+            found = await (await connection.execute(READ_ONLY)).fetchone()
+            return found != ("on",)
+
+        return await self._connections.read(work)
 
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return await self._changes.ends(executions)

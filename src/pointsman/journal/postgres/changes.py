@@ -3,8 +3,9 @@
     group committed ─▶ gathered for a moment ─▶ one NOTIFY ─▶ LISTEN, one connection per process ─▶ who follows
                                                      every second: the last seq of what is followed ─┘
 
-A notification is a hint that may get lost: the look every second is what makes it sure. Neither uses numbers that the
-server gives in the order of writing: rows become visible in another order.
+A notification is a hint that may get lost: the look every second is what makes it sure. On a standby server, which
+takes no LISTEN, the look is all there is. Neither uses numbers that the server gives in the order of writing: rows
+become visible in another order.
 """
 
 from __future__ import annotations
@@ -111,10 +112,17 @@ class Changes:
 
     async def _hear(self, connection: Connection) -> None:
         (channel,) = await (await connection.execute(f"SELECT {CHANNEL}")).fetchone() or ("",)
-        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        hears = True
+        try:
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        except psycopg.errors.ReadOnlySqlTransaction:
+            hears = False  # The server is a standby.
         while executions := self._followers.executions:
             cursor = await connection.execute(LASTS, (executions,))
             self._followers.saw({execution: last for execution, last in await cursor.fetchall() if last})
+            if not hears:
+                await asyncio.sleep(LOOK_S)
+                continue
             async for notice in connection.notifies(timeout=LOOK_S):
                 self._heard(notice.payload)
 

@@ -30,6 +30,7 @@ LOCK: Final = 0x504F494E
 SCRIPTS: Final = Path(__file__).parent / "migrations"
 VERSION_TABLE: Final = "pointsman_version"
 
+READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
 FIND_VERSION: Final = """
     SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
 """
@@ -89,7 +90,7 @@ def _prepared(address: Address) -> Prepared:
 
 
 def is_read_only(connection: psycopg.Connection) -> bool:
-    found = connection.execute("SELECT current_setting('transaction_read_only')").fetchone()
+    found = connection.execute(READ_ONLY).fetchone()
     return found == ("on",)
 
 

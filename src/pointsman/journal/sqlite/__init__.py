@@ -13,7 +13,7 @@ from pointsman.journal.following import Told
 from pointsman.journal.keeping import Keep
 from pointsman.journal.lifts import LIFTS
 from pointsman.journal.sqlite.changes import Others, polling
-from pointsman.journal.sqlite.connection import explained, path_of, read_only_at, version_warnings
+from pointsman.journal.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
 from pointsman.journal.sqlite.contents import SqliteBlobs, SqliteEffects
 from pointsman.journal.sqlite.copying import SqliteCopying
 from pointsman.journal.sqlite.damage import find_damage
@@ -38,6 +38,7 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         with explained(path):
             self._read_only = read_only_at(path)
+        self._path = path
         self._writer = Writer(path, self._read_only)
         self._reader = Reader(path, self._read_only)
         parts = (self._writer, self._reader)
@@ -71,6 +72,9 @@ class SqliteStore:
     @property
     def read_only(self) -> bool:
         return self._read_only is not None
+
+    async def is_writable(self) -> bool:
+        return not self.read_only and can_be_written(self._path)
 
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
         return await self._others.ends(executions)

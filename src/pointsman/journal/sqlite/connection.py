@@ -99,10 +99,15 @@ class ReadOnly(NamedTuple):
     """The directory of the copy that is read instead."""
 
 
+def can_be_written(path: Path) -> bool:
+    """Return whether the file and its directory, where its log lies, can be written."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
 def read_only_at(path: Path) -> ReadOnly | None:
     """None: it can be written, or is not there. SQLite itself cannot read every such file: its log needs an index
     beside it, which cannot be made there."""
-    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    if not path.is_file() or can_be_written(path):
         return None
     hint = f"Make {path} and its directory writable."
     log = path.with_name(path.name + "-wal")
