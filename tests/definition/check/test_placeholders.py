@@ -79,6 +79,40 @@ def test_json_and_code_are_not_reported(prompt: str) -> None:
     assert problems(document(prompt)) == []
 
 
+@pytest.mark.parametrize(
+    ("prompt", "repaired"),
+    [
+        ("<%= topic %> <%topic%>", "{topic} {topic}"),
+        ("[[topic]] and [[ topic ]]", "{topic} and {topic}"),
+        ("$(topic), %(topic)s", "{topic}, {topic}"),
+        ("{% topic %} {$topic} {{= topic }}", "{topic} {topic} {topic}"),
+        ("About ${topic}.", "About {topic}."),
+        ("About ${{ topic }}.", "About {{ topic }}."),
+        ("={{ topic }}", "{{ topic }}"),
+    ],
+)
+def test_a_placeholder_in_the_spelling_of_another_language_is_reported(prompt: str, repaired: str) -> None:
+    (problem,) = problems(document(prompt))
+    assert problem.fix
+    assert problem.fix[0]["value"] == repaired
+    assert problems(document(repaired)) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "<% other %> [[wiki page]] [[other]] $(date) %(other)s {% raw %} {$this} {{=}}",
+        "costs ${price} or $ {topic}",
+        "{{ $.topic }} and ${$.topic}",
+        "#{topic} @{topic} x={{topic}}",
+    ],
+)
+def test_signs_that_are_meant_are_left_alone(prompt: str) -> None:
+    properties: JsonObject = {"topic": {}, "price": {"type": "number"}}
+    schema: JsonObject = {"type": "object", "required": [*properties], "properties": properties}
+    assert [one for one in problems(document(prompt, input=schema)) if "{{=}}" not in one.message] == []
+
+
 def test_every_place_of_a_template_is_looked_at() -> None:
     wrong = "x { other }"
     nodes: list[Json] = [
@@ -110,6 +144,24 @@ def test_every_place_of_a_template_is_looked_at() -> None:
     assert found[3].fix == ({"op": "replace", "path": "/nodes/2/config/parameters/b", "value": "{state.topic}"},)
 
 
+def test_a_placeholder_in_a_text_of_a_gate_that_is_no_template_is_reported() -> None:
+    approvers: JsonObject = {"users": ["ada", "{topic}"], "groups": ["{{ topic }}"]}
+    options: list[Json] = [{"value": "ok"}, {"value": "{topic}", "label": {"en": "No {topic}"}}, {"value": "{x}"}]
+    gate: JsonObject = {"message": "{topic}?", "options": options, "approvers": approvers}
+    nodes: list[Json] = [
+        {"id": "s", "type": "start"},
+        {"id": "a", "name": "About {topic}", "type": "human", "config": gate},
+        {"id": "e", "type": "end"},
+    ]
+    assert {one.pointer for one in problems(document("", nodes=nodes))} == {
+        "/nodes/1/name",
+        "/nodes/1/config/options/1/value",
+        "/nodes/1/config/options/1/label",
+        "/nodes/1/config/approvers/users/1",
+        "/nodes/1/config/approvers/groups/0",
+    }
+
+
 def test_a_placeholder_in_a_text_of_an_expression_is_reported() -> None:
     edges: list[Json] = [
         {"source": "s", "target": "a", "condition": {"type": "expression", "expression": "'{{topic}}' == 'x'"}},
@@ -128,7 +180,15 @@ def test_a_text_that_a_function_looks_for_is_not_reported() -> None:
 
 
 def test_a_text_of_braces_is_checked_in_linear_time() -> None:
-    for text in ("{{" * 50_000, "{ a }" * 20_000, "{a b" * 25_000, '{{"' * 30_000, "$.a " * 25_000):
+    for text in (
+        "{{" * 50_000,
+        "{ a }" * 20_000,
+        "{a b" * 25_000,
+        '{{"' * 30_000,
+        "$.a " * 25_000,
+        "${topic " * 20_000,
+        "{{ $.a" * 20_000,
+    ):
         problems(document(text))
 
 

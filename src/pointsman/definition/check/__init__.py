@@ -21,7 +21,7 @@ from pointsman.definition.check.endings import check_endings
 from pointsman.definition.check.expression_types import check_types_of
 from pointsman.definition.check.formulas import read_formulas
 from pointsman.definition.check.joining import check_joining
-from pointsman.definition.check.placeholders import check_placeholders
+from pointsman.definition.check.placeholders import check_fixed_texts, check_placeholders
 from pointsman.definition.check.references import check_references
 from pointsman.definition.check.results import check_results
 from pointsman.definition.check.routing import check_routing
@@ -59,6 +59,7 @@ def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem,
             check_types_of(subject, formulas),
             check_results(subject, formulas),
             check_placeholders(subject, formulas),
+            check_fixed_texts(subject),
             check_dataflow(subject, formulas),
             check_joining(subject, formulas),
             check_conflicts(subject, formulas),

@@ -26,6 +26,9 @@ OF_TRIGGERS: Final = frozenset({"event", "headers"})
 OF_REQUEST: Final = ("config", "url")
 """Where the address of an HTTP node stands in it."""
 
+FOREIGN_MARKS: Final = ("$.", "${", "={", "<%", "[[", "$(", "%(")
+"""What a text has that may hold a placeholder in the spelling of another language."""
+
 Keys = tuple[str | int | None, ...]
 """A path into the state; None is any key."""
 
@@ -163,7 +166,7 @@ class _Reader:
         if any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces):
             self.found.templates.append((place, names, template))
         whole = site.kind == "parameters" and template.fixed
-        if template.literal or "$." in site.text or whole:
+        if template.literal or whole or any(mark in site.text for mark in FOREIGN_MARKS):
             self.found.texts.append(Text(place, names, template.literal, whole))
         return template
 

@@ -14,7 +14,12 @@ from typing import Final, NamedTuple
 from pointsman.definition.check.formulas import Formulas, Text
 from pointsman.definition.check.repairs import replace
 from pointsman.definition.check.subject import Subject, listed
-from pointsman.definition.problems import Problem, warning
+from pointsman.definition.control import HumanConfig
+from pointsman.definition.nodes import Node
+from pointsman.definition.people import Approvers
+from pointsman.definition.problems import Problem, pointer_to, warning
+from pointsman.definition.wording import names_at_large
+from pointsman.definition.workflow import Workflow
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.names import ROOTS, Names
@@ -22,6 +27,7 @@ from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.paths import scan_path
 from pointsman.expressions.template_parser import is_code, is_function
 from pointsman.expressions.tree import Call, Literal, Tree, heads_of, inside
+from pointsman.values import JsonObject
 
 _SPAN: Final = 200
 """Characters from a brace to the one that closes it; what is longer is no placeholder."""
@@ -37,6 +43,14 @@ _ROUND: Final = re.compile(r"\.(\d)f")
 _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
 _WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
 """`{customer name}`: the name of a form's label, not of a field."""
+_PATH: Final = r"[^\W\d][\w.\[\]-]{0,99}"
+_FOREIGN: Final = re.compile(
+    rf"<%[=-]?\s{{0,9}}({_PATH})\s{{0,9}}-?%>|\[\[\s{{0,9}}({_PATH})\s{{0,9}}\]\]|\$\(\s{{0,9}}({_PATH})\s{{0,9}}\)"
+    rf"|%\(({_PATH})\)s|\{{%-?\s{{0,9}}({_PATH})\s{{0,9}}-?%\}}|\{{\$({_PATH})\}}|\{{\{{=\s{{0,9}}({_PATH})\s{{0,9}}\}}\}}"
+)
+"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP and older templates."""
+_SIGNED: Final = re.compile(rf"(?:(?<![\w$])\$|^\s*=)(?=(\{{\{{?)\s*({_PATH}))")
+"""`${x}` of JavaScript and shells, `={{ x }}` of n8n: the placeholder is filled in, and its sign stays."""
 _FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 _ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
 _NAMED_IN_MESSAGE: Final = 4
@@ -55,7 +69,9 @@ class _Suspect(NamedTuple):
 
 def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     nodes = frozenset(subject.graph.index)
+    numbers = _numbers(subject.workflow)
     for text in formulas.texts:
+        yield from _signs(text, numbers)
         found = [*_suspects(text, nodes)]
         if found:
             yield _reported(text, found)
@@ -67,6 +83,47 @@ def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem
                 message = f"the text {written[:60]!r} in this expression is not a template: it stays as it is"
                 hint = "An expression names data without braces and quotes: `score > 3`."
                 yield warning("literal-placeholder", place.pointer, message, hint=hint)
+
+
+def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
+    """Placeholders in texts of gates that are no templates."""
+    names = names_at_large(subject.workflow)
+    for number, node in enumerate(subject.nodes):
+        for parts, text in _fixed(node):
+            if "{" in text and _placeholder_in(text, names):
+                message = f"{text[:60]!r} at node {node.id!r} is no template: it stays as it is"
+                hint = "Write a fixed text. What changes goes into `message` and `show`."
+                yield warning("literal-placeholder", pointer_to("nodes", number, *parts), message, hint=hint)
+
+
+def _fixed(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The texts of a node that people see or that name people, and their places."""
+    config, human = node.config, ("config",)
+    if node.name is not None:
+        yield ("name",), str(node.name)
+    if node.approval is not None:
+        yield from _asked(node.approval.approvers, ("approval", "approvers"))
+        for at, level in enumerate(node.approval.escalation or ()):
+            yield from _asked(level.approvers, ("approval", "escalation", at, "approvers"))
+    if not isinstance(config, HumanConfig):
+        return
+    if config.title is not None:
+        yield (*human, "title"), str(config.title)
+    for at, option in enumerate(config.options or ()):
+        yield (*human, "options", at, "value"), option.value
+        yield (*human, "options", at, "label"), str(option.label or "")
+    yield from _asked(config.approvers, (*human, "approvers"))
+    for at, level in enumerate(config.escalation or ()):
+        yield from _asked(level.approvers, (*human, "escalation", at, "approvers"))
+
+
+def _asked(approvers: Approvers | None, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if approvers is None:
+        return
+    for at, name in enumerate(approvers.users or ()):
+        yield (*place, "users", at), name
+    for at, name in enumerate(approvers.groups or ()):
+        yield (*place, "groups", at), name
 
 
 def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
@@ -87,6 +144,45 @@ def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
     return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
 
 
+def _signs(text: Text, numbers: frozenset[str]) -> Iterator[Problem]:
+    """The first sign of another language before a placeholder. A dollar before a number may be meant."""
+    source, literal = text.place.text, frozenset(text.literal)
+    for found in _SIGNED.finditer(source):
+        sign, braces, name = found[0].strip(), found[1], found[2]
+        path = scan_path(name)
+        is_money = sign == "$" and name in numbers
+        if path is None or is_money or found.end() in literal or not _knows(path.tree(), text.names):
+            continue
+        closed = source.find("}" * len(braces), found.end())
+        written = source[found.end() : closed + len(braces)]
+        message = f"{sign + written!r} gives {sign!r} and the value: the sign stays in the text"
+        hint = f"Write {written}; if the sign is meant, put a blank behind it."
+        fix = replace(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
+        yield warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
+        return
+
+
+def _numbers(workflow: Workflow) -> frozenset[str]:
+    """Fields of the input and the state that are declared to be numbers."""
+    properties = (workflow.input_schema or {}).get("properties")
+    schemas = dict(properties) if isinstance(properties, dict) else JsonObject()
+    schemas |= {name: one.schema_ for name, one in (workflow.state or {}).items()}
+    return frozenset(
+        name for name, one in schemas.items() if isinstance(one, dict) and one.get("type") in ("number", "integer")
+    )
+
+
+def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
+    """Placeholders in spellings of other languages that name data of the workflow, by where they stand."""
+    suspects = dict[int, _Suspect]()
+    for found in _FOREIGN.finditer(source):
+        name = next(one for one in found.groups() if one is not None)
+        path = scan_path(name)
+        if path is not None and path.end == len(name) and _knows(path.tree(), names):
+            suspects[found.start()] = _Suspect(found.start(), found.end(), f"{{{name}}}")
+    return suspects
+
+
 def _suspects(text: Text, nodes: frozenset[str]) -> Iterator[_Suspect]:
     source, names = text.place.text, text.names
     if text.whole and _ROOTED.match(source) and (path := scan_path(source)) and path.end == len(source):
@@ -97,13 +193,27 @@ def _suspects(text: Text, nodes: frozenset[str]) -> Iterator[_Suspect]:
     fences = [found.start() for found in _FENCE.finditer(source)] if text.literal else []
     brace, at = list(text.literal), 0
     dollars = [found.start() for found in _DOLLAR.finditer(source)] if "$." in source else []
-    for position in sorted((*brace, *dollars)):
+    foreign, literal = _foreign(source, names), frozenset(brace)
+    for position in sorted({*brace, *dollars, *foreign}):
         if position < at or bisect_right(fences, position) % 2:
             continue
-        found = _dollar(source, position, names) if source[position] == "$" else _brace(source, position, names, nodes)
+        if position in foreign:
+            found = foreign[position]
+        elif source[position] == "$":
+            found = None if _is_filled_in(source, position, literal) else _dollar(source, position, names)
+        else:
+            found = _brace(source, position, names, nodes)
         if found is not None:
             at = found.end
             yield found
+
+
+def _is_filled_in(source: str, at: int, literal: frozenset[int]) -> bool:
+    """Whether a place is inside a placeholder: `{{ $.x }}`."""
+    brace = source.rfind("{", max(0, at - _SPAN), at)
+    if brace < 0 or "}" in source[brace:at]:
+        return False
+    return brace not in literal and brace - 1 not in literal
 
 
 def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
