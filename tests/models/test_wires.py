@@ -221,7 +221,27 @@ async def test_a_conversation_that_does_not_fit_is_named(server: HTTPServer) -> 
 async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, kind: str, body: str) -> None:
     answer(server, body)
     failure = await failed(server, kind)
-    assert failure.code in ("model-answer-unreadable", "model-failed", "model-unreachable")
+    assert failure.code == "model-answer-unreadable"
+    assert failure.details is not None
+    assert (failure.details["status"], failure.details["body"]) == (200, " ".join(body.split()))
+    assert str(failure.details["address"]).startswith(server.url_for("/").rstrip("/"))
+    assert failure.message.startswith("200 from the model ")
+    assert repr(failure.details["body"]) in failure.message
+
+
+async def test_a_redirect_is_named_with_its_address(server: HTTPServer) -> None:
+    answer(server, "", status=302, headers={"location": "https://elsewhere.example/v1"})
+    failure = await failed(server, "openai-chat")
+    assert "it redirects to 'https://elsewhere.example/v1'" in failure.message
+    assert (failure.retryable, (failure.details or {})["status"]) == (False, 302)
+    assert "base_url" in failure.hint
+
+
+async def test_an_error_without_a_body_says_so(server: HTTPServer) -> None:
+    answer(server, "", status=500)
+    failure = await failed(server, "openai-chat")
+    assert failure.message.startswith("LLM service error: 500 from the model ")
+    assert failure.message.endswith(": it says nothing")
 
 
 @pytest.mark.parametrize(("kind", "events"), [("openai-chat", CHAT_BEGUN), ("anthropic", ANTHROPIC_BEGUN)])
@@ -233,6 +253,7 @@ async def test_a_stream_that_breaks_in_the_middle_of_an_event_is_a_failure(
     failure = await failed(server, kind, hear=heard)
     assert heard == ["Once"]
     assert failure.retryable
+    assert "It sent " in failure.message
 
 
 REFUSING: JsonObject = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}

@@ -119,12 +119,15 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> httpx2.AsyncClient:
     import httpx2
 
+    from pointsman.models.sent import note
+
     # The proxy and certificate variables of the environment count for the network only.
     return httpx2.AsyncClient(
         transport=provider.http,
         trust_env=provider.http is None,
         timeout=httpx2.Timeout(READ_S, connect=CONNECT_S),
         headers=dict(provider.headers),
+        event_hooks={"response": [note]},
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec.structs import replace
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import (
     AgentRunError,
@@ -43,6 +44,7 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.models.failures import ModelFailed
+from pointsman.models.sent import Sent, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import JsonObject
@@ -74,6 +76,10 @@ _WINDOW: Final = ("context size", "context length", "context window")
 INSIDE: Final = "scripted.invalid"
 """The host of the scripted model: it is no address."""
 _SERVER_ERRORS: Final = 500
+_REDIRECT: Final = 300
+_REFUSED: Final = 400
+_UNREAD: Final = frozenset({"model-answer-unreadable", "model-failed"})
+"""Failures of answers that could not be read."""
 _RETRIES_OFF: Final = frozenset({"bedrock"})
 """Whose client was told when it was opened, and warns of being told again."""
 
@@ -175,31 +181,55 @@ def _unreadable(message: str) -> Failure:
 
 @contextmanager
 def _failures_named(model: object) -> Generator[None]:
-    try:
-        yield
-    except (AgentRunError, UserError) as why:
-        raise ModelFailed(_failure(why, model)) from why
+    with listening() as sent:
+        try:
+            yield
+        except (AgentRunError, UserError) as why:
+            raise ModelFailed(_with_evidence(_failure(why, model), model, sent)) from why
+        except ModelFailed as why:
+            raise ModelFailed(_with_evidence(why.failure, model, sent)) from why
+
+
+def _with_evidence(failure: Failure, model: object, sent: Sent) -> Failure:
+    """The failure of an answer that is none of its wire, with what was sent."""
+    if not sent.status or failure.details is not None or failure.code not in _UNREAD:
+        return failure
+    code, hint, retryable = failure.code, failure.hint, failure.retryable
+    if _REDIRECT <= sent.status < _REFUSED:
+        said, hint = f"it redirects to {sent.location!r}", "Name the address it redirects to as `base_url`."
+    else:
+        code, retryable, hint = "model-answer-unreadable", True, _HINTS["model-answer-unreadable"]
+        said = failure.message.removeprefix(f"{_asked(model)}: ")
+        said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
+    details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
+    message = f"{sent.status} from {_asked(model)}: {said}"[:_MESSAGE_CHARS_MAX]
+    return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
+
+
+def _asked(model: object) -> str:
+    """The model and where it is, for messages."""
+    address = _address(model)
+    return f"the model {getattr(model, 'model_name', '')!r}" + (f" at {address}" if address else "")
 
 
 def _failure(why: Exception, model: object) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
     hint, details = _HINTS.get(code, ""), JsonObject()
-    asked, address = f"the model {getattr(model, 'model_name', '')!r}", _address(model)
-    at = f" at {address}" if address else ""
+    asked, address = _asked(model), _address(model)
     if isinstance(why, ModelHTTPError):
-        said = _said(why.body) or str(why)
+        said = _said(why.body) or "it says nothing"
         if code == "model-rejected" and any(words in said.lower() for words in _WINDOW):
             code = "model-context-too-long"
             hint = _HINTS[code]
         details |= {"status": why.status_code, "address": address, "body": _excerpt(why.body)}
         kind = "LLM service error: " if why.status_code >= _SERVER_ERRORS else ""
-        message = f"{kind}{why.status_code} from {asked}{at}: {said}"
+        message = f"{kind}{why.status_code} from {asked}: {said}"
     elif isinstance(why, ModelConnectionError):
         what, hint = connection_problem(why)
         details["address"] = address
-        message = f"{asked}{at} cannot be reached: {what}"
+        message = f"{asked} cannot be reached: {what}"
     else:
-        message = f"{asked}{at}: {_sentence(why)}"
+        message = f"{asked}: {_sentence(why)}"
         if code == "model-rejected" and any(words in message.lower() for words in _WINDOW):
             code = "model-context-too-long"
             hint = _HINTS[code]
