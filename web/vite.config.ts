@@ -17,5 +17,10 @@ export default defineConfig({
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8000" } },
   // Tests have no clock to race: on a busy machine they take as long as they take. Those that need a page say so.
-  test: { environment: "node", testTimeout: 120_000 },
+  test: {
+    environment: "node",
+    testTimeout: 120_000,
+    // What it asks for by a name that is an alias here has to be resolved here.
+    server: { deps: { inline: ["@rjsf/core"] } },
+  },
 });

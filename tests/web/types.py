@@ -1,19 +1,24 @@
-"""`python -m tests.web.types`: the types of the web app's questions and answers, from the server's OpenAPI document."""
+"""`python -m tests.web.types`: the types of the web app's requests and answers, from the server's OpenAPI document.
+
+Also the requests that the server takes, against which the fake server of the component tests checks what pages send.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from pointsman.server.application import openapi_document
 from pointsman.values import Json
 
 WEB: Final = Path(__file__).parents[2] / "web"
 TYPES: Final = WEB / "src" / "api" / "schema.d.ts"
+REQUESTS: Final = WEB / "src" / "testing" / "requests.json"
 MAKER: Final = WEB / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 UNTYPED: Final = frozenset({"example", "examples", "title"})
 """Words of a document that say nothing about a type."""
@@ -31,6 +36,37 @@ def made_types() -> str:
             ["node", MAKER, source, "-o", made, "--alphabetize"], check=True, capture_output=True, timeout=120
         )
         return made.read_text("utf-8")
+
+
+def made_requests() -> str:
+    """What `REQUESTS` should hold: by path and method the names of the query and the schema of a JSON body."""
+    document = lean(without_failures(openapi_document()))
+    assert isinstance(document, dict)
+    paths: Any = document["paths"]
+    schemas: Any = cast("Any", document["components"])["schemas"]
+    described = {
+        path: {method: request_of(operation) for method, operation in operations.items()}
+        for path, operations in paths.items()
+    }
+    needed: dict[str, Any] = {}
+    wanted = referred(described)
+    while missing := sorted(wanted - needed.keys()):
+        needed |= {name: schemas[name] for name in missing}
+        wanted = referred(needed)
+    return json.dumps({"paths": described, "components": needed}, indent=1, sort_keys=True) + "\n"
+
+
+def request_of(operation: Any) -> dict[str, Any]:
+    query = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    content = operation.get("requestBody", {}).get("content", {})
+    body = content.get("application/json", {}).get("schema")
+    # A document is sent as it was written, and documented as its text.
+    return {"query": query, "body": None if body == {"type": "string"} else body}
+
+
+def referred(value: Any) -> set[str]:
+    """The names of the schemas that it refers to."""
+    return set(re.findall(r'"#/components/schemas/([^"/]+)"', json.dumps(value)))
 
 
 def without_failures(document: dict[str, Json]) -> dict[str, Json]:
@@ -61,8 +97,9 @@ def lean(value: Json, *, are_names: bool = False) -> Json:
 
 
 def main() -> None:
-    TYPES.write_text(made_types(), "utf-8")
-    sys.stdout.write(f"{TYPES.relative_to(WEB.parent)} is written.\n")
+    for file, made in ((TYPES, made_types()), (REQUESTS, made_requests())):
+        file.write_text(made, "utf-8")
+        sys.stdout.write(f"{file.relative_to(WEB.parent)} is written.\n")
 
 
 if __name__ == "__main__":

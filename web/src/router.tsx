@@ -1,4 +1,11 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  type RouterHistory,
+  redirect,
+} from "@tanstack/react-router";
 import { daysOf, listOf, oneOf, textsOf, understood, wordsOf } from "./address";
 import { NotFound } from "./components/NotFound";
 import { PageFailed } from "./components/PageFailed";
@@ -219,10 +226,11 @@ function Broken({ error, reset }: { error: unknown; reset: () => void }) {
   return <PageFailed error={error} again={reset} />;
 }
 
-/** What breaks on one page leaves the menu around it: the others are still there. */
-export function makeRouter() {
+/** What breaks on one page leaves the menu around it: the others are still there. `history`: absent, the browser's. */
+export function makeRouter(history?: RouterHistory) {
   return createRouter({
     routeTree: tree,
+    ...(history ? { history } : {}),
     defaultPreload: "intent",
     defaultErrorComponent: Broken,
     scrollRestoration: true,

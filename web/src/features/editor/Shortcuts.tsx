@@ -59,30 +59,33 @@ export default function Shortcuts({ onClose }: { onClose: () => void }) {
     key.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "ctrl" && IS_MAC ? "⌘" : t(`shortcut.key.${name}`)));
   return (
     <Dialog open onClose={onClose} wide title={t("shortcut.title")} about={t("shortcut.about")}>
-      {Object.entries(PLACES).map(([place, keys]) => (
-        <section key={place} aria-labelledby={`keys-${place}`} className="mb-4 last:mb-0">
-          <h3 id={`keys-${place}`} className="mb-1.5 font-medium text-ink-soft">
-            {t(`shortcut.${place}`)}
-          </h3>
-          <dl className="grid grid-cols-[1fr_auto] gap-x-6 gap-y-1.5 sm:grid-cols-[1fr_auto_1fr_auto]">
-            {keys.map(([name, ...ways]) => (
-              <div key={name} className="col-span-2 grid grid-cols-subgrid items-center">
-                <dt>{t(`shortcut.${name}`)}</dt>
-                <dd className="flex justify-end gap-1">
-                  {ways.map((key) => (
-                    <kbd
-                      key={key}
-                      className="rounded border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap"
-                    >
-                      {called(key)}
-                    </kbd>
-                  ))}
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </section>
-      ))}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a small screen it scrolls, and keys have to get there */}
+      <div tabIndex={0}>
+        {Object.entries(PLACES).map(([place, keys]) => (
+          <section key={place} aria-labelledby={`keys-${place}`} className="mb-4 last:mb-0">
+            <h3 id={`keys-${place}`} className="mb-1.5 font-medium text-ink-soft">
+              {t(`shortcut.${place}`)}
+            </h3>
+            <dl className="grid grid-cols-[1fr_auto] gap-x-6 gap-y-1.5 sm:grid-cols-[1fr_auto_1fr_auto]">
+              {keys.map(([name, ...ways]) => (
+                <div key={name} className="col-span-2 grid grid-cols-subgrid items-center">
+                  <dt>{t(`shortcut.${name}`)}</dt>
+                  <dd className="flex justify-end gap-1">
+                    {ways.map((key) => (
+                      <kbd
+                        key={key}
+                        className="rounded border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap"
+                      >
+                        {called(key)}
+                      </kbd>
+                    ))}
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
     </Dialog>
   );
 }

@@ -36,7 +36,8 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
   const [missed, setMissed] = useState<Missed>(known?.missed ?? "once");
   const [input, setInput] = useState<Json>((known?.input as Json | undefined) ?? {});
   const wanted = timingOf(timing);
-  const ahead = useQuery(tried(useDeferredValue(wanted)));
+  const asked = useDeferredValue(wanted);
+  const ahead = useQuery(tried(asked));
   const keep = useMutation<Schedule, ApiError, Said>({
     mutationFn: (said) => (props.read ? revise(props.read, said) : make(id.trim(), said)),
     onSuccess: async (kept) => {
@@ -72,7 +73,8 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
         {ahead.data ? (
           <div aria-live="polite">
             <p className="mb-1 font-medium">{t("schedules.nextTimes")}</p>
-            <Times times={ahead.data.slice(0, SHOWN)} zone={timing.kind === "cron" ? timing.timezone : ownZone()} />
+            {/* The zone that the times were asked for: what is being typed may be none. */}
+            <Times times={ahead.data.slice(0, SHOWN)} zone={asked && "cron" in asked ? asked.timezone : ownZone()} />
           </div>
         ) : null}
         <div className="grid gap-4 sm:grid-cols-2">

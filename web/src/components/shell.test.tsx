@@ -1,0 +1,111 @@
+// @vitest-environment happy-dom
+import { screen, waitFor } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
+import { entry, keyed, noModels } from "@/testing/answers";
+import { fill, main, open, server } from "@/testing/page";
+import { refusal } from "@/testing/server";
+
+const lists = () => {
+  server.get("/api/workflows/executions", { executions: [entry("exec-1")], next: null });
+  server.get("/api/schedules", { schedules: [], next: null });
+  server.get("/api/settings/keys", { keys: [], next: null });
+  server.get("/api/chat/workflows", { workflows: [], next: null });
+  server.get("/api/sessions", { sessions: [], next: null });
+  server.get("/api/workflows/{id}", ({ at }) => refusal(404, "unknown-workflow", `there is no workflow '${at.id}'`));
+  server.get("/api/workflows/{id}/versions", refusal(404, "unknown-workflow", "there is no such workflow"));
+  const noExecution = refusal(404, "unknown-execution", "there is no such execution");
+  server.get("/api/workflows/executions/{eid}", noExecution);
+  server.get("/api/workflows/executions/{eid}/events", noExecution);
+  server.get("/api/workflows/executions/{eid}/workflow", noExecution);
+};
+
+describe("every page", () => {
+  it("calls the tab of the browser by what it shows", async () => {
+    lists();
+    const { go } = await open("/workflows");
+    for (const name of ["Workflows", "Executions", "Inbox", "Chat", "Schedules"]) {
+      await go(`/${name.toLowerCase()}`);
+      await waitFor(() => expect(document.title).toBe(`${name} · Pointsman`));
+    }
+  });
+
+  it("says in the menu which page is open", async () => {
+    lists();
+    const { user, address } = await open("/schedules");
+    await user.click(await screen.findByRole("button", { name: "More: Schedules" }));
+    await user.click(await screen.findByRole("menuitem", { name: "Keys" }));
+    await waitFor(() => expect(address()).toBe("/keys"));
+    await screen.findByRole("button", { name: "More: Keys" });
+    await user.click(screen.getByRole("link", { name: "Workflows" }));
+    await screen.findByRole("button", { name: "More" });
+  });
+
+  it("says what is not there, and leads to the list of its kind", async () => {
+    lists();
+    const { go, user, address } = await open("/workflows/nope");
+    await screen.findByRole("heading", { name: "nope" });
+    expect((await screen.findByRole("alert")).textContent).toBe("there is no workflow 'nope'");
+    await user.click(main().getByRole("link", { name: "Workflows" }));
+    await waitFor(() => expect(address()).toBe("/workflows"));
+    await go("/executions/exec-nope");
+    await screen.findByRole("heading", { name: "exec-nope" });
+    expect((await screen.findByRole("alert")).textContent).not.toContain("pointsman");
+    await user.click(main().getByRole("link", { name: "Executions" }));
+    await waitFor(() => expect(address()).toBe("/executions"));
+    await go("/worklfows");
+    await screen.findByRole("heading", { name: "There is no such page." });
+    await user.click(screen.getByRole("link", { name: "To the workflows" }));
+    await waitFor(() => expect(address()).toBe("/workflows"));
+  });
+
+  it("leaves the menu to the others where one page breaks", async () => {
+    // React tells of what breaks.
+    const told = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    server.get("/api/models/keys", { providers: [], at: 0, beginsAnew: 0, shared: false });
+    // An answer that no page can make sense of.
+    server.get("/api/models", { models: 7 } as unknown as typeof noModels);
+    const { user } = await open("/models");
+    await screen.findByRole("heading", { name: "This page cannot be shown" });
+    server.get("/api/models", noModels);
+    await user.click(screen.getByRole("button", { name: "Try again" }));
+    await user.click(screen.getByRole("link", { name: /^Inbox/ }));
+    await screen.findByRole("heading", { name: "Inbox" });
+    expect(told).toHaveBeenCalled();
+    told.mockRestore();
+  });
+
+  it("is in the language that was chosen, also on the next visit", async () => {
+    const { user } = await open("/workflows", { language: "de" });
+    await screen.findByRole("heading", { name: "Abläufe" });
+    await user.click(screen.getByRole("button", { name: /Sprache/ }));
+    await screen.findByRole("heading", { name: "Workflows" });
+    expect(localStorage.getItem("pointsman.language")).toBe("en");
+    expect(document.documentElement.lang).toBe("en");
+  });
+
+  it("asks who somebody is, where they are, once their key is revoked", async () => {
+    let isIn = false;
+    const out = refusal(401, "unauthorized", "a key is needed");
+    server.get("/api/me", () => (isIn ? keyed("ada", "viewer") : out));
+    server.get("/api/login", { asks: true, provider: null });
+    server.get("/api/usage", () => (isIn ? { usage: [], rows: 0 } : out));
+    server.get("/api/budgets", () => (isIn ? { budgets: [] } : out));
+    server.get("/api/inbox", () => (isIn ? { gates: [] } : out));
+    server.post("/api/login", ({ body }) => {
+      isIn = body.key === "pm_ada";
+      return isIn ? keyed("ada", "viewer") : out;
+    });
+    const { user, address } = await open("/usage");
+    await screen.findByRole("heading", { name: "Who are you?" });
+    await fill(user, await screen.findByLabelText(/^Key/), "pm_wrong");
+    await user.click(screen.getByRole("button", { name: "Enter" }));
+    await screen.findByRole("alert");
+    await fill(user, screen.getByLabelText(/^Key/), "pm_ada");
+    await user.click(screen.getByRole("button", { name: "Enter" }));
+    await screen.findByRole("heading", { name: "Usage" });
+    expect(address()).toBe("/usage");
+    isIn = false;
+    await user.click(screen.getByText("7 days"));
+    await screen.findByRole("heading", { name: "Who are you?" });
+  });
+});

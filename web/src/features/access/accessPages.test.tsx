@@ -1,0 +1,200 @@
+// @vitest-environment happy-dom
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Schemas } from "@/api/views";
+import { AT, keyed, local } from "@/testing/answers";
+import { dialog, fill, main, noDialog, open, rows, server } from "@/testing/page";
+import { refusal } from "@/testing/server";
+import type { Key, Person, Secret } from "./access";
+
+describe("the page of keys", () => {
+  let keys: Key[] = [];
+
+  beforeEach(() => {
+    keys = [];
+    server.get("/api/settings/keys", () => ({ keys, next: null }));
+    server.post("/api/settings/keys", ({ body }) => {
+      keys.push({ ...body, groups: body.groups ?? [], createdAt: AT, expiresAt: null, usedAt: null });
+      server.get("/api/me", keyed("root", "admin"));
+      return { name: body.name, role: body.role, key: `pm_of_${body.name}` };
+    });
+    server.post("/api/login", keyed("root", "admin"));
+    server.delete("/api/settings/keys/{name}", ({ at }) => {
+      if (keys.length === 1) return refusal(409, "last-admin", "'root' is the only key of an admin");
+      keys = keys.filter((one) => one.name !== at.name);
+      return undefined;
+    });
+  });
+
+  it("shows a new key once, and revokes another but never the last one of an admin", async () => {
+    server.get("/api/me", () => (keys.length ? keyed("root", "admin") : local));
+    const { user } = await open("/keys");
+    await screen.findByText("No key is made.");
+    await user.click(screen.getByRole("button", { name: "Make a key" }));
+    let form = await dialog();
+    await fill(user, form.getByLabelText(/^Name/), "root");
+    expect(form.getByLabelText("Role")).toHaveProperty("value", "admin");
+    await user.click(form.getByRole("button", { name: "Make a key" }));
+    await form.findByText("pm_of_root");
+    await user.click(form.getByRole("button", { name: "I have kept it" }));
+    await screen.findByRole("row", { name: /root/ });
+    await screen.findByRole("button", { name: "Log out" });
+    expect(document.body.innerHTML).not.toContain("pm_of_root");
+    await user.click(screen.getByRole("button", { name: "Make a key" }));
+    form = await dialog();
+    await fill(user, form.getByLabelText(/^Name/), "ada");
+    await user.selectOptions(form.getByLabelText("Role"), "editor");
+    await fill(user, form.getByLabelText("Groups"), "desk, night, desk");
+    await fill(user, form.getByLabelText("Days"), "30");
+    await user.click(form.getByRole("button", { name: "Make a key" }));
+    await user.click(await form.findByRole("button", { name: "I have kept it" }));
+    expect((await screen.findByRole("row", { name: /ada/ })).textContent).toContain("desk, night");
+    expect(server.sent("post", "/api/settings/keys")).toEqual([
+      { name: "root", role: "admin", groups: [], days: null },
+      { name: "ada", role: "editor", groups: ["desk", "night"], days: 30 },
+    ]);
+    await user.click(screen.getByRole("button", { name: "Revoke ada" }));
+    await user.click((await dialog()).getByRole("button", { name: "Revoke" }));
+    await waitFor(() => expect(screen.queryByRole("row", { name: /ada/ })).toBeNull());
+    await user.click(screen.getByRole("button", { name: "Revoke root" }));
+    await user.click((await dialog()).getByRole("button", { name: "Revoke" }));
+    expect((await screen.findByRole("alert")).textContent).toContain("the only key of an admin");
+  });
+});
+
+describe("the page of people", () => {
+  const person = (name: string, more: Partial<Person> = {}): Person => ({
+    name,
+    role: "operator",
+    groups: [],
+    ways: ["key"],
+    logins: 0,
+    seenAt: null,
+    ...more,
+  });
+  const right: Schemas["Right"] = {
+    method: "POST",
+    path: "/api/workflows/{id}/rollback",
+    says: "Take it back",
+    tag: "workflows",
+    role: "editor",
+  };
+
+  it("finds people, logs them out everywhere, and says what each role may do", async () => {
+    const all = [
+      ...Array.from({ length: 50 }, (_, at) => person(`bob${at}`)),
+      person("root", { role: "admin" }),
+      person("ada", { role: "viewer", groups: ["desk"], logins: 1 }),
+    ];
+    const login = { id: "login-1", name: "ada", beganAt: AT, expiresAt: AT + 60, agent: "Firefox/1 Linux" };
+    let logins = [login];
+    server.get("/api/people", ({ query }) => {
+      const words = query.get("search") ?? "";
+      const fits = all.filter((one) => `${one.name} ${one.groups}`.includes(words));
+      const begin = Number(query.get("after") ?? 0);
+      const people = fits.slice(begin, begin + 50).map((one) => (logins.length ? one : { ...one, logins: 0 }));
+      return { people, next: fits.length > begin + 50 ? "50" : null };
+    });
+    server.get("/api/logins", () => ({ logins, next: null }));
+    server.delete("/api/logins", () => {
+      logins = [];
+      return { ended: 1 };
+    });
+    server.get("/api/rights", { rights: [right] });
+    const { user } = await open("/people");
+    const people = within(await screen.findByRole("table", { name: "People" }));
+    people.getByRole("row", { name: /bob0/ });
+    expect(people.queryByRole("row", { name: /root/ })).toBeNull();
+    await fill(user, screen.getByLabelText("Search people"), "desk");
+    await waitFor(() => expect(rows("People")).toHaveLength(2));
+    await fill(user, screen.getByLabelText("Search people"), "");
+    await user.click((await screen.findAllByRole("button", { name: "Show more" }))[0] as HTMLElement);
+    await people.findByRole("row", { name: /root/ });
+    await user.click(screen.getByRole("button", { name: "Log ada out everywhere" }));
+    await user.click((await dialog()).getByRole("button", { name: "Log out everywhere" }));
+    await noDialog();
+    expect(server.asked("delete", "/api/logins")[0]?.query.get("name")).toBe("ada");
+    await waitFor(() => expect(screen.queryByRole("button", { name: "Log ada out everywhere" })).toBeNull());
+    await fill(user, screen.getByLabelText("Search operations"), "rollback");
+    const row = screen.getByRole("row", { name: /POST \/api\/workflows\/\{id\}\/rollback/ });
+    expect(within(row).getAllByRole("img", { name: "yes" })).toHaveLength(2);
+  });
+});
+
+describe("the page of secrets", () => {
+  it("takes a secret in, replaces and deletes it, and never shows it", async () => {
+    let kept: Secret[] = [];
+    server.get("/api/secrets", () => ({ secrets: kept, elsewhere: [], next: null }));
+    server.get("/api/secrets/{name}/uses", { workflows: ["chain"], agents: [], settings: [] });
+    server.put("/api/secrets/{name}", ({ at, body }) => {
+      const { value: _, ...rule } = body;
+      const etag = `"${kept.length + 1}"`;
+      kept = [{ name: at.name ?? "", changedAt: AT, changedBy: "local", stored: true, etag, ...rule }];
+      return undefined;
+    });
+    server.delete("/api/secrets/{name}", () => {
+      kept = [];
+      return undefined;
+    });
+    const { user } = await open("/secrets");
+    await user.click(await screen.findByRole("button", { name: "Add a secret" }));
+    let form = await dialog();
+    await fill(user, form.getByLabelText(/^Name/), "2 bad");
+    await form.findByText(/not a digit first/);
+    await fill(user, form.getByLabelText(/^Name/), "WEATHER");
+    await fill(user, form.getByLabelText(/^Value/), "short");
+    expect(form.getByRole("button", { name: "Keep it" })).toHaveProperty("disabled", true);
+    await fill(user, form.getByLabelText(/^Value/), "canary-one-1");
+    await user.click(form.getByRole("button", { name: "Keep it" }));
+    const row = within(await screen.findByRole("row", { name: /secret\.WEATHER/ }));
+    await row.findByRole("link", { name: "chain" });
+    await user.click(screen.getByRole("button", { name: "Replace WEATHER" }));
+    form = await dialog();
+    await fill(user, form.getByLabelText(/Value/), "canary-two-2");
+    await user.click(form.getByRole("button", { name: "Keep it" }));
+    await noDialog();
+    expect(server.sent("put", "/api/secrets/{name}").map((one) => one.value)).toEqual(["canary-one-1", "canary-two-2"]);
+    expect(server.asked("put", "/api/secrets/{name}")[1]?.headers.get("if-match")).toBe('"1"');
+    expect(document.body.innerHTML).not.toContain("canary");
+    await user.click(screen.getByRole("button", { name: "Delete WEATHER" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete" }));
+    await screen.findByText("No secret is kept.");
+  });
+});
+
+describe("the page of settings", () => {
+  beforeEach(() => {
+    server.get("/ready", {
+      status: "ready",
+      version: "1",
+      stopping: false,
+      store: true,
+      writable: true,
+      room: true,
+      keeper: "here",
+      model: "scripted",
+    });
+  });
+
+  it("shows settings, and is not offered to who is no admin", async () => {
+    server.get("/api/settings", {
+      version: "1",
+      store: "sqlite:///store.db",
+      settings: [{ name: "delays", value: false, source: "default" }],
+    });
+    const { user } = await open("/settings");
+    await main().findByText(/sqlite:/);
+    await fill(user, screen.getByLabelText("Search settings"), "delays");
+    expect(screen.getByRole("row", { name: /delays/ }).textContent).toContain("false");
+  });
+
+  it("tells who may not read them, in the menu too", async () => {
+    server.get("/api/me", keyed("ada", "editor"));
+    server.get("/api/settings", refusal(403, "forbidden", "an editor may not read the settings"));
+    const { user } = await open("/settings");
+    expect((await screen.findByRole("alert")).textContent).toContain("may not read the settings");
+    await user.click(screen.getByRole("button", { name: /^More/ }));
+    await screen.findByRole("menuitem", { name: "Usage" });
+    expect(screen.queryByRole("menuitem", { name: "Keys" })).toBeNull();
+  });
+});

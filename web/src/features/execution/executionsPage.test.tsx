@@ -1,0 +1,197 @@
+// @vitest-environment happy-dom
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ExecutionEntry } from "@/api/views";
+import { AT, entry, workflowEntry } from "@/testing/answers";
+import { dialog, fill, main, open, server } from "@/testing/page";
+import { type Asked, refusal } from "@/testing/server";
+
+const SHOWN = 20;
+let kept: ReturnType<typeof entry>[] = [];
+let workflows: ReturnType<typeof workflowEntry>[] = [];
+
+function found({ query }: Asked) {
+  const status = query.getAll("status");
+  const until = Number(query.get("until") ?? Number.POSITIVE_INFINITY);
+  const fits = kept.filter(
+    (one) =>
+      one.workflowId === (query.get("workflow") ?? one.workflowId) &&
+      (status.length === 0 || status.includes(one.status)) &&
+      one.startedAt < until &&
+      // The words of an execution are its input; here its id stands for it.
+      one.executionId.includes(query.get("q") ?? ""),
+  );
+  return { executions: query.get("order") === "asc" ? fits : [...fits].reverse(), next: null };
+}
+
+const items = () =>
+  main()
+    .queryAllByRole("listitem")
+    .filter((one) => one.querySelector("[href^='/executions/']"));
+const shows = (count: number) => waitFor(() => expect(items()).toHaveLength(count));
+
+beforeEach(() => {
+  kept = [];
+  workflows = [workflowEntry("chain"), workflowEntry("letter")];
+  server.get("/api/workflows/executions", found);
+  server.get("/api/workflows", ({ query }) => {
+    const ids = query.getAll("id");
+    const words = (query.get("search") ?? "").toLowerCase();
+    const fits = workflows.filter((one) => ids.length === 0 || ids.includes(one.id));
+    const named = fits.filter((one) => `${one.id} ${one.name}`.toLowerCase().includes(words));
+    return { workflows: named.slice(0, SHOWN), next: named.length > SHOWN ? "more" : null };
+  });
+});
+
+describe("the list of executions", () => {
+  it("is narrowed by what the address keeps", async () => {
+    kept = [
+      entry("exec-done", { workflowId: "chain" }),
+      entry("exec-waits", { status: "waiting", startedAt: AT + 1 }),
+      entry("exec-harbours", { status: "cancelled", startedAt: AT + 2 }),
+    ];
+    const { user, address } = await open("/executions");
+    await shows(3);
+    expect(items()[0]?.textContent).toContain("exec-harbours");
+    await user.selectOptions(screen.getByLabelText("Order"), "asc");
+    await waitFor(() => expect(items()[0]?.textContent).toContain("exec-done"));
+    await user.click(screen.getByRole("button", { name: "waiting" }));
+    await user.click(screen.getByRole("button", { name: "cancelled" }));
+    await shows(2);
+    const there = address();
+    await user.click(screen.getByRole("button", { name: "Clear" }));
+    await shows(3);
+    const field = screen.getByRole("combobox", { name: "Workflow" });
+    await fill(user, field, "cha");
+    await user.click(await screen.findByRole("option", { name: /chain/ }));
+    await shows(1);
+    fireEvent.change(screen.getByLabelText("To"), { target: { value: "2001-01-01" } });
+    await screen.findByText("No execution fits.");
+    await user.click(screen.getByRole("button", { name: "Clear" }));
+    await fill(user, screen.getByRole("searchbox"), "harbours");
+    await waitFor(() => expect(address()).toContain("q=harbours"));
+    await shows(1);
+    expect(items()[0]?.textContent).toContain("exec-harbours");
+    document.body.innerHTML = "";
+    await open(there);
+    await shows(2);
+    expect(items()[0]?.textContent).toContain("exec-waits");
+  });
+
+  it("tells what became of each that was chosen", async () => {
+    kept = [
+      entry("exec-done"),
+      entry("exec-1", { status: "waiting" }),
+      entry("exec-2", { status: "waiting" }),
+      entry("exec-3", { status: "paused" }),
+      entry("exec-4", { status: "failed" }),
+    ];
+    server.post("/api/workflows/executions/bulk", ({ body }) => {
+      const told = (body.executions as string[]).map((executionId) => {
+        const isDone = kept.find((one) => one.executionId === executionId)?.status === "completed";
+        const error = isDone && body.verb !== "delete" ? `there is nothing to ${body.verb}` : null;
+        return { executionId, status: error ? "refused" : "done", error };
+      });
+      const { verb } = body;
+      const next: Partial<Record<string, ExecutionEntry["status"]>> = { pause: "paused", cancel: "cancelled" };
+      const done = new Set(told.filter((one) => one.error === null).map((one) => one.executionId));
+      kept = kept
+        .filter((one) => verb !== "delete" || !done.has(one.executionId))
+        .map((one) => (done.has(one.executionId) ? { ...one, status: next[verb] ?? one.status } : one));
+      return { executions: told };
+    });
+    const { user } = await open("/executions");
+    await user.click(await screen.findByLabelText("Select all"));
+    await screen.findByText("5 selected");
+    screen.getByRole("button", { name: "Resume (1)" });
+    screen.getByRole("button", { name: "Retry (1)" });
+    await user.click(screen.getByRole("button", { name: "Pause (2)" }));
+    await screen.findByText(/executions were paused\./);
+    await screen.findByText("One refused:");
+    const [paused] = server.sent("post", "/api/workflows/executions/bulk");
+    expect([paused.verb, paused.executions.length]).toEqual(["pause", 5]);
+    const told = screen.getAllByRole("status").find((one) => one.textContent?.includes("exec-done"));
+    expect(told?.textContent).toContain("there is nothing to pause");
+    for (const one of ["exec-1", "exec-2"]) await user.click(await screen.findByLabelText(`Select ${one}`));
+    await user.click(await screen.findByRole("button", { name: "Cancel (2)" }));
+    await user.click((await dialog()).getByRole("button", { name: "Cancel 2 executions" }));
+    await screen.findByText("2 executions were cancelled.");
+    expect(server.sent("post", "/api/workflows/executions/bulk")[1]).toEqual({
+      verb: "cancel",
+      executions: ["exec-2", "exec-1"],
+    });
+    await user.click(await screen.findByLabelText("Select exec-done"));
+    await user.click(await screen.findByRole("button", { name: "Delete (1)" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete the execution" }));
+    await screen.findByText("One execution was deleted.");
+    await waitFor(() => expect(screen.queryByLabelText("Select exec-done")).toBeNull());
+  });
+
+  it("resumes and retries those that were chosen", async () => {
+    kept = [entry("exec-3", { status: "paused" }), entry("exec-4", { status: "failed" })];
+    server.post("/api/workflows/executions/bulk", ({ body }) => ({
+      executions: body.executions.map((executionId: string) => ({ executionId, status: "running", error: null })),
+    }));
+    const { user } = await open("/executions");
+    await user.click(await screen.findByLabelText("Select exec-3"));
+    await user.click(screen.getByRole("button", { name: "Resume (1)" }));
+    await screen.findByText("One execution was resumed.");
+    await user.click(screen.getByLabelText("Select exec-4"));
+    await user.click(await screen.findByRole("button", { name: "Retry (1)" }));
+    await screen.findByText("One execution was retried.");
+    expect(server.sent("post", "/api/workflows/executions/bulk")).toEqual([
+      { verb: "resume", executions: ["exec-3"] },
+      { verb: "retry", executions: ["exec-4"] },
+    ]);
+  });
+
+  it("leads to a comparison of two that are chosen, the older first", async () => {
+    kept = [entry("exec-1"), entry("exec-2", { startedAt: AT + 1 })];
+    server.get("/api/workflows/executions/{eid}", refusal(404, "unknown-execution", "another test compares"));
+    const { user, address } = await open("/executions");
+    await user.click(await screen.findByLabelText("Select all"));
+    await user.click(await screen.findByRole("button", { name: "Compare" }));
+    await waitFor(() => expect(address()).toBe("/executions/compare?a=exec-1&b=exec-2"));
+  });
+
+  it("calls workflows by their names in the language of the page", async () => {
+    workflows = [workflowEntry("letter", { name: "The letter", names: { en: "The letter", de: "Der Brief" } })];
+    kept = [entry("exec-1")];
+    await open("/executions", { language: "de" });
+    await waitFor(() => expect(items()[0]?.textContent).toContain("Der Brief"));
+    expect(within(items()[0] as HTMLElement).getByTitle("letter").textContent).toBe("Der Brief");
+  });
+
+  it("finds one of many workflows by what is typed, and empties the field again", async () => {
+    workflows = Array.from({ length: 30 }, (_, at) => {
+      const number = String(at).padStart(2, "0");
+      return workflowEntry(`flow-${number}`, { name: `Tide ${number}` });
+    });
+    kept = [entry("exec-1", { workflowId: "flow-00" }), entry("exec-2", { workflowId: "flow-29" })];
+    const { user, address } = await open("/executions?workflow=flow-00");
+    const field = await screen.findByRole("combobox", { name: "Workflow" });
+    await waitFor(() => expect(field).toHaveProperty("value", "Tide 00"));
+    await shows(1);
+    await user.click(field);
+    await waitFor(() => expect(screen.getAllByRole("option")).toHaveLength(SHOWN + choicesOfOrder()));
+    await screen.findByText("The first 20. Type to find others.");
+    await fill(user, field, "nowhere");
+    await screen.findByText(/Nothing is called “nowhere”\./);
+    await fill(user, field, "tide 29");
+    await screen.findByRole("option", { name: /Tide 29/ });
+    await user.keyboard("{ArrowDown}{Enter}");
+    await waitFor(() => expect(address()).toBe("/executions?workflow=flow-29"));
+    await waitFor(() => expect(items()[0]?.textContent).toContain("Tide 29"));
+    await fill(user, field, "");
+    await waitFor(() => expect(address()).toBe("/executions"));
+    await shows(2);
+    await fill(user, field, "what is not chosen");
+    await user.tab();
+    await waitFor(() => expect(field).toHaveProperty("value", ""));
+    const asked = server.asked("get", "/api/workflows").map((one) => one.query);
+    expect(asked.every((one) => one.get("limit") === "20" || one.has("id"))).toBe(true);
+  });
+});
+
+/** The choices of the order are options too. */
+const choicesOfOrder = () => (screen.getByLabelText("Order") as HTMLSelectElement).options.length;

@@ -1,0 +1,169 @@
+// @vitest-environment happy-dom
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Json } from "@/api/views";
+import { AT } from "@/testing/answers";
+import { dialog, fill, noDialog, open, rows, server } from "@/testing/page";
+import type { Change, Value, Writer } from "./memory";
+
+const HAND: Writer = { person: "local", entrance: "local" };
+
+/** What is remembered of one owner: the history of each key, oldest first. */
+let kept: Record<string, Change[]> = {};
+
+function remember(key: string, value: Json, by: Writer = HAND, ttl: number | null = null): Value {
+  const before = kept[key] ?? [];
+  kept[key] = [...before, { number: before.length + 1, value, changedAt: AT, expiresAt: ttl && AT + ttl, by }];
+  return latestOf(key);
+}
+
+function latestOf(key: string): Value {
+  const last = kept[key]?.at(-1);
+  return { namespace: "", key, value: last?.value, changedAt: AT, expiresAt: last?.expiresAt ?? null };
+}
+
+beforeEach(() => {
+  kept = {};
+  const owner = { scope: "user", owner: "ada", keys: 1, bytes: 10, changedAt: AT };
+  server.get("/api/memory", () => ({
+    owners: Object.keys(kept).length ? [owner, { ...owner, owner: "bob" }] : [],
+    next: null,
+  }));
+  server.get("/api/memory/{scope}", ({ query }) => ({
+    values: Object.keys(kept)
+      .map(latestOf)
+      .filter((one) => JSON.stringify(one).includes(query.get("q") ?? "")),
+    next: null,
+  }));
+  server.get("/api/memory/{scope}/history", ({ query }) => ({
+    changes: [...(kept[query.get("key") ?? ""] ?? [])].reverse(),
+    next: null,
+  }));
+  server.post("/api/memory/{scope}/history", ({ query, body }) => {
+    const key = query.get("key") ?? "";
+    return remember(key, kept[key]?.[body.number - 1]?.value as Json);
+  });
+  server.put("/api/memory/{scope}/value", ({ query, body }) =>
+    remember(query.get("key") ?? "", body.value, HAND, body.ttl ?? null),
+  );
+  server.delete("/api/memory/{scope}/value", ({ query }) => {
+    delete kept[query.get("key") ?? ""];
+    return undefined;
+  });
+  server.delete("/api/memory/{scope}", () => {
+    kept = {};
+    return { forgotten: 2 };
+  });
+});
+
+describe("the pages of memory", () => {
+  it("find a value, look into it, correct it and forget it", async () => {
+    remember("likes", { places: ["the sea", "maps"] });
+    remember("note", "hello");
+    const { user } = await open("/memory");
+    await fill(user, await screen.findByLabelText("Search whose"), "ad");
+    await waitFor(() => expect(rows("People")).toHaveLength(2));
+    await user.click(within(screen.getByRole("table", { name: "People" })).getByRole("link", { name: "ada" }));
+    await screen.findByRole("table", { name: "What is remembered" });
+    expect(rows("What is remembered")).toHaveLength(3);
+    await fill(user, screen.getByLabelText("Search what is remembered"), "maps");
+    await waitFor(() => expect(rows("What is remembered")).toHaveLength(2));
+    await user.click(screen.getByRole("button", { name: "likes" }));
+    const shown = await dialog("likes");
+    await user.click(await shown.findByRole("button", { name: "places: list of 2" }));
+    expect(shown.queryByText("the sea")).toBeNull();
+    await user.click(shown.getByRole("button", { name: "Edit" }));
+    const json = shown.getByLabelText("The value (JSON)");
+    await fill(user, json, '{"places": ');
+    await shown.findByText("This is not JSON yet.");
+    expect(shown.getByRole("button", { name: "Save" })).toHaveProperty("disabled", true);
+    await fill(user, json, '{"places": ["hills"]}');
+    await user.selectOptions(shown.getByLabelText("Forget it"), "in a day");
+    await user.click(shown.getByRole("button", { name: "Save" }));
+    await noDialog();
+    const put = server.asked("put", "/api/memory/{scope}/value")[0];
+    expect(put?.body).toEqual({ value: { places: ["hills"] }, ttl: 86_400 });
+    expect(put?.query.get("owner")).toBe("ada");
+    await fill(user, screen.getByLabelText("Search what is remembered"), "");
+    await user.click(await screen.findByRole("button", { name: "note" }));
+    await user.click((await dialog("note")).getByRole("button", { name: "Forget" }));
+    await user.click((await dialog("Forget note?")).getByRole("button", { name: "Forget" }));
+    await waitFor(() => expect(rows("What is remembered")).toHaveLength(2));
+    expect(Object.keys(kept)).toEqual(["likes"]);
+  });
+
+  it("remember something new, and forget everything of an owner", async () => {
+    remember("plan", 1);
+    const { user, address } = await open("/memory/shared/team");
+    await user.click(await screen.findByRole("button", { name: "Remember something" }));
+    const form = await dialog();
+    await fill(user, form.getByLabelText(/^Key/), "goal");
+    await fill(user, form.getByLabelText(/^The value \(JSON\)/), '"ship"');
+    await user.click(form.getByRole("button", { name: "Save" }));
+    await screen.findByRole("button", { name: "goal" });
+    expect(server.sent("put", "/api/memory/{scope}/value")).toEqual([{ value: "ship" }]);
+    await user.click(screen.getByRole("button", { name: "Forget all" }));
+    await user.click((await dialog()).getByRole("button", { name: "Forget all" }));
+    await waitFor(() => expect(address()).toBe("/memory"));
+    await screen.findByText("Nothing is remembered yet.");
+    expect(server.asked("delete", "/api/memory/{scope}")[0]?.query.get("owner")).toBe("team");
+  });
+
+  it("say who wrote a value and what it was before, and put that back", async () => {
+    remember("likes", { places: ["the sea"] }, { execution: "exec-1", workflow: "note", node: "keep" });
+    remember("likes", { places: ["the sea", "maps"] });
+    remember("likes", { places: ["hills"] });
+    const { user } = await open("/memory/user/local");
+    await user.click(await screen.findByRole("button", { name: "likes" }));
+    const shown = await dialog("likes");
+    const past = () => [...shown.getByRole("list", { name: "What it was before" }).children] as HTMLElement[];
+    await waitFor(() => expect(past()).toHaveLength(3));
+    const nth = (at: number) => within(past()[at] as HTMLElement);
+    const unfold = (at: number) => user.click((past()[at] as HTMLElement).querySelector("summary") as HTMLElement);
+    expect(past()[0]?.textContent).toContain("now");
+    await unfold(1);
+    expect(past()[1]?.textContent).toContain("Written by local (at this machine)");
+    nth(1).getByText("places[1]");
+    expect(past()[1]?.querySelector("ins")?.textContent).toBe("maps");
+    await unfold(2);
+    const link = nth(2).getByRole("link", { name: "note" });
+    expect(link.getAttribute("href")).toBe("/executions/exec-1");
+    await user.click(nth(1).getByRole("button", { name: "Put back" }));
+    const asked = await dialog("Put back an earlier value of likes?");
+    await asked.findByText(/\{"places":\["the sea","maps"\]\}/);
+    await user.click(asked.getByRole("button", { name: "Put back" }));
+    await noDialog();
+    const table = await screen.findByRole("table", { name: "What is remembered" });
+    await waitFor(() => expect(table.textContent).toContain('["the sea","maps"]'));
+    expect(server.sent("post", "/api/memory/{scope}/history")).toEqual([{ number: 2 }]);
+  });
+
+  it("do not offer to put back what it is now, and say so in German", async () => {
+    remember("plan", { until: "May" });
+    remember("plan", { until: "June" });
+    const { user } = await open("/memory/shared/team", { language: "de" });
+    await user.click(await screen.findByRole("button", { name: "plan" }));
+    const list = await screen.findByRole("list", { name: "Was es vorher war" });
+    await waitFor(() => expect(list.children).toHaveLength(2));
+    const [now, before] = [...list.children] as [HTMLElement, HTMLElement];
+    await user.click(now.querySelector("summary") as HTMLElement);
+    expect(now.textContent).toContain("Geschrieben von local (an diesem Rechner)");
+    expect(within(now).queryByRole("button", { name: "Zurückholen" })).toBeNull();
+    expect(now.querySelector("del")?.textContent).toBe("May");
+    await user.click(before.querySelector("summary") as HTMLElement);
+    within(before).getByRole("button", { name: "Zurückholen" });
+  });
+
+  it("show names and values of strangers as text", async () => {
+    const hostile = '<img src=x onerror="document.title=1">/..?owner=bob#x';
+    remember(hostile, { [hostile]: hostile });
+    const owner = { scope: "user", owner: hostile, keys: 1, bytes: 10, changedAt: AT };
+    server.get("/api/memory", { owners: [owner], next: null });
+    const { user } = await open("/memory");
+    await user.click(await screen.findByRole("link", { name: hostile }));
+    await user.click(await screen.findByRole("button", { name: hostile }));
+    expect((await (await dialog()).findAllByText(hostile, { exact: false })).length).toBeGreaterThan(0);
+    expect(server.asked("get", "/api/memory/{scope}")[0]?.query.get("owner")).toBe(hostile);
+    expect(document.querySelector("img[src=x]")).toBeNull();
+  });
+});

@@ -1,0 +1,40 @@
+// @vitest-environment happy-dom
+import { screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+import type { Schemas } from "@/api/views";
+import { AT } from "@/testing/answers";
+import { open, server } from "@/testing/page";
+
+describe("the page of notifications", () => {
+  it("sends a notice again that was given up", async () => {
+    let notice: Schemas["NoticeAnswer"] = {
+      id: "exec-1/failed/desk",
+      to: "desk",
+      event: "workflow.failed",
+      executionId: "exec-1",
+      state: "dead",
+      at: AT,
+      attempts: 8,
+      due: null,
+      error: "answered 500",
+    };
+    server.get("/api/notifications", ({ query }) => ({
+      addresses: [],
+      notices: (query.get("state") ?? notice.state) === notice.state ? [notice] : [],
+      next: null,
+    }));
+    server.post("/api/notifications/{id}/retry", () => {
+      notice = { ...notice, state: "pending", attempts: 0, error: null };
+      return notice;
+    });
+    const { user } = await open("/notifications");
+    await screen.findByText("Nobody is told anything.");
+    const table = within(await screen.findByRole("table", { name: "Outbox" }));
+    const row = table.getByRole("row", { name: /workflow\.failed/ });
+    expect(row.textContent).toContain("answered 500");
+    await user.click(within(row).getByRole("button", { name: "Send again: workflow.failed to desk" }));
+    await screen.findByText("to be sent", { selector: "td *" });
+    await user.selectOptions(screen.getByLabelText("State"), "given up");
+    await screen.findByText("There is nothing in the outbox.");
+  });
+});

@@ -1,0 +1,113 @@
+// @vitest-environment happy-dom
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AT } from "@/testing/answers";
+import { dialog, fill, open, rows, server } from "@/testing/page";
+import type { Delivery, Webhook } from "./webhooks";
+
+const PAGE = 50;
+
+const webhook = (path: string): Webhook => ({
+  path,
+  address: `/api/webhooks/${path}`,
+  workflowId: path.split("/")[1] ?? path,
+  trigger: "call",
+  event: null,
+  signed: false,
+  scheme: "standard",
+  stopped: null,
+});
+
+const delivery = (id: string, more: Partial<Delivery>): Delivery => ({
+  id,
+  at: AT,
+  bytes: 10,
+  outcome: "started",
+  signed: false,
+  code: null,
+  why: null,
+  executionId: null,
+  delivered: 0,
+  ...more,
+});
+
+let kept: Webhook[] = [];
+
+beforeEach(() => {
+  kept = [webhook("shop/orders")];
+  server.get("/api/webhooks", ({ query }) => {
+    const fits = kept.filter((one) => one.path.includes(query.get("search") ?? ""));
+    const begin = Number(query.get("after") ?? 0);
+    return { webhooks: fits.slice(begin, begin + PAGE), next: fits.length > begin + PAGE ? String(PAGE) : null };
+  });
+});
+
+describe("the page of webhooks", () => {
+  it("says that there is none", async () => {
+    kept = [];
+    await open("/webhooks");
+    await screen.findByText("No workflow has a webhook.");
+  });
+
+  it("shows the address of a webhook and tries it", async () => {
+    server.post("/api/workflows/{id}/triggers/{trigger}/try", ({ body }) => ({
+      delivery: "d1",
+      accepted: body.data.order > 0,
+      started: body.data.order > 0 ? "exec-1" : null,
+      delivered: [],
+    }));
+    const { user } = await open("/webhooks");
+    await screen.findByText(`${window.location.origin}/api/webhooks/shop/orders`);
+    expect(screen.queryByRole("searchbox")).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Try it: shop/orders" }));
+    const form = await dialog();
+    await fill(user, form.getByLabelText("What is sent (JSON)"), '{"order": 0}');
+    await user.click(form.getByRole("button", { name: "Call it" }));
+    await form.findByText(/Nothing happened/);
+    await fill(user, form.getByLabelText("What is sent (JSON)"), '{"order": 7}');
+    await user.click(form.getByRole("button", { name: "Call it" }));
+    const link = await form.findByRole("link", { name: "Open the execution" });
+    expect(link.getAttribute("href")).toBe("/executions/exec-1");
+    const [first, second] = server.asked("post", "/api/workflows/{id}/triggers/{trigger}/try");
+    expect(first?.at).toEqual({ id: "orders", trigger: "call" });
+    expect([first?.body, second?.body]).toEqual([{ data: { order: 0 } }, { data: { order: 7 } }]);
+  });
+
+  it("shows what came of the calls", async () => {
+    let deliveries: Delivery[] = [];
+    server.get("/api/workflows/{id}/triggers/{trigger}/deliveries", () => ({ deliveries }));
+    const { user } = await open("/webhooks");
+    await user.click(await screen.findByRole("button", { name: "Past calls of shop/orders" }));
+    const shown = await dialog();
+    await shown.findByText(/Nobody has called it/);
+    deliveries = [
+      delivery("3", { outcome: "failed", code: "invalid-body", why: "the body is not JSON" }),
+      delivery("2", { executionId: "exec-1" }),
+      delivery("1", { outcome: "ignored" }),
+    ];
+    await user.click(shown.getByRole("button", { name: "Look again" }));
+    await shown.findByRole("table", { name: "Past calls" });
+    const found = rows("Past calls") as [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+    expect(found).toHaveLength(4);
+    expect(found[1].textContent).toContain("the body is not JSON");
+    expect(found[3].textContent).toContain("ignored");
+    const link = within(found[2]).getByRole("link", { name: "Open the execution" });
+    expect(link.getAttribute("href")).toBe("/executions/exec-1");
+  });
+
+  it("finds one of many by words, without loading all", async () => {
+    kept = Array.from({ length: 60 }, (_, at) => webhook(`shop/orders-${String(at).padStart(2, "0")}`));
+    const { user } = await open("/webhooks");
+    const search = await screen.findByRole("searchbox", { name: "Search webhooks" });
+    expect(rows("Webhooks")).toHaveLength(51);
+    await fill(user, search, "59");
+    await waitFor(() => expect(rows("Webhooks")).toHaveLength(2));
+    expect(rows("Webhooks")[1]?.textContent).toContain("shop/orders-59");
+    await fill(user, search, "nothing like it");
+    await screen.findByText(/“nothing like it”/);
+    await fill(user, search, "");
+    await waitFor(() => expect(rows("Webhooks")).toHaveLength(51));
+    await user.click(screen.getByRole("button", { name: "Show more" }));
+    await waitFor(() => expect(rows("Webhooks")).toHaveLength(61));
+  });
+});

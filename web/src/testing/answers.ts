@@ -1,0 +1,144 @@
+/** Answers of the server, as small as they may be: a test says what matters to it. */
+import type { CatalogueEntry, Execution, ExecutionEntry, Gate, InboxGate, Schemas } from "@/api/views";
+import type { AnswerOf } from "./server";
+
+/** When everything was, in seconds. */
+export const AT = 1_700_000_000;
+
+export const local: AnswerOf<"get", "/api/me"> = {
+  name: "local",
+  role: "admin",
+  groups: [],
+  entrance: "local",
+  expiresAt: null,
+};
+
+/** Somebody who came with a key. */
+export const keyed = (name: string, role: Schemas["Me"]["role"], ...groups: string[]): Schemas["Me"] => ({
+  name,
+  role,
+  groups,
+  entrance: "login",
+  expiresAt: AT + 3_600,
+});
+
+export const noTools: AnswerOf<"get", "/api/tools"> = { tools: [], servers: [], origins: {}, next: null };
+
+export const noModels: AnswerOf<"get", "/api/models"> = {
+  default: null,
+  forEveryAgent: false,
+  models: [],
+  prices: { name: "genai-prices", version: "1", installed: "1" },
+  providers: [],
+};
+
+export const entry = (executionId: string, more: Partial<ExecutionEntry> = {}) => ({
+  executionId,
+  workflowId: "letter",
+  revision: 1,
+  status: "completed" as const,
+  startedAt: AT,
+  updatedAt: AT,
+  parent: null,
+  sessionId: null,
+  waitingFor: [],
+  ...more,
+});
+
+export const workflowEntry = (id: string, more: Partial<CatalogueEntry> = {}) => ({
+  id,
+  revision: 1,
+  name: id,
+  names: null,
+  version: null,
+  dialect: "native",
+  createdAt: AT,
+  author: "local",
+  digest: "d1",
+  enabled: true,
+  builtIn: false,
+  description: null,
+  tags: [],
+  etag: '"1"',
+  ...more,
+  lastExecution: null,
+});
+
+export const gate = (gateId: string, more: Partial<Gate> = {}): Gate => ({
+  gateId,
+  nodeId: gateId,
+  message: "Send it?",
+  options: [{ value: "approve" }, { value: "again" }],
+  form: null,
+  shown: {},
+  editable: [],
+  values: {},
+  digest: "digest-1",
+  approvers: null,
+  about: null,
+  step: gateId,
+  item: null,
+  round: null,
+  visit: 1,
+  openedAt: AT,
+  deadline: null,
+  level: 0,
+  votes: [],
+  delegated: {},
+  ...more,
+});
+
+/** As the inbox lists a gate of an execution. */
+export const listed = (execution: string, one: Gate, more: Partial<InboxGate> = {}) => ({
+  executionId: execution,
+  inside: null,
+  workflowId: "letter",
+  gateId: one.gateId,
+  nodeId: one.nodeId,
+  nodeName: one.nodeName ?? null,
+  message: one.message,
+  messages: one.messages ?? null,
+  item: one.item,
+  round: one.round,
+  openedAt: one.openedAt,
+  deadline: one.deadline,
+  digest: one.digest,
+  users: one.approvers?.users ?? [],
+  groups: one.approvers?.groups ?? [],
+  cursor: `${execution}/${one.gateId}`,
+  ...more,
+});
+
+type Standing = Partial<Pick<Execution, "status" | "waiting" | "answers" | "state">>;
+
+export const execution = (executionId: string, more: Standing = {}) => ({
+  executionId,
+  workflowId: "letter",
+  status: "waiting" as const,
+  seq: 3,
+  input: {},
+  output: null,
+  currentNodes: [],
+  state: {},
+  path: [],
+  steps: 1,
+  awaiting: [],
+  errors: [],
+  answers: [],
+  observability: "standard" as const,
+  usage: {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    costUsd: 0,
+    modelCalls: 0,
+    toolCalls: 0,
+  },
+  sessionId: null,
+  startedAt: AT,
+  durationMs: 0,
+  ...more,
+  // A gate as the API's document describes it: it may have fields that no page reads.
+  waiting: (more.waiting ?? []).map((one) => ({ ...one })),
+});

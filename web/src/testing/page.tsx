@@ -1,0 +1,106 @@
+/** Opens a page of the app on a fake server, as `main.tsx` opens it in a browser. */
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
+import { act, cleanup, configure, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent, { type UserEvent } from "@testing-library/user-event";
+import i18next from "i18next";
+import { afterEach, beforeEach, expect, vi } from "vitest";
+import { makeClient } from "@/api/client";
+import { type Language, speak, startLanguages } from "@/i18n";
+import { makeRouter } from "@/router";
+import { sharedStreams } from "@/stream/subscribe";
+import { local } from "./answers";
+import { FakeServer } from "./server";
+
+/** What was not found, what the page says instead, and what the server did not understand. */
+function explained(message: string | null, container: Element): Error {
+  const says = (container.textContent ?? "").slice(0, SAID_MAX);
+  const error = new Error(`${message?.split("\n")[0]}\n\nThe page: ${says}\n\n${server.wrong.join("\n")}`);
+  error.name = "NotFound";
+  return error;
+}
+
+const SAID_MAX = 3_000;
+
+// Nothing here waits for a network; a busy machine takes its time.
+configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 15_000), getElementError: explained });
+
+export let server = new FakeServer();
+
+/** What every page asks for. */
+function furnish(one: FakeServer): void {
+  one.get("/api/me", local);
+  one.get("/api/inbox", { gates: [] });
+  one.get("/api/rights", { rights: [] });
+  // Pages ask for the names of the workflows that they show; these are called by their ids.
+  one.get("/api/workflows", { workflows: [], next: null });
+}
+
+beforeEach(() => {
+  server = new FakeServer();
+  furnish(server);
+  // Also what a page that is left still asks for reaches no other server.
+  vi.stubGlobal("fetch", (...asked: Parameters<typeof fetch>) => server.fetch(...asked));
+  localStorage.clear();
+  sessionStorage.clear();
+});
+
+afterEach(async () => {
+  cleanup();
+  const { wrong } = server;
+  sharedStreams().restart();
+  vi.useRealTimers();
+  expect(wrong).toEqual([]);
+});
+
+export interface Opened {
+  /** Where one is: path and query. */
+  address: () => string;
+  user: UserEvent;
+  back: () => Promise<void>;
+  go: (to: string) => Promise<void>;
+}
+
+/** Resolves when the page stands there. */
+export async function open(path: string, how: { language?: Language } = {}): Promise<Opened> {
+  if (!i18next.isInitialized) await startLanguages();
+  await speak(how.language ?? "en");
+  const history = createMemoryHistory({ initialEntries: [path] });
+  const router = makeRouter(history);
+  const client = makeClient();
+  render(
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  );
+  await waitFor(() => expect(router.state.status).toBe("idle"));
+  return {
+    address: () => `${router.state.location.pathname}${router.state.location.searchStr}`,
+    user: userEvent.setup({ delay: null, pointerEventsCheck: 0 }),
+    back: async () => act(async () => history.back()),
+    go: async (to) => act(async () => router.navigate({ to })),
+  };
+}
+
+/** The page without its menu. */
+export const main = () => within(screen.getByRole("main"));
+
+export const dialog = async (name?: string | RegExp) =>
+  within(await screen.findByRole("dialog", name === undefined ? {} : { name }));
+
+export const noDialog = () => waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+
+/** The rows of a table, its head among them. */
+export const rows = (name: string | RegExp) => within(screen.getByRole("table", { name })).getAllByRole("row");
+
+/** What is said in several elements of the page, one behind the other. */
+export const says = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
+
+/** In place of all that a field holds. */
+export async function fill(user: UserEvent, field: HTMLElement, text: string): Promise<void> {
+  await user.clear(field);
+  if (text) {
+    await user.click(field);
+    await user.paste(text);
+  }
+}
