@@ -12,14 +12,19 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # The checker is pinned by the lock: it need not look for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
+# A script of web/package.json; where `make ui` found no Node, it says that it is left out.
+npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run --silent $(1); \
+	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint ui types bench reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-web check lint ui types bench reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
 	@echo "make test          all tests"
 	@echo "make check         lint, format, types, walls between modules, house rules"
-	@echo "make lint          lint and format only"
+	@echo "make lint          lint and format only, and the style and types of the web app"
+	@echo "make test-web      the tests of the web app that need no browser"
 	@echo "make ui            the web app, where Node is there"
 	@echo "make types         the types of the web app, from the server's OpenAPI document"
 	@echo "make bench         what a node costs"
@@ -34,16 +39,21 @@ demo: $(VENV)/runtime.stamp ui
 	@$(BIN)/pointsman demo
 
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
+	$(if $(ARGS),,@$(call npm,test))
 	$(BIN)/python -m $(PYTEST) -n auto $(ARGS)
+
+test-web: ui
+	@$(call npm,test)
 
 check: lint
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest tests/house -q
 
-lint: $(VENV)/dev.stamp
+lint: $(VENV)/dev.stamp ui
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	@$(call npm,check)
 
 # Says so where there is no Node; a build takes half a minute, once for each change in web/.
 ui: $(VENV)/pip.stamp

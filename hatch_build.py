@@ -23,7 +23,8 @@ ROOT: Final = Path(__file__).parent
 WEB: Final = ROOT / "web"
 STATIC: Final = ROOT / "src" / "pointsman" / "server" / "static"
 STAMP: Final = STATIC / ".sources"
-LEFT_OUT: Final = frozenset({"node_modules"})
+LEFT_OUT: Final = frozenset({"node_modules", "testing"})
+"""Folders that the built app has nothing of; neither has it of files whose names contain `.test.`."""
 NODE_MAJOR_MIN: Final = 20
 
 
@@ -83,7 +84,7 @@ def digest_of(folder: Path) -> str:
     found = sha256()
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        if path.is_file() and LEFT_OUT.isdisjoint(inside.parts):
+        if path.is_file() and LEFT_OUT.isdisjoint(inside.parts) and ".test." not in path.name:
             content = path.read_bytes()
             found.update(f"{inside.as_posix()}\n{len(content)}\n".encode() + content)
     return found.hexdigest()

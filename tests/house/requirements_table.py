@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.requirements import AREAS, ARGUED, REFERENCE, REQUIREMENTS
+from tests.house.requirements import AREAS, ARGUED, REFERENCE, REQUIREMENTS, read_web_marks
 
 TABLE: Final = REFERENCE / "requirements.md"
 TESTS_SHOWN_MAX: Final = 3
@@ -50,6 +50,8 @@ def collect() -> dict[str, list[str]]:
         status = pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider"], plugins=[collector])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         sys.exit(f"the tests could not be collected:\n{output.getvalue()}")
+    for identifier, test in read_web_marks():
+        collector.proofs[identifier].append(test)
     return collector.proofs
 
 

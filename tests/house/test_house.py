@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.requirements import ARGUED, REQUIREMENTS
+from tests.house.requirements import ARGUED, REQUIREMENTS, WEB, read_web_marks
 from tests.house.sources import TEXT_SUFFIXES, files, functions, parse, read_text
 
 LINES_MAX: Final = 900
@@ -102,6 +102,19 @@ def test_files_speak_of_the_product_alone(what: str, pattern: re.Pattern[str]) -
         if (match := pattern.search(line))
     }
     assert found == set(), f"a file of the product names {what}"
+
+
+def test_marks_on_tests_of_the_web_app_name_promises_that_exist() -> None:
+    marks = read_web_marks()
+    assert {identifier for identifier, _ in marks} <= set(REQUIREMENTS)
+    texts = [read_text(path) for path in WEB.rglob("*.test.ts*")]
+    written = [
+        found
+        for text in texts
+        for call in re.findall(r"^ *requirement\((.*)\)", text, re.M)
+        for found in call.split(",")
+    ]
+    assert len(marks) == len(written), 'write `requirement("S1-1");` on the line before `it(`'
 
 
 def test_every_argued_promise_exists_and_says_why() -> None:
