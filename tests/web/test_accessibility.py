@@ -8,7 +8,6 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, expect
 
-from pointsman.server.pages import PAGES
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import AXE, WAITS_MS, Opens
@@ -71,35 +70,6 @@ async def violations(page: Page) -> list[str]:
         for one in found
         for node in one["nodes"]
     ]
-
-
-@pytest.mark.requirement("S4-48")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_axe_finds_nothing_on_any_page(opens: Opens, served: Served, theme: str) -> None:
-    execution = await furnished(served)
-    names = (*sorted(PAGES - {"", "login"}), "workflows/letter", f"executions/{execution}", "inbox/no/such/page")
-    found: dict[str, list[str]] = {}
-    async with opens("/workflows", theme=theme, lenient=True) as page:
-        for name in names:
-            await page.goto(address(served, f"/{name}"))
-            await settled(page)
-            found[name] = [*await page.evaluate(TALLER), *await violations(page)]
-    assert {name: told for name, told in found.items() if told} == {}
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_axe_finds_nothing_where_one_is_asked_who_one_is_and_in_dialogs(
-    opens: Opens, served: Served, theme: str
-) -> None:
-    await furnished(served)
-    async with opens("/keys", theme=theme, lenient=True) as page:
-        await page.get_by_role("button", name="Make a key").click()
-        await expect(page.get_by_role("dialog")).to_be_visible()
-        assert await violations(page) == []
-        await served.key("root", "admin")
-        await page.goto(address(served, "/login?why=login-refused"))
-        await expect(page.get_by_role("alert")).to_be_visible()
-        assert await violations(page) == []
 
 
 async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
@@ -165,17 +135,3 @@ async def test_who_wants_no_motion_sees_none(opens: Opens, served: Served) -> No
         await page.reload()
         await settled(page)
         assert await page.evaluate("document.getAnimations().filter((one) => one.playState === 'running').length") == 0
-
-
-@pytest.mark.parametrize("language", ["en", "de"])
-async def test_phones_need_not_scroll_sideways(opens: Opens, served: Served, language: str) -> None:
-    execution = await furnished(served)
-    async with opens("/workflows", size=(390, 844), language=language) as page:
-        wider: dict[str, list[str]] = {}
-        for path in (*ON_PHONES, f"/executions/{execution}", *(["/chat"] if "chat" in PAGES else [])):
-            await page.goto(address(served, path))
-            await settled(page)
-            found = await page.evaluate(WIDER)
-            if found:
-                wider[path] = found
-        assert wider == {}

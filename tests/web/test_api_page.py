@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.web.conftest import AXE, Opens
 
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
@@ -17,10 +15,14 @@ async def test_an_operation_is_found_and_its_errors_are_read(opens: Opens) -> No
         assert "move-refused" in await part.inner_text()
 
 
-@pytest.mark.parametrize(("theme", "size"), [("light", (1280, 800)), ("dark", (1280, 800)), ("light", (390, 844))])
-async def test_it_can_be_read_by_everybody(opens: Opens, theme: str, size: tuple[int, int]) -> None:
-    async with opens("/api/docs", theme=theme, size=size, lenient=True) as page:
-        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+async def test_it_can_be_read_by_everybody(opens: Opens) -> None:
+    async with opens("/api/docs", lenient=True) as page:
         await page.add_script_tag(path=AXE)
-        found = await page.evaluate(f"axe.run(document, {RULES}).then(said => said.violations.map(one => one.id))")
-        assert found == []
+        found: dict[str, list[str]] = {}
+        for theme, width in (("light", 1280), ("dark", 1280), ("light", 390)):
+            await page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+            await page.set_viewport_size({"width": width, "height": 800})
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            told = await page.evaluate(f"axe.run(document, {RULES}).then(said => said.violations.map(one => one.id))")
+            found[f"{theme} {width}"] = told
+        assert {name: told for name, told in found.items() if told} == {}

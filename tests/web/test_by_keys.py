@@ -173,7 +173,9 @@ async def test_all_that_is_selected_is_moved_by_arrows_and_told_in_german(opens:
         await expect(page.get_by_text("eine Änderung nicht gespeichert")).to_be_visible()
 
 
-async def test_arrows_go_through_the_parts_beside_the_canvas(opens: Opens, served: Served) -> None:
+async def test_arrows_go_through_the_parts_beside_the_canvas_and_through_the_palette(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain") as page:
         await expect(box(page, "second")).to_be_visible()
@@ -187,13 +189,8 @@ async def test_arrows_go_through_the_parts_beside_the_canvas(opens: Opens, serve
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
-
-
-async def test_the_palette_is_one_stop_with_arrows_and_letters(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
         press = page.keyboard.press
-        await expect(box(page, "second")).to_be_visible()
+        await page.locator("[data-canvas]").focus()
         await press("?")
         await expect(page.get_by_role("region", name="In the palette")).to_contain_text("Go to a name")
         await press("Escape")

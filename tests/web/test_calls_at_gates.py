@@ -13,7 +13,7 @@ from pointsman.app.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
 from tests.web.test_chat import say
-from tests.web.test_inbox import enter
+from tests.web.typing_in import enter
 
 CASHIER = """\
 pointsman: 1

@@ -136,27 +136,6 @@ async def test_nodes_are_copied_from_one_workflow_into_another(opens: Opens, ser
     assert ("review", "write_2") in [(one["source"], one["target"]) for one in document["edges"]]
 
 
-async def test_what_is_no_part_of_a_workflow_is_refused_politely(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
-        await spot(page)
-        for text, told in (
-            ("Dear Sir or Madam", "is no part of a workflow"),
-            ('{"pointsman-clipboard": 1, "nodes": [{}], "edges": []}', "is a damaged part of a workflow"),
-        ):
-            await page.evaluate(
-                """text => {
-                    const data = new DataTransfer();
-                    data.setData("text/plain", text);
-                    document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
-                }""",
-                text,
-            )
-            await expect(page.get_by_text(told)).to_be_visible()
-        await expect(boxes(page)).to_have_count(2)
-        await expect(page.get_by_text("not saved")).to_have_count(0)
-
-
 @pytest.mark.requirement("S1-149", "S1-136")
 async def test_nodes_are_added_from_the_palette_by_letters_by_dragging_and_onto_a_connection(
     opens: Opens, served: Served
@@ -205,9 +184,27 @@ async def test_while_one_connects_what_is_not_allowed_says_why(opens: Opens, ser
         await expect(arrows(page)).to_have_count(8)
 
 
-async def test_the_menu_of_the_right_button_does_what_the_keys_do(opens: Opens, served: Served) -> None:
+async def test_a_paste_of_something_else_is_refused_and_the_menu_does_what_the_keys_do(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain") as page:
+        await spot(page)
+        for text, told in (
+            ("Dear Sir or Madam", "is no part of a workflow"),
+            ('{"pointsman-clipboard": 1, "nodes": [{}], "edges": []}', "is a damaged part of a workflow"),
+        ):
+            await page.evaluate(
+                """text => {
+                    const data = new DataTransfer();
+                    data.setData("text/plain", text);
+                    document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
+                }""",
+                text,
+            )
+            await expect(page.get_by_text(told)).to_be_visible()
+        await expect(boxes(page)).to_have_count(2)
+        await expect(page.get_by_text("not saved")).to_have_count(0)
         await box(page, "second").click(button="right")
         await page.get_by_role("menuitem", name="Duplicate").click()
         await expect(box(page, "second_2")).to_be_visible()
@@ -219,9 +216,21 @@ async def test_the_menu_of_the_right_button_does_what_the_keys_do(opens: Opens, 
         await expect(arrows(page)).to_have_count(0)
 
 
-async def test_tidying_up_is_one_undo_and_puts_back_what_a_hand_has_moved(opens: Opens, served: Served) -> None:
+async def test_nodes_are_found_by_anything_they_say_and_tidying_up_puts_back_what_a_hand_has_moved(
+    opens: Opens, served: Served
+) -> None:
     await served.save(LOOPS)
     async with opens("/workflows/loops") as page:
+        await spot(page)
+        await page.keyboard.press("Control+f")
+        await page.get_by_role("combobox", name="Id, name, type").fill("mended")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="mend", exact=True)).to_be_visible()
+        await spot(page)
+        await page.keyboard.press("?")
+        await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
         await page.get_by_role("button", name="Tidy up").click()
         await expect(page.get_by_text("Everything stands tidily already.")).to_be_visible()
         await box(page, "write").click()
@@ -257,21 +266,6 @@ async def test_groups_fold_and_stay_folded_also_where_they_run(opens: Opens, ser
         await expect(page.locator(".react-flow__node-folded").get_by_text("passed").first).to_be_attached()
         await inside.click()
         await expect(box(page, "write")).to_be_visible()
-
-
-async def test_nodes_are_found_by_anything_they_say(opens: Opens, served: Served) -> None:
-    await served.save(LOOPS)
-    async with opens("/workflows/loops") as page:
-        await spot(page)
-        await page.keyboard.press("Control+f")
-        await page.get_by_role("combobox", name="Id, name, type").fill("mended")
-        await page.keyboard.press("Enter")
-        await expect(page.get_by_role("heading", name="mend", exact=True)).to_be_visible()
-        await spot(page)
-        await page.keyboard.press("?")
-        await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-        await page.keyboard.press("Escape")
-        await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 async def grown(page: Page, *wanted: tuple[str, str]) -> None:
@@ -372,16 +366,3 @@ async def test_the_picture_and_every_dialect_are_taken_along(opens: Opens, serve
     assert drawing.findtext("{http://www.w3.org/2000/svg}title") == name
     assert taken["loops.png"].startswith(b"\x89PNG")
     assert json.loads(taken["loops.graph.json"])["nodes"]
-
-
-async def test_a_workflow_is_taken_along_from_the_list(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows") as page:
-        await page.get_by_role("button", name="Export chain").click()
-        await page.get_by_role("radio", name="Native").check()
-        await expect(page.get_by_text("Nothing is lost.")).to_be_visible()
-        async with page.expect_download() as waiting:
-            await page.get_by_role("button", name="Download").click()
-        document = json.loads(content(await (await waiting.value).path()))
-        await expect(page.get_by_role("button", name="Export chain"), "back where one was").to_be_focused()
-    assert [one["id"] for one in document["nodes"]] == ["first", "second"]

@@ -8,7 +8,6 @@ from playwright.async_api import expect
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
-from tests.web.test_accessibility import violations
 from tests.web.test_editor import saved
 from tests.web.test_execution import node
 from tests.web.typing_in import write
@@ -103,72 +102,3 @@ async def test_a_node_is_renamed_wherever_it_is_named_and_the_workflow_says_what
         "required": ["goal"],
     }
     assert document["edges"][0]["source"] == "opening"
-
-
-EVERY = """\
-pointsman: 1
-id: every
-input:
-  type: object
-  required: [goal]
-  properties:
-    goal: {type: string}
-    count: {type: integer, minimum: 2}
-    colours: {type: array, uniqueItems: true, items: {type: string, enum: [red, green, blue]}}
-    names: {type: array, items: {type: string}}
-    anything: {title: Anything}
-    place: {type: object, properties: {town: {type: string}}}
-    way: {title: Way, oneOf: [{type: string, title: by name}, {type: integer, title: by number}]}
-    more: {type: object, additionalProperties: {type: string}}
-nodes:
-  - {id: done, type: end}
-"""
-
-
-async def test_a_form_has_a_field_for_whatever_a_schema_asks_for(opens: Opens, served: Served) -> None:
-    await served.save(EVERY)
-    async with opens("/workflows/every", size=(390, 844), lenient=True) as page:
-        await page.get_by_role("button", name="Start", exact=True).click()
-        dialog = page.get_by_role("dialog")
-        goal = dialog.get_by_role("textbox", name="goal")
-        await expect(goal).to_be_focused()
-        await dialog.get_by_role("spinbutton", name="count").fill("1")
-        names = dialog.get_by_role("group", name="names")
-        await names.get_by_role("button", name="Add").click()
-        await dialog.get_by_role("button", name="Start").click()
-        await expect(dialog.get_by_text("has to be at least 2")).to_be_visible()
-        await expect(dialog.get_by_text("is required")).to_have_count(2)
-        await expect(goal).to_be_focused()
-        assert await violations(page) == []
-        await goal.fill("tides")
-        await dialog.get_by_role("spinbutton", name="count").fill("3")
-        await dialog.get_by_role("checkbox", name="red").check()
-        await dialog.get_by_role("checkbox", name="blue").check()
-        await names.get_by_role("textbox", name="Entry 1").fill("Ada")
-        await names.get_by_role("button", name="Add").click()
-        await names.get_by_role("textbox", name="Entry 2").fill("Ben")
-        await names.get_by_role("button", name="Move up").nth(1).click()
-        await expect(names.get_by_role("textbox").first).to_have_value("Ben")
-        await dialog.get_by_role("textbox", name="Anything").fill("[1, 2]")
-        await dialog.get_by_role("textbox", name="town").fill("Hamburg")
-        await dialog.get_by_role("combobox", name="Which way").select_option("by number")
-        await dialog.get_by_role("spinbutton", name="by number").fill("7")
-        await dialog.get_by_role("group", name="more").get_by_role("button", name="Add").click()
-        await expect(dialog.get_by_role("textbox", name="Name", exact=True)).to_have_value("name")
-        await dialog.get_by_role("textbox", name="Name", exact=True).fill("note")
-        await dialog.get_by_role("textbox", name="Name", exact=True).press("Tab")
-        await dialog.get_by_role("textbox", name="note", exact=True).fill("quick")
-        await dialog.get_by_role("button", name="Start").click()
-        await page.wait_for_url("**/executions/*")
-        await expect(page.get_by_text("completed", exact=True).first).to_be_visible()
-        execution = page.url.rpartition("/")[2]
-    assert (await served.read(execution))["input"] == {
-        "goal": "tides",
-        "count": 3,
-        "colours": ["red", "blue"],
-        "names": ["Ben", "Ada"],
-        "anything": [1, 2],
-        "place": {"town": "Hamburg"},
-        "way": 7,
-        "more": {"note": "quick"},
-    }

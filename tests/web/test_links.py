@@ -47,7 +47,7 @@ async def test_the_node_that_failed_in_one_graph_is_opened_and_mended_in_the_oth
     assert (await served.read(mended))["status"] == "completed"
 
 
-async def test_a_link_to_a_field_brings_the_node_into_sight_and_the_field_under_the_hands(
+async def test_a_link_brings_its_node_into_sight_and_its_field_under_the_hands_or_says_that_it_is_gone(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
@@ -55,13 +55,9 @@ async def test_a_link_to_a_field_brings_the_node_into_sight_and_the_field_under_
     async with opens("/workflows/chain#node=second&field=/config/prompt") as page:
         await expect(page.get_by_label("prompt")).to_be_focused()
         await expect(page.get_by_label("prompt")).to_have_text("two")
-    async with opens("/workflows/long#node=n59") as page:
-        await expect(page.get_by_role("heading", name="n59", level=2)).to_be_visible()
-        await expect(node(page, "n59")).to_be_in_viewport()
-
-
-async def test_a_link_to_a_node_that_is_gone_says_so(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
     async with opens("/workflows/chain#node=third") as page:
         await expect(page.get_by_text("There is no node third")).to_be_visible()
         await expect(node(page, "first")).to_be_visible()
+    async with opens("/workflows/long#node=n59") as page:
+        await expect(page.get_by_role("heading", name="n59", level=2)).to_be_visible()
+        await expect(node(page, "n59")).to_be_in_viewport()

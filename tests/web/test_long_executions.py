@@ -59,7 +59,9 @@ async def in_sight(page: Page, place: str) -> None:
 
 
 @pytest.mark.requirement("S1-147")
-async def test_nothing_of_it_is_lost_and_its_end_is_shown(opens: Opens, long_store: tuple[str, str, int]) -> None:
+async def test_nothing_of_it_is_lost_and_an_event_that_is_long_past_is_found_and_travelled_to(
+    opens: Opens, long_store: tuple[str, str, int]
+) -> None:
     _, execution, events = long_store
     async with opens(f"/executions/{execution}") as page:
         await expect(page.get_by_text(f"{EVENTS}/{EVENTS}").first).to_be_visible()
@@ -76,13 +78,6 @@ async def test_nothing_of_it_is_lost_and_its_end_is_shown(opens: Opens, long_sto
         await expect(lanes.get_by_role("button", name="tick", exact=False).first).to_be_in_viewport()
         await lanes.evaluate("one => one.closest('.overflow-auto').scrollTo(0, 1e9)")
         await expect(lanes.get_by_title("done", exact=True)).to_be_in_viewport()
-
-
-async def test_an_event_that_is_long_past_is_found_read_again_and_travelled_to(
-    opens: Opens, long_store: tuple[str, str, int]
-) -> None:
-    _, execution, events = long_store
-    async with opens(f"/executions/{execution}") as page:
         await page.get_by_role("tab", name="Events").click()
         await page.get_by_role("searchbox", name="Search the events").fill("tick#41234")
         await expect(page.get_by_text(f"1 of {events}", exact=True)).to_be_visible()

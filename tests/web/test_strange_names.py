@@ -43,6 +43,7 @@ STRANGE: Final = json.dumps(
 
 async def overflowing(page: Page, path: str) -> list[str]:
     await settled(page)
+    assert await page.locator("img[src=x]").count() == 0
     return [f"{path} {one}" for one in await page.evaluate(WIDER)]
 
 

@@ -25,14 +25,6 @@ nodes:
 edges: [{source: begin, target: sum}, {source: sum, target: over}]
 """
 
-ASKS = """\
-pointsman: 1
-id: asks
-input: {type: object, properties: {draft: {type: string}}}
-nodes:
-  - {id: ask, type: human, config: {message: "Publish this?\\n\\n{{draft}}"}}
-"""
-
 
 async def drag(page: Page, source: str, target: str) -> None:
     """From the dot of one box to the middle of another, as people do."""
@@ -135,16 +127,6 @@ async def test_a_failed_execution_goes_on_with_the_workflow_that_was_mended_mean
         await expect(mended).to_have_count(0)
     told = await served.read(execution)
     assert (told["status"], told["output"]) == ("completed", {"total": 4})
-
-
-async def test_what_follows_the_first_line_of_a_question_is_read_as_text(opens: Opens, served: Served) -> None:
-    await served.save(ASKS)
-    execution = await served.execute("asks", {"draft": "First.\n\nSecond."})
-    async with opens(f"/executions/{execution}") as page:
-        await expect(page.get_by_role("heading", name="Publish this?", exact=True)).to_be_visible()
-        await expect(page.get_by_role("region", name="Publish this?").locator("pre").first).to_have_text(
-            "First.\n\nSecond."
-        )
 
 
 @pytest.mark.requirement("S1-135")

@@ -62,7 +62,9 @@ async def test_what_is_drawn_after_typing_is_made_to_what_was_typed(opens: Opens
     assert "id: human" in text
 
 
-async def test_a_text_that_does_not_read_says_where_and_the_picture_stays(opens: Opens, served: Served) -> None:
+async def test_a_text_that_does_not_read_says_where_and_a_picked_node_is_shown_in_it(
+    opens: Opens, served: Served
+) -> None:
     await served.save(COMMENTED)
     async with opens("/workflows/chain", lenient=True) as page:
         await page.get_by_role("tab", name="Text").click()
@@ -73,11 +75,6 @@ async def test_a_text_that_does_not_read_says_where_and_the_picture_stays(opens:
         await page.get_by_role("button", name="Take back what was typed").click()
         await expect(page.get_by_role("alert")).to_have_count(0)
         await expect(page.get_by_role("textbox", name="The document")).not_to_contain_text("[[")
-
-
-async def test_the_text_shows_where_the_picked_node_stands(opens: Opens, served: Served) -> None:
-    await served.save(COMMENTED)
-    async with opens("/workflows/chain") as page:
         await node(page, "second").click()
         await page.get_by_role("tab", name="Text").click()
         await expect(page.locator(".cm-picked")).to_contain_text("id: second")

@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
+from tests.web.test_execution import node
 
 CHANGED = "Dear harbour, all is well."
 
@@ -21,7 +22,9 @@ async def approved(served: Served) -> str:
     return execution
 
 
-async def test_data_are_shown_as_they_were_with_what_each_row_changed(opens: Opens, served: Served) -> None:
+async def test_data_are_shown_as_they_were_with_what_each_row_changed_and_playing_ends_at_now(
+    opens: Opens, served: Served
+) -> None:
     execution = await approved(served)
     async with opens(f"/executions/{execution}") as page:
         data = page.get_by_role("list", name="Data")
@@ -37,11 +40,7 @@ async def test_data_are_shown_as_they_were_with_what_each_row_changed(opens: Ope
         await expect(data.get_by_role("listitem").filter(has_text="text")).to_contain_text("(changed)")
         await page.get_by_label("Search in Data").fill("nowhere at all")
         await expect(page.get_by_text("Nothing fits.")).to_be_visible()
-
-
-async def test_playing_ends_at_now(opens: Opens, served: Served) -> None:
-    execution = await approved(served)
-    async with opens(f"/executions/{execution}") as page:
+        await page.get_by_role("button", name="Back to now").click()
         await page.get_by_role("button", name="Play").click()
         await expect(page.get_by_role("button", name="Back to now")).to_be_visible()
         await expect(page.get_by_role("button", name="Back to now")).to_have_count(0)
@@ -68,6 +67,8 @@ async def test_a_fork_begins_with_other_data_and_is_a_branch_that_both_show(open
         slider = page.get_by_label("Travel in time")
         await expect(slider).to_be_enabled()
         await slider.press("Home")
+        await expect(node(page, "review").get_by_text("passed")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Back to now")).to_be_visible()
         for _ in range(3):
             await slider.press("ArrowRight")
         await page.get_by_role("button", name="Fork from here").click()

@@ -9,7 +9,7 @@ from pointsman.values import ExecutionId
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
-from tests.web.test_inbox import enter
+from tests.web.typing_in import enter
 
 ESCALATED = flows.LETTER.replace(
     'message: "Send it?"',

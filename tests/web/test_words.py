@@ -1,85 +1,14 @@
-"""Every page speaks one language, and calls things by their names in it."""
+"""Names in the language of the page: of nodes and events, of workflows that share a name, and of what is asked."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
 
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
-from pointsman.server.pages import PAGES
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
-from tests.web.harbour import Harbour, furnished
-from tests.web.test_accessibility import address, settled
-from tests.web.words_shown import ids_on, said_on, wrong_words
-
-OF_THE_STORE: Final = {"name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
-"""What the store or its documents hold that is also a word of the app, and what was asked as it was asked."""
-ANSWER: Final = "Scripted answer of "
-LOOKS: Final = 60
-LISTS: Final = tuple(sorted(PAGES - {"", "login"}))
-GONE: Final = ("inbox/nope", "workflows/nope", "executions/nope", "login?why=login-refused")
-EDITORS: Final = ("workflows/wf-7001", "workflows/wf-7004")
-
-
-async def strange(page: Page) -> list[str]:
-    """What is wrong once the page says nothing more: names may come after what they name."""
-    found: list[str] = []
-    before: list[str] = []
-    for _ in range(LOOKS):
-        said = sorted(await said_on(page))
-        wrong = [one for one in wrong_words(said, "de") if one not in OF_THE_STORE and not one.startswith(ANSWER)]
-        found = wrong + await ids_on(page)
-        if said == before and not found:
-            break
-        before = said
-        await page.wait_for_timeout(100)
-    return found
-
-
-async def walked(page: Page, served: Served, paths: tuple[str, ...]) -> dict[str, list[str]]:
-    """What is wrong on each page, and in each of its tabs."""
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        await page.goto(address(served, f"/{path}"))
-        await settled(page)
-        found[path] = await strange(page)
-        tabs = page.get_by_role("tab")
-        for nth in range(await tabs.count()):
-            await tabs.nth(nth).click()
-            await expect(tabs.nth(nth)).to_have_attribute("aria-selected", "true")
-            await settled(page)
-            found[f"{path} {nth}"] = await strange(page)
-    return {name: words for name, words in found.items() if words}
-
-
-def things(harbour: Harbour) -> tuple[str, ...]:
-    return (
-        f"executions/{harbour.fork}",
-        f"executions/{harbour.failed}",
-        f"executions/compare?a={harbour.ended}&b={harbour.fork}",
-        "schedules/morgens",
-        "agents/schreiber",
-        "tools/current_time",
-        "memory/workflow/wf-7001",
-        f"chat/wf-7003/{harbour.session}",
-        "usage?by=execution",
-    )
-
-
-async def test_every_page_speaks_german_and_calls_things_by_their_names(opens: Opens, served: Served) -> None:
-    harbour = await furnished(served)
-    async with opens("/workflows", language="de", lenient=True) as page:
-        assert await walked(page, served, (*LISTS, *GONE, *things(harbour), *EDITORS)) == {}
-
-
-async def test_words_of_another_language_would_be_found(opens: Opens, served: Served) -> None:
-    await furnished(served)
-    async with opens("/workflows") as page:
-        await expect(page.get_by_role("link", name="Harbour letter", exact=True)).to_be_visible()
-        await settled(page)
-        assert {"Workflows", "Import"} <= set(wrong_words(await said_on(page), "de"))
+from tests.web.harbour import furnished
 
 
 async def test_an_execution_calls_nodes_steps_and_events_by_names_and_finds_them_by_both(

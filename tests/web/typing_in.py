@@ -1,8 +1,8 @@
-"""Typing into fields that are code editors."""
+"""Typing: into code editors, and the key that lets somebody in."""
 
 from __future__ import annotations
 
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Page, expect
 
 
 async def write(field: Locator, text: str) -> None:
@@ -14,3 +14,9 @@ async def write(field: Locator, text: str) -> None:
     await expect(field).to_be_focused()
     await field.press("ControlOrMeta+a")
     await field.page.keyboard.insert_text(text)
+
+
+async def enter(page: Page, key: dict[str, str]) -> None:
+    """Log in with the key of this header."""
+    await page.get_by_label("Key").fill(key["authorization"].removeprefix("Bearer "))
+    await page.get_by_role("button", name="Enter").click()
