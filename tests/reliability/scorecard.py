@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.reliability import (
+    bombs,
     canaries,
     cancelling,
     crowd,
@@ -229,6 +230,17 @@ ROWS: Final = (
         "percent",
         floods.examine,
         test_size=40,
+    ),
+    Row(
+        "bombs",
+        "document bombs: documents and expressions that are expensive to read, check, draw, convert or evaluate, sent "
+        "by a viewer",
+        "each is answered or refused; the server grows by less than 96 MB, a worker has less than 400 MB; every "
+        "request of another caller is answered, within 1 s, and checks within 2 s",
+        {"pr": 100, "long": 400},
+        "percent",
+        bombs.examine,
+        test_size=30,
     ),
     Row(
         "doors",

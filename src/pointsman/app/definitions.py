@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -12,6 +12,7 @@ from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import sees_agent, sees_tool, sees_workflow
 from pointsman.app.agents import configs_of, saved_agents
 from pointsman.app.checking import Checked, CheckFacts, KnownTools, check_workflow
+from pointsman.app.document_work import SHORT_CHARS_MAX, beside
 from pointsman.app.meant import ANYBODY, meant
 from pointsman.app.model_setup import models_for
 from pointsman.app.outline import Outline
@@ -23,7 +24,9 @@ from pointsman.definition.agents import AgentConfig
 from pointsman.errors import CallerError
 from pointsman.journal.records import SavedWorkflow, WorkflowEntry
 from pointsman.journal.store import Store
-from pointsman.models.transport import KnownModels, PydanticModels
+from pointsman.models.kinds import KINDS
+from pointsman.models.names import is_provider
+from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
 from pointsman.values import Instant
 
 if TYPE_CHECKING:
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 
 NAMES_MAX: Final = 1_000
 """Different workflows, agents or models of one document that are looked up. No execution may call so many."""
+
+
+FOREIGN_MAX: Final = 20
+"""Different models of providers that neither the settings nor this product describe, which take long to look up."""
 
 
 class ModelFixed(CallerError):
@@ -100,7 +107,7 @@ async def _facts(
         tool_names=[*known, *await _tools_for(app, store, missing, reader)],
         workflows=[*IDS, *(await _workflows_for(app, store, found, reader))],
         providers=frozenset(settings.providers),
-        models=_models_named(models_of(app), found, agents, granted),
+        models=await _models_named(models_of(app), found, agents, granted, settings.providers),
         default_model=settings.model,
         prices=settings.price_list,
         nodes_max=settings.limits.nodes,
@@ -109,8 +116,12 @@ async def _facts(
     )
 
 
-def _models_named(
-    models: PydanticModels, found: Outline, agents: Mapping[str, AgentConfig], granted: Mapping[str, str]
+async def _models_named(
+    models: PydanticModels,
+    found: Outline,
+    agents: Mapping[str, AgentConfig],
+    granted: Mapping[str, str],
+    providers: Collection[str],
 ) -> KnownModels:
     """What is known of the models that a document, its agents or the settings name."""
     choice = models.choice
@@ -119,7 +130,9 @@ def _models_named(
     written += [one for agent in agents.values() for one in (agent.model or "", *(agent.fallback or ()))]
     written += [choice.only or "", choice.default, *choice.purposes.values(), *choice.fallback]
     names = [str(substituted(one, granted)) for one in dict.fromkeys(written)]
-    refusals = {name: models.refusal(name) for name in names[-NAMES_MAX:]}
+    some = _worth_a_look(dict.fromkeys(names[-NAMES_MAX:]), providers)
+    is_long = any(name.partition(":")[0] not in KINDS for name in some)  # To ask for its client may load it.
+    refusals = await beside(is_long * (SHORT_CHARS_MAX + 1), lambda: {name: models.refusal(name) for name in some})
     return KnownModels(choice, {name: why for name, why in refusals.items() if why is not None})
 
 
@@ -151,6 +164,23 @@ async def source(app: Pointsman, reference: str) -> Workflow:
     saved = await app.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
     assert saved is not None
     return source_of(saved.draft)
+
+
+def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]:
+    """The models that only their providers can tell about: of a provider that does not exist, the check of names
+    reports that."""
+    found: list[str] = []
+    foreign = 0
+    for name in names:
+        provider, colon, _ = name.partition(":")
+        if is_scripted(name):
+            continue
+        if colon and provider not in providers and provider not in KINDS:
+            foreign += is_provider(provider)
+            if not is_provider(provider) or foreign > FOREIGN_MAX:
+                continue
+        found.append(name)
+    return found
 
 
 async def _workflows_for(app: Pointsman, store: Store | None, found: Outline, reader: Caller) -> list[str]:

@@ -20,7 +20,7 @@ from pointsman.definition.walks import dominator_tree, reach
 
 VISITS_MAX: Final = 30_000
 VISITS_PER_NODE_MAX: Final = 5
-"""Nodes looked at for all regions together; a graph of nothing but open splits could cost the square of its size."""
+"""Nodes and edges looked at for all regions together: of a graph of nothing but open splits, the square of its size."""
 
 MANY: Final = -1
 """The branch of a node that several branches lead to."""
@@ -57,7 +57,7 @@ def concurrent(
 ) -> Concurrent:
     """All regions. `always` and `together` know edges by number, `repeated` knows parallels over items."""
     regions: list[Region] = []
-    left = VISITS_MAX + VISITS_PER_NODE_MAX * len(graph.ids)
+    left = VISITS_MAX + VISITS_PER_NODE_MAX * max(len(graph.ids), len(graph.edges))
     after = _Postdominators(graph)
     for node, ways in enumerate(graph.out):
         if graph.scopes[node] is None or left < 0:
@@ -76,7 +76,7 @@ def concurrent(
             if left < 0:
                 break
             region = _behind(graph, node, after.of(node), always)
-        left -= len(region.branch)
+        left -= sum(max(1, len(graph.out[inside])) for inside in region.branch)
         regions.append(region)
     return Concurrent(tuple(regions), left >= 0)
 

@@ -8,10 +8,9 @@ from typing import Final
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.repairs import remove
 from pointsman.definition.check.subject import Subject, listed
-from pointsman.definition.control import DecisionConfig, StartConfig
+from pointsman.definition.control import DecisionConfig
 from pointsman.definition.links import agents_at
 from pointsman.definition.problems import Problem, error, pointer_to, warning
-from pointsman.definition.workflow import Workflow
 
 INJECTED: Final = ("router", "end")
 """Tools the engine gives agents itself."""
@@ -87,7 +86,7 @@ def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Ite
     else:
         asked = subject.nodes[position].inputs or any(one.messages or one.input_files for one in said)
         talks = subject.conversational or workflow.dialect in ("rows", "graph")
-        empty = not (asked or talks or _takes_input(workflow))
+        empty = not (asked or talks or subject.takes_input)
         at = subject.at_node(position, "config")
     if empty:
         message = f"{subject.node(position)} has no prompt, and the workflow declares no input that it could be asked"
@@ -95,13 +94,6 @@ def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Ite
             message = f"the prompt of {subject.node(position)} is empty"
         hint = 'Give it a `prompt`, such as "Write about {topic}", or declare the input.'
         yield warning("agent-without-prompt", at, message, hint=hint)
-
-
-def _takes_input(workflow: Workflow) -> bool:
-    """Whether callers are told to give anything."""
-    schemas = [workflow.input_schema]
-    schemas += [node.config.inputs for node in workflow.nodes if isinstance(node.config, StartConfig)]
-    return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
 
 
 def _decision(subject: Subject, position: int, config: DecisionConfig) -> Iterator[Problem]:

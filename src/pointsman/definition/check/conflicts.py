@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
@@ -60,7 +61,7 @@ def _concurrent(subject: Subject) -> Concurrent:
     graph = subject.graph
     return concurrent(
         graph,
-        always=lambda edge: always_taken(subject, graph.edges[edge]),
+        always=cache(lambda edge: always_taken(subject, graph.edges[edge])),
         together=lambda one, other: taken_together(subject, one, other),
         repeated=lambda node: _over_items(subject, node),
     )

@@ -196,7 +196,7 @@ class _Flow:
         """Fields that only callers can give, in a workflow that does not say what callers give."""
         names = sorted(self._undeclared)
         schema: JsonObject = {"type": "object", "properties": {name: {} for name in names}}
-        fix = add("/input", schema) if names and self.subject.workflow.input_schema is None else None
+        fix = add("/input", schema) if names and self.subject.input_schema is None else None
         for name, reading in self._undeclared.items():
             message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
             hint = "Declare it in `input`: it is then asked for, and checked."

@@ -40,7 +40,7 @@ def _is_condition(place: Place) -> bool:
 def _schemas(subject: Subject) -> dict[str, JsonObject]:
     """What is declared of the data. The state is open: nodes write what nobody declared."""
     fields: JsonObject = {}
-    schema = subject.workflow.input_schema
+    schema = subject.input_schema
     properties = (schema or {}).get("properties")
     if isinstance(properties, dict):
         fields.update(properties)

@@ -67,7 +67,7 @@ class _Values:
                 return self._below(self.results[path[0]], path[1:], name)
             case "state" if path and isinstance(path[0], str):
                 return self._below(self.fields.get(path[0]), path[1:], repr(path[0]))
-            case "input" if (schema := self.subject.workflow.input_schema) is not None:
+            case "input" if (schema := self.subject.input_schema) is not None:
                 return self._below(Described(schema, schema), path, "the input")
             case _:
                 return None

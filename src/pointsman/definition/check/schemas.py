@@ -59,7 +59,7 @@ def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
 
 def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator[Problem]:
     """Defaults of the input that the input's own schema refuses."""
-    properties = (subject.workflow.input_schema or {}).get("properties")
+    properties = (subject.input_schema or {}).get("properties")
     for name, value in defaults.items():
         schema = properties.get(name) if isinstance(properties, dict) else None
         if not isinstance(schema, dict) or refers(schema) or faults_of(schema):

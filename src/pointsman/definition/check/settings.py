@@ -179,7 +179,7 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
     if subject.workflow.dialect in ("steps", "graph"):
         return
     named: dict[str, str] = {}
-    properties = (subject.workflow.input_schema or {}).get("properties")
+    properties = (subject.input_schema or {}).get("properties")
     for name in properties if isinstance(properties, dict) else ():
         named.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
     for site in subject.sites:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.check.repairs import renamed
+from pointsman.definition.control import StartConfig
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import EdgeRef, label_of, routing_of
 from pointsman.definition.nodes import Node
@@ -73,6 +74,18 @@ class Subject:
     @cached_property
     def imported(self) -> bool:
         return is_imported(self.workflow)
+
+    @cached_property
+    def input_schema(self) -> JsonObject | None:
+        """That of the workflow, which looks through its nodes for it."""
+        return self.workflow.input_schema
+
+    @cached_property
+    def takes_input(self) -> bool:
+        """Whether callers are told to give anything."""
+        schemas = [self.input_schema]
+        schemas += [node.config.inputs for node in self.nodes if isinstance(node.config, StartConfig)]
+        return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
