@@ -59,9 +59,14 @@ def races_in(workflow: Workflow, graph: Graph) -> dict[str, tuple[Keys, ...]]:
 
 def _concurrent(subject: Subject) -> Concurrent:
     graph = subject.graph
+
+    @cache
+    def always(edge: int) -> bool:
+        return always_taken(subject, graph.edges[edge])
+
     return concurrent(
         graph,
-        always=cache(lambda edge: always_taken(subject, graph.edges[edge])),
+        always=always,
         together=lambda one, other: taken_together(subject, one, other),
         repeated=lambda node: _over_items(subject, node),
     )
