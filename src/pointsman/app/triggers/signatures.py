@@ -3,9 +3,10 @@
     standard    webhook-id, webhook-timestamp, webhook-signature: v1,<base64 of "id.timestamp.body">
     github      x-hub-signature-256: sha256=<hex of body>, x-github-delivery
 
-A webhook has one scheme: what is signed in the one could be sent as the body of the other. The first covers the id and
-the time too: a copy is refused after five minutes, and known before. GitHub's covers the body alone, so a copy of it
-under another id cannot be told from a new call.
+A webhook has one scheme: what is signed in the one could be sent as the body of the other. Webhooks that share a secret
+are told apart, too: an id is a plain name, bodies of GitHub begin with `{` or `payload=`, and no body of GitHub begins
+with an id and a time. The first scheme covers the id and the time as well: a copy is refused after five minutes, and
+known before. GitHub's covers the body alone, so a copy of it under another id cannot be told from a new call.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ ENCODED: Final = "whsec_"
 """How a secret begins that is written in base 64."""
 KEY_BYTES_MIN: Final = 16
 TIMESTAMP: Final = re.compile(r"[1-9][0-9]{0,11}")
+DELIVERY: Final = re.compile(r"[A-Za-z0-9_:+%/|~@-]{1,500}")
+"""An id of a call. With a full stop in it, what is signed could be divided in other ways."""
+OF_STANDARD: Final = re.compile(DELIVERY.pattern.encode() + rb"\." + TIMESTAMP.pattern.encode() + rb"\.")
+"""How begins what the standard scheme signs."""
 SIGNATURES_MAX: Final = 10
 _UNKNOWN: Final = os.urandom(32)
 """Signs in vain for paths that are not there, so that they take as long as others."""
@@ -71,15 +76,16 @@ def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float
     # Several signatures: the sender is changing its secret.
     given = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
     same = [hmac.compare_digest(expected.encode(), one.encode()) for one in given]
-    # With a full stop in the id, what is signed could be divided in other ways.
-    return Signed(any(same) and recent and bool(delivery) and "." not in delivery, delivery)
+    return Signed(any(same) and recent and DELIVERY.fullmatch(delivery) is not None, delivery)
 
 
 def _as_github(key: bytes, body: bytes, headers: Mapping[str, str]) -> Signed:
     expected = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
     same = hmac.compare_digest(expected.encode(), headers.get("x-hub-signature-256", "").encode())
     # A sender that names no deliveries can still repeat one: the same body is the same call.
-    return Signed(same, headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest())
+    return Signed(
+        same and OF_STANDARD.match(body) is None, headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest()
+    )
 
 
 def signed_headers(key: bytes, scheme: Scheme, delivery: str, at: int, body: bytes) -> dict[str, str]:
