@@ -204,3 +204,27 @@ def test_misfits_say_where() -> None:
 def test_long_messages_are_cut() -> None:
     (misfit,) = JsonSchema({"type": "integer"}).misfits("x" * 100_000)
     assert len(misfit.message) <= 301
+
+
+HOSTILE: list[tuple[Json, Json]] = [
+    (
+        {"allOf": [{"$ref": DRAFTS[0]} for _ in range(5000)]},
+        {"properties": {f"a{one}": {"type": "null"} for one in range(5000)}},
+    ),
+    ({"items": {"allOf": [{"maxLength": 5} for _ in range(1000)]}}, ["ü" * 100_000 for _ in range(10)]),
+    ({"allOf": [{"pattern": f"x[a-z]+{one}$"} for one in range(400)]}, "xa" * 4_000_000),
+    ({"items": {"multipleOf": 10**300}}, [10**4000 + one for one in range(16_000)]),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), HOSTILE, ids=["drafts", "long texts", "patterns", "long numbers"])
+def test_long_values_and_references_to_a_draft_are_bounded_too(schema: Json, value: Json) -> None:
+    (misfit,) = JsonSchema(schema).misfits(value)
+    assert "takes more than" in misfit.message
+
+
+def test_a_value_may_be_required_to_be_a_schema() -> None:
+    schema = JsonSchema({"properties": {"form": {"$ref": DRAFTS[0]}}})
+    assert not schema.misfits({"form": {"properties": {"a": {"type": "string"}}}})
+    (misfit,) = schema.misfits({"form": {"properties": {"a": {"type": 1}}}})
+    assert misfit.path == ("form", "properties", "a", "type")

@@ -46,6 +46,10 @@ STEPS_MAX: Final = 500_000
 """Steps of counting them: under a second."""
 EXPLAINED_MAX: Final = 20_000
 """Applications up to which every misfit is collected. Each that the library collects costs some 50 µs."""
+DRAFT_WEIGHT: Final = 20
+"""Applications for each part of a value that is held against the schema of schemas."""
+SHOWN_PARTS: Final = 64
+"""A misfit copies the whole value that it is about: so many parts of it cost as much as the misfit itself."""
 _MANY: Final = 10**15
 
 _ONE: Final = (
@@ -219,10 +223,8 @@ def _parts(value: Json) -> int:
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
-        count += 1
+        count += _length(here)
         match here:
-            case str():
-                count += len(here) // 32
             case dict():
                 waiting.extend(here.values())
             case list():
@@ -230,6 +232,32 @@ def _parts(value: Json) -> int:
             case _:
                 pass
     return count
+
+
+def _length(part: Json) -> int:
+    """What one part counts, without what is in it: long texts and numbers count more."""
+    match part:
+        case str():
+            return 1 + len(part) // 32
+        case int():
+            return 1 + (part.bit_length() // 64) ** 2 // 16
+        case _:
+            return 1
+
+
+def _sizes(value: Json) -> dict[int, int]:
+    """The size of every object and list in a value, by its identity."""
+    found: dict[int, int] = {}
+    waiting: list[tuple[Json, bool]] = [(value, False)]
+    while waiting:
+        here, is_done = waiting.pop()
+        inner = [*here.values()] if isinstance(here, dict) else here if isinstance(here, list) else []
+        if is_done:
+            found[id(here)] = 1 + sum(found.get(id(one), _length(one)) for one in inner)
+        elif inner and id(here) not in found:
+            waiting.append((here, True))
+            waiting.extend((one, False) for one in inner if isinstance(one, dict | list))
+    return found
 
 
 # What a schema costs ------------------------------------------------------------------------------------------------
@@ -240,7 +268,7 @@ class _Part:
     """One subschema: what applies to the same value with it, and what applies to the parts of the value."""
 
     weight: int = 1
-    """What comparing costs."""
+    """What comparing with a short value costs."""
     size: int = 1
     """What a misfit has to copy."""
     same: list[_Part] = field(default_factory=list["_Part"])
@@ -264,12 +292,14 @@ class _Shape:
     def exceeds(self, value: Json, most: int, *, explained: bool = False) -> bool:
         """Whether more than `most` applications may be needed. Counts along the value, so that recursion ends."""
         cost = steps = 0
+        shown = _sizes(value) if explained else {}
         waiting: list[tuple[Json, dict[int, tuple[_Part, int]]]] = [(value, {0: (self.root, 1)})]
         while waiting:
             here, applied = waiting.pop()
             every = _with_same(applied)
             steps += len(every) + 1
-            cost += sum((part.size if explained else part.weight) * times for part, times in every.values())
+            factor = 1 + shown.get(id(here), _length(here)) // SHOWN_PARTS if explained else _length(here)
+            cost += factor * sum((part.size if explained else part.weight) * times for part, times in every.values())
             if cost > most or steps > STEPS_MAX:
                 return True
             match here:
@@ -360,6 +390,8 @@ class _ShapeReader:
         self.faults: list[Problem] = []
         self.patterns = 0
         self.branches = False
+        self.draft: _Part | None = None
+        """The schema of schemas, where something refers to it: it applies to the value and to all of its parts."""
         if isinstance(schema, dict):
             self.root = self._part(schema)
             self._read(schema)
@@ -414,9 +446,18 @@ class _ShapeReader:
                 message = f"a schema may only refer to itself (`#/…`), not to {target[:100]!r}"
                 hint = "Copy the part under `$defs` and refer to it there."
                 self.faults.append(error("schema-remote-ref", pointer_to(*path, key), message, hint=hint))
+            else:
+                part.same.append(self._of_draft())
         for at, inner in _subschemas(here):
             self._join(part, at, self._part(inner))
         return part
+
+    def _of_draft(self) -> _Part:
+        if self.draft is None:
+            self.draft = _Part(number=-1, weight=DRAFT_WEIGHT, size=DRAFT_WEIGHT)
+            self.draft.others.append(self.draft)
+            self.branches = True
+        return self.draft
 
     def _anchor(self, here: JsonObject, base: JsonObject) -> None:
         for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
