@@ -181,6 +181,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """The saved workflow that carries it out as a sub-workflow; empty: none does."""
     memory: str = ""
     """The operation on an agent's memory that it is; empty: none."""
+    keeps: bool = False
+    """What it is given is kept here, where people read it: no secret is put into its arguments."""
     stands_in: bool = False
     """Nobody registered it: a run with the scripted model offers it, and its calls fail."""
     off: str = ""

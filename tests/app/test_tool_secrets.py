@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.authoring.agents import offer_verbs
 from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
@@ -169,3 +170,27 @@ async def test_a_dry_run_needs_no_secret() -> None:
     async with installation(door) as app:
         dry = await app.dry_run(knocking({"key": "secret.WINDOW"}), {})
         assert (dry.status, door.given) == ("completed", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("write_file", {"path": "a.txt", "text": "secret.DOOR"}),
+        ("write_file", {"path": "secret.DOOR", "text": "a"}),
+        ("memory_set", {"key": "a", "value": "secret.DOOR"}),
+        ("save_workflow", {"document": "secret.DOOR"}),
+        ("run_workflow", {"workflow": "a", "input": {"key": "secret.DOOR"}}),
+    ],
+)
+async def test_a_secret_is_not_handed_to_what_keeps_it(tmp_path: Path, name: str, parameters: JsonObject) -> None:
+    called: JsonObject = {"tool": name, "parameters": parameters}
+    flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
+    everywhere: JsonObject = {"DOOR": {"value": CANARY, "tools": ["*"]}}
+    files: JsonObject = {"directory": str(tmp_path / "files")}
+    async with installation(Door(), secrets=everywhere, files=files, authoring="editor") as app:
+        offer_verbs(app, "editor")
+        execution = await app.start(flow, {})
+        assert await execution.settled() == "failed"
+        assert execution.state.failure is not None
+        assert execution.state.failure.code == "secret-not-allowed"
+        assert "keeps what it is given" in execution.state.failure.message

@@ -43,6 +43,7 @@ class VerbTool:
             parameters=verb.schema,
             idempotent=verb.effect == "reads" or verb.name == "run_workflow",
             requires_approval=verb.effect == "destroys",
+            keeps=True,
             bytes_max=self.limits.output_bytes_max,
         )
 

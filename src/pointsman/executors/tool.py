@@ -43,11 +43,15 @@ class ToolExecutor:
         )
 
     def _must_stay_here(self, name: str) -> None:
-        """What leaves for a sub-workflow or the caller is kept in journals. Raises `WorkRefused`."""
+        """What is given to a sub-workflow, to the caller, to memory or to files is kept. Raises `WorkRefused`."""
         tool = self._world.tools.find(name)
-        if tool is None or not (tool.workflow or tool.side == "client"):
+        if tool is None or not (tool.workflow or tool.side == "client" or tool.memory or tool.keeps):
             return
-        who = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
-        message = f"the parameters of {name!r} name secrets, and {who} carries it out, which would be shown them"
         hint = "Name the secret where it is used: in the workflow itself, or at the caller's."
+        if tool.workflow or tool.side == "client":
+            who = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
+            why = f"{who} carries it out, which would be shown them"
+        else:
+            why, hint = "it keeps what it is given where people read it", "Give it the name of the secret instead."
+        message = f"the parameters of {name!r} name secrets, and {why}"
         raise WorkRefused(Failure(code="secret-not-allowed", message=message, hint=hint))

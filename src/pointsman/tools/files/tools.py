@@ -49,7 +49,7 @@ class FileTool:
         self.limits = Limits(output_bytes_max=Bytes(settings.file_bytes_max * ESCAPED + 500 * settings.files_max))
         description, parameters = _ABOUT[name]
         parameters = {"type": "object", "additionalProperties": False, **parameters}
-        self.spec = ToolSpec(name=name, description=description, parameters=parameters, idempotent=True)
+        self.spec = ToolSpec(name=name, description=description, parameters=parameters, idempotent=True, keeps=True)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Raises `ToolFailed`."""
