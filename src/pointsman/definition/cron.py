@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from cronsim.cronsim import CronSimError, Field
@@ -9,12 +10,14 @@ from cronsim.cronsim import CronSimError, Field
 CRON_CHARS_MAX: Final = 200
 EXAMPLE: Final = "Minute, hour, day of month, month, day of week: `0 7 * * 1-5` is 7:00 on weekdays."
 FIELDS: Final = (
-    (Field.MINUTE, "minute"),
-    (Field.HOUR, "hour"),
-    (Field.DAY, "day of month"),
-    (Field.MONTH, "month"),
-    (Field.DOW, "day of week"),
+    (Field.MINUTE, "minute", 60),
+    (Field.HOUR, "hour", 24),
+    (Field.DAY, "day of month", 31),
+    (Field.MONTH, "month", 12),
+    (Field.DOW, "day of week", 7),
 )
+"""The parser of each field, its name, and how many values it has: a longer step than that is a slip."""
+_STEP: Final = re.compile(r"/([0-9]+)")
 NAMED: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -47,11 +50,14 @@ def cron_fault(text: str) -> CronFault | None:
     if len(parts) != len(FIELDS):
         return CronFault(f"{text!r} is no schedule: it has {len(parts)} fields, and needs five")
     column = 0
-    for part, (field, name) in zip(parts, FIELDS, strict=True):
+    for part, (field, name, values) in zip(parts, FIELDS, strict=True):
         column = five_fields(text).index(part, column)
         try:
             field.parse(part.upper())
         except CronSimError:
             return CronFault(f"{part!r} is no {name} (column {column + 1} of {text!r})", column + 1)
+        if any(int(step) > values for step in _STEP.findall(part)):
+            message = f"the step of {part!r} is longer than all values of the {name}: {values}"
+            return CronFault(f"{message} (column {column + 1} of {text!r})", column + 1)
         column += len(part)
     return None

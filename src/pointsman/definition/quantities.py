@@ -14,8 +14,9 @@ from pointsman.definition.shape import value_schema
 from pointsman.values import Bytes, Seconds
 
 _MS_OF: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION: Final = r"(?:\d{1,15}(?:\.\d{1,6})?\s*(?:ms|s|min|m|h|d)\s*)+"
-_DURATION_PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d)\s*")
+_CHARS_MAX: Final = 100
+_DURATION: Final = r"(?:[0-9]{1,15}(?:\.[0-9]{1,6})?\s*(?:ms|s|min|m|h|d)\s*)+"
+_DURATION_PART: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(ms|s|min|m|h|d)\s*")
 _WHOLE_DURATION: Final = re.compile(_DURATION)
 _DURATION_MS_MAX: Final = 100 * 366 * 86_400_000
 """A hundred years; what is longer is a slip of the unit."""
@@ -31,7 +32,7 @@ _BYTES_OF: Final = {
     "MIB": 1 << 20,
     "GIB": 1 << 30,
 }
-_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kKMG]?i?B)")
+_SIZE: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kKMG]?i?B)")
 _SIZE_MAX: Final = 1 << 50
 
 
@@ -51,7 +52,7 @@ class Duration:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         number = {"type": "number", "minimum": 0, "maximum": _DURATION_MS_MAX, "description": "Milliseconds."}
-        return {"anyOf": [{"type": "string", "pattern": f"^\\s*{_DURATION}$"}, number]}
+        return {"anyOf": [{"type": "string", "maxLength": _CHARS_MAX, "pattern": f"^\\s*{_DURATION}$"}, number]}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,12 +71,12 @@ class Size:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         number = {"type": "integer", "minimum": 0, "maximum": _SIZE_MAX, "description": "Bytes."}
-        return {"anyOf": [{"type": "string", "pattern": f"^\\s*{_SIZE.pattern}\\s*$"}, number]}
+        return {"anyOf": [{"type": "string", "maxLength": _CHARS_MAX, "pattern": f"^\\s*{_SIZE.pattern}\\s*$"}, number]}
 
 
 def read_duration(value: object) -> Duration:
     """Raises ValueError with the spellings that would do."""
-    if isinstance(value, str) and _WHOLE_DURATION.fullmatch(value.lstrip()):
+    if isinstance(value, str) and len(value) <= _CHARS_MAX and _WHOLE_DURATION.fullmatch(value.lstrip()):
         amount_ms = sum(float(number) * _MS_OF[unit] for number, unit in _DURATION_PART.findall(value))
     elif isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value):
         amount_ms = value
@@ -99,7 +100,7 @@ def write_duration(duration: Duration) -> str:
 
 def read_size(value: object) -> Size:
     """Raises ValueError with the spellings that would do."""
-    if isinstance(value, str) and (found := _SIZE.fullmatch(value.strip())):
+    if isinstance(value, str) and len(value) <= _CHARS_MAX and (found := _SIZE.fullmatch(value.strip())):
         size = round(float(found[1]) * _BYTES_OF[found[2].upper()])
     elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         size = value

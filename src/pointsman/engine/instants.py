@@ -8,8 +8,11 @@ from typing import Final
 from pointsman.values import Json
 
 _ISO: Final = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+    r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?)?\s*(Z|[+-]\d{2}:?\d{2})?",
+    re.ASCII,
 )
+_SECONDS_MAX: Final = 253_402_300_799
+"""The end of the year 9999. A number above it is most likely meant as milliseconds."""
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -18,13 +21,15 @@ def seconds_of(value: Json) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
+        return float(value) if abs(value) <= _SECONDS_MAX else None
     found = _ISO.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None
     year, month, day = int(found[1]), int(found[2]), int(found[3])
     hour, minute, second = (int(found[n] or 0) for n in (4, 5, 6))
     if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second < 61):
+        return None
+    if found[8] not in (None, "Z") and (int(found[8][1:3]) > 23 or int(found[8][-2:]) > 59):
         return None
     whole = ((_day_number(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
     return whole + float(found[7] or 0) - _offset(found[8])

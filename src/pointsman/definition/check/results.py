@@ -23,7 +23,9 @@ from pointsman.expressions.paths import compile_path
 from pointsman.expressions.shapes import Schemas, Shape, UnknownKey, shape_of
 from pointsman.values import Json, JsonObject
 
-OF_EVERY_NODE: Final = frozenset({"action", "branch", "by", "comment", "error", "next", "response", "result"})
+OF_EVERY_NODE: Final = frozenset(
+    {"action", "branch", "by", "comment", "error", "next", "response", "result", "round", "text"}
+)
 """Keys that the engine adds beside a result."""
 _NOTHING: Final = frozenset({"null"})
 _SCALARS: Final = frozenset({"boolean", "null", "number", "string"})
@@ -61,6 +63,8 @@ class _Values:
         match reading.read.root:
             case "result" if position is not None:
                 node = self.subject.nodes[position]
+                if isinstance(node.config, HumanConfig) and reading.place.edge is not None:
+                    return None  # A gate passes on what reached it.
                 return self._below(self.results.get(node.id), path, self.subject.node(position))
             case "nodes" if path and isinstance(path[0], str) and path[0] in self.results:
                 name = self.subject.node(self.subject.graph.index[path[0]])
