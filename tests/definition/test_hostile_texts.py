@@ -1,4 +1,4 @@
-"""Texts of strangers that small readers parse: schedules, lengths of time, sizes, points in time, patterns, templates."""
+"""Texts of strangers that small readers parse: schedules, lengths of time, sizes, dates, patterns, templates."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ from typing import Final, cast
 
 import pytest
 
+from pointsman.app import Pointsman
+from pointsman.app import Workflow as Workflow_
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.documents import read_document
 from pointsman.definition.problems import Problem
@@ -15,6 +17,8 @@ from pointsman.dialects import graph
 from pointsman.dialects.detect import read_workflows
 from pointsman.dialects.graph_words import template_expression, with_results
 from pointsman.dialects.imported import Imported
+from pointsman.errors import PointsmanError
+from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import SKETCH, changed, codes, document, imported, workflow_of
 
@@ -365,3 +369,11 @@ EMPTY_ENVELOPES: Final[list[JsonObject]] = [
 def test_an_envelope_without_a_graph_has_no_nodes(envelope: JsonObject) -> None:
     (found,) = read_workflows(read_document(json.dumps(envelope).encode()))
     assert [one.code for one in found.problems] == ["no-nodes"]
+
+
+async def test_a_workflow_that_is_switched_off_is_refused_by_the_key_of_its_author() -> None:
+    document: JsonObject = {"name": "w", "entry_node_id": "a", "nodes": [agent("a")], "edges": [], "is_active": False}
+    async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
+        with pytest.raises(PointsmanError, match="is disabled") as refused:
+            await app.start(Workflow_.parse(json.dumps(document)), {"goal": "x"})
+    assert "is_active" in refused.value.hint

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pointsman.definition.check import check
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.dialects.old_documents import codes, load, node, node_of, old, workflow_of
@@ -281,3 +282,10 @@ def test_records_reports_and_checks_take_paths_and_field_names() -> None:
 def test_types_of_the_origin_that_are_not_built_in_are_kept_losslessly(kind: str) -> None:
     config: JsonObject = {"questionPath": "$.data.q", "outputVar": "_plan", "timeout": 3, "chatVisible": False}
     assert node_of(old(node("x", kind, **config)), "x") == {"id": "x", "type": kind, "config": config}
+
+
+def test_a_default_of_the_wrong_type_is_refused_with_what_to_do() -> None:
+    variables: list[Json] = [{"name": "topics", "type": "text"}]
+    document = old(node("s", "start", inputVariables=variables, defaults={"topics": []}), node("e", "end"))
+    (problem,) = [one for one in check(workflow_of(document)) if one.code == "default-invalid"]
+    assert problem.hint == "Give a string, or change the type of 'topics'."

@@ -75,7 +75,7 @@ def text_field(workflow: Workflow, schema: JsonObject | None) -> str:
     required = (schema or {}).get("required")
     if isinstance(required, list) and len(required) == 1 and isinstance(required[0], str):
         return required[0]
-    if is_conversational(workflow):
+    if is_conversational(workflow) or workflow.dialect == "rows":
         return "message"
     if workflow.dialect == "graph":
         return "goal"

@@ -14,6 +14,7 @@ from typing import Final, Protocol, cast
 from pointsman.definition.documents import SKETCH_HINT, Document
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.workflow import Workflow
+from pointsman.dialects.converted import validated
 from pointsman.dialects.imported import Imported, Reader, Sources, Writer, Written
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
@@ -109,7 +110,7 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
     imported = _module_of(found[0]).read(candidate.document, name=name)
     imported = Imported(imported.document, imported.losses, imported.sources.within(candidate.sources))
     losses = [_outer(loss, candidate.sources) for loss in imported.losses]
-    workflow, problems = Workflow.from_document(imported.document)
+    workflow, imported, problems = validated(imported)
     empty = (
         [error("no-nodes", "/nodes", "the workflow has no nodes", hint="Add a node.")] if _is_empty(workflow) else []
     )

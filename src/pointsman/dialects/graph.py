@@ -58,7 +58,7 @@ def _read_head(native: JsonObject, head: Record, reading: Reading) -> None:
     for field in ("name", "description"):
         reading.move(native, "", field, head, field)
     version = head.take("version")
-    if isinstance(version, str) and not _SEMVER.fullmatch(version):
+    if version is not None and not (isinstance(version, str) and _SEMVER.fullmatch(version)):
         reading.note("version-kept", "/version", f"{version!r} is no semantic version", "It is kept, and says nothing.")
         head.taken.discard("version")
     else:

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeVar
 
 from pointsman.definition.problems import Problem, pointer_parts, warning
 from pointsman.definition.workflow import Workflow
+from pointsman.dialects.converted import validated
 from pointsman.dialects.foreign import Words
 from pointsman.dialects.imported import Imported, Written
 from pointsman.dialects.shapes import Candidate, unwrapped
@@ -84,7 +85,7 @@ def write_with(dialect: Dialect, workflow: Workflow, original: JsonObject | None
         return Written(_fresh(dialect, after), after.losses)
     candidate = _own_part(dialect, workflow, original)
     imported = dialect.read(candidate.document, workflow.id)
-    then, _ = Workflow.from_document(imported.document)
+    then = validated(imported).workflow
     if then is None:
         hint = "It was written anew: comments, order and fields the dialect does not know are not in it."
         why = warning("original-unreadable", "", f"the {dialect.name} document it was read from has errors", hint=hint)

@@ -16,6 +16,7 @@ from pointsman.definition.problems import pointer_to
 from pointsman.definition.quantities import read_duration
 from pointsman.definition.shape import EXTENSION_PREFIX
 from pointsman.definition.workflow import Workflow
+from pointsman.dialects.converted import validated
 from pointsman.dialects.foreign import list_of, member, object_of, slug, text_of
 from pointsman.dialects.imported import Imported, Sources, Written
 from pointsman.dialects.native_bodies import Flat, Found, flatten
@@ -73,7 +74,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
 def write(workflow: Workflow, original: JsonObject | None) -> Written:
     """The author's own document where the workflow is still what it says; else today's format."""
     if original is not None:
-        then, _ = Workflow.from_document(read(original, name=workflow.id).document)
+        then = validated(read(original, name=workflow.id)).workflow
         if then == workflow:
             return Written(original)
     return Written(workflow.to_document())

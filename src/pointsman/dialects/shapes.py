@@ -124,6 +124,8 @@ def _plan(document: JsonObject) -> str:
     steps = _items(document, "steps")
     if "nodes" not in document and any("method" in step or "input_sources" in step for step in steps):
         return "'steps' with 'method'"
+    if "nodes" not in document and document.get("steps") == [] and ("goal" in document or "title" in document):
+        return "'steps' beside a goal"
     return ""
 
 

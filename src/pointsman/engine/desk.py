@@ -202,7 +202,8 @@ class Desk:
         if isinstance(node.does, Repeat) and node.id in scope.loops:
             item_key = self._loop_names(names, scope.loops[node.id], item_key)
         if self.plan.engine_names:
-            names["_currentStep"] = self.state.taken + 1
+            is_new = node.id not in self.state.entered
+            names["_currentStep"] = self.current_step(len(self.state.entered) + is_new)
             names["_totalNodes"] = self.plan.nodes_counted
             names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
         if self.state.compensation is not None:
@@ -213,6 +214,10 @@ class Desk:
             ChainMap(scope.nodes, scope.base_nodes) if scope.base_nodes else scope.nodes  # pyright: ignore[reportArgumentType] - only read
         )
         return Environment(scope.data.root, nodes, names, self.config, item_key, self.plan.strict)
+
+    def current_step(self, entered: int) -> int:
+        """Return `_currentStep` after visits to so many nodes: their number, without start, end and notes."""
+        return max(1, entered - sum(node in self.state.entered for node in self.plan.uncounted))
 
     @property
     def config(self) -> Mapping[str, Json]:

@@ -75,7 +75,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
         called=event.called,
         values=values,
         digest=event.digest or digest_of(event, values),
-        number=state.taken,
+        number=len(state.entered),
     )
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"

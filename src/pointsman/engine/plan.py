@@ -136,6 +136,8 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Its document uses `_currentStep` and the like."""
     nodes_counted: int = 0
     """Nodes without start, end and notes: `_totalNodes`."""
+    uncounted: frozenset[str] = frozenset()
+    """Start, end and notes: `_currentStep` does not count them either."""
     edge_index: Mapping[str, int] = {}
     edge_source: Mapping[str, str] = {}
     on_cancel: Literal["compensate", "stop"] = "compensate"

@@ -209,7 +209,7 @@ def _environment(desk: Desk, at: StepState, gate: Gate) -> Environment:
     """What the formulas of an open gate see: as when it opened, with the data of now."""
     more: dict[str, Json] = {}
     if desk.plan.engine_names:
-        more = {"_currentStep": gate.number, "_currentNodeIteration": at.step.visit}
+        more = {"_currentStep": desk.current_step(gate.number), "_currentNodeIteration": at.step.visit}
     return desk.environment(at.scope, desk.node(at.step), at.left.value, more)
 
 

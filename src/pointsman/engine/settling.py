@@ -38,6 +38,7 @@ def started(state: ExecutionState, event: events.StepStarted) -> None:
     if event.caller is not None:
         left = replace(left, caller=event.caller)
     state.taken += 1
+    state.entered.add(step.node)
     scope.visits[step.node, step.thread] = step.visit
     tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
 
@@ -70,6 +71,7 @@ def passed(state: ExecutionState, event: events.StepPassed) -> None:
     scope = scope_of(state, step.scope)
     left = came(state, scope, step.node, event.after, event.merged, event.thread)
     state.taken += 1
+    state.entered.add(step.node)
     scope.visits[step.node, step.thread] = step.visit
     if event.replaces:
         left = replace(left, value=event.result, pending=())

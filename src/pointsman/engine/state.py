@@ -101,7 +101,7 @@ class Gate(Struct):
     digest: str = ""
     """Names what is asked and shown: it changes with them, and an answer carries it."""
     number: int = 0
-    """How many steps had been taken when it opened: `_currentStep` of its texts."""
+    """How many nodes had been visited when it opened, for `_currentStep` in its texts."""
     changed: bool = False
     """What it shows is not what it showed when it opened."""
 
@@ -343,6 +343,8 @@ class ExecutionState(Struct, eq=False):
     """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
     taken: int = 0
     """Steps taken so far."""
+    entered: set[str] = set()
+    """The nodes that were visited so far."""
     limits: dict[str, float] = {}
     """Limits that were raised, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)

@@ -173,3 +173,16 @@ def test_writing_to_an_undeclared_field_is_told() -> None:
     assert (problem.severity, problem.pointer) == ("note", "/nodes/2/outputs/darft.text")
     assert "'draft'" in problem.hint
     assert [one.code for one in drawn(drawing, configs=configs)] == [], "a state that is not declared is any state"
+
+
+def operations(*some: JsonObject) -> JsonObject:
+    return {"operations": [*some]}
+
+
+def test_an_operation_reads_what_one_above_it_in_the_same_transform_writes() -> None:
+    wrote: JsonObject = {"lengthOf": "list", "to": "count"}
+    reads: JsonObject = {"evaluate": "count + 1", "to": "more"}
+    fine = drawn("start -> a; a -> end", configs={"a": operations(wrote, reads)}, input=CLOSED)
+    assert "read-before-written" not in codes(fine)
+    wrong = drawn("start -> a; a -> end", configs={"a": operations(reads, wrote)}, input=CLOSED)
+    assert "read-before-written" in codes(wrong)

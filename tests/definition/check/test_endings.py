@@ -59,6 +59,7 @@ def test_a_cycle_of_edges_that_are_always_taken_is_endless() -> None:
     problem = the(drawn("start -> a; a -> b; b -> a; b -x-> end"), "endless-cycle")
     assert (problem.severity, problem.pointer) == ("error", "/nodes/1")
     assert "'a' and 'b'" in problem.message
+    assert problem.hint == "Give edge 'e3', which closes it, a condition, or add an edge that leads out."
 
 
 def test_a_cycle_with_a_way_out_is_legal() -> None:

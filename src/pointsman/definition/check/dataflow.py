@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,6 +23,7 @@ BUILT_IN: Final = frozenset({"messages", "next"})
 COMPARISONS_MAX: Final = 300_000
 """Pairs of a writing and a path that are compared; past it paths under one name count as one."""
 
+_OPERATION: Final = re.compile(r"(/nodes/\d+/config/operations)/(\d+)/")
 ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
 
 
@@ -131,6 +133,8 @@ class _Flow:
         if place.node is None:
             return
         own = place.edge is not None
+        if place.node in writers and self.written_above(reading):
+            return
         if not self.order.may_precede(writers, place.node, own=own):
             who = self.subject.listed(writers)
             message = f"{self.where(reading)} reads {path!r}, which only {who} writes, and never before it"
@@ -141,6 +145,15 @@ class _Flow:
             message = f"{self.where(reading)} needs {path!r}, and not every way to it writes it"
             hint = f"It is written by {self.subject.listed(writers)}. Write {{{path}?}} if it may be missing."
             yield warning("maybe-missing", place.pointer, message, hint=hint)
+
+    def written_above(self, reading: Reading) -> bool:
+        """Whether an earlier operation of the same transform writes what an operation reads."""
+        at = _operation(reading.place.pointer)
+        return at is not None and any(
+            (other := _operation(one.pointer)) is not None and other[0] == at[0] and other[1] < at[1]
+            for one in self.writings.get(str(reading.read.path[0]), ())
+            if one.node == reading.place.node and overlap(one.keys, reading.read.path)
+        )
 
     def writers(self, path: Keys) -> frozenset[int]:
         """The nodes that write this path, or something around or inside it."""
@@ -306,6 +319,12 @@ class _Flow:
         place = reading.place
         inputs = self.subject.nodes[place.node].inputs if place.node is not None else None
         return place.edge is None and "/outputs/" not in place.pointer and reading.read.root not in (inputs or {})
+
+
+def _operation(pointer: str) -> tuple[str, int] | None:
+    """The list of operations that a place is in, and the number of its operation."""
+    found = _OPERATION.match(pointer)
+    return None if found is None else (found[1], int(found[2]))
 
 
 def text_at(reading: Reading, name: str) -> int | None:

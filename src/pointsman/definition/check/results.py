@@ -67,6 +67,8 @@ class _Values:
                     return None  # A gate passes on what reached it.
                 return self._below(self.results.get(node.id), path, self.subject.node(position))
             case "nodes" if path and isinstance(path[0], str) and path[0] in self.results:
+                if position is not None and self.subject.nodes[position].id == path[0]:
+                    return None  # What a node keeps of itself is whatever came of it.
                 name = self.subject.node(self.subject.graph.index[path[0]])
                 return self._below(self.results[path[0]], path[1:], name)
             case "state" if path and isinstance(path[0], str):

@@ -66,7 +66,9 @@ def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator
             continue
         for misfit in JsonSchema(schema).misfits(value):
             at = subject.at_node(position, "config", "defaults", name) + pointer_to(*misfit.path)
-            yield error("default-invalid", at, f"the default of {name!r} breaks its schema: {misfit.message}")
+            wanted = f"Give a {schema['type']}, or" if "type" in schema else "Correct it, or"
+            message = f"the default of {name!r} breaks its schema: {misfit.message}"
+            yield error("default-invalid", at, message, hint=f"{wanted} change the type of {name!r}.")
 
 
 def refers(schema: Json) -> bool:

@@ -40,8 +40,7 @@ def compile_workflow(
 ) -> Plan:
     """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names.
 
-    Its texts are said in `language`, to people in `all_languages` that they have. `model` answers every agent, whatever
-    the definition names. No limit is above `caps`, the operator's.
+    Texts are in `language`, those for people in `all_languages`. `model` answers every agent. No limit is above `caps`.
     """
     original, workflow = workflow, capped(workflow, caps)
     graph, entry = _analysed(workflow)
@@ -73,6 +72,7 @@ def compile_workflow(
         meets=meets_in(graph),
         engine_names=_uses_engine_names(workflow),
         nodes_counted=sum(node.type not in UNCOUNTED for node in workflow.nodes),
+        uncounted=frozenset(node.id for node in workflow.nodes if node.type in UNCOUNTED),
         edge_index={edge.id: edge.index for edge in edges.values()},
         edge_source={edge.id: edge.source for edge in edges.values()},
         on_cancel=_on_cancel(workflow),
