@@ -111,7 +111,7 @@ def test_a_removed_node_is_gone_with_its_edges_and_nothing_else(file: str) -> No
 
 @pytest.mark.parametrize("file", WORKFLOWS)
 def test_an_original_with_errors_is_written_anew_and_that_is_said(file: str) -> None:
-    broken = {**unwrapped(document(file))[0].document, "name": [7], "title": [7]}
+    broken: JsonObject = {**unwrapped(document(file))[0].document, "name": [7], "title": [7]}
     broken.pop("agent_workflows", None)
     written = dialect_of(file).write(workflow_of(imported(file)), broken)
     assert "original-unreadable" in {loss.code for loss in written.losses}
