@@ -20,7 +20,7 @@ from pointsman.authoring.agents import offer_verbs
 from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
-from pointsman.values import WorkflowId
+from pointsman.values import JsonObject, WorkflowId
 from tests.reliability.findings import Finding
 from tests.server.conftest import Served, serving
 
@@ -43,6 +43,7 @@ SCRIPT: Final = """\
 rules:
   - {node: ask, call: 1, toolCalls: [{name: workflow__inner, arguments: {}}]}
   - {node: run, call: 1, toolCalls: [{name: run_workflow, arguments: {workflow: inner, input: {}}}]}
+  - {contains: Try it, call: 1, toolCalls: [{name: workflow__inner, arguments: {}}]}
   - {text: Done.}
 """
 NODES: Final = {
@@ -53,6 +54,8 @@ NODES: Final = {
     "emit": "{id: tell, type: emit, config: {event: go}}",
 }
 """Way -> the node of the author's workflow that takes it."""
+TEXT: Final = "{type: object, properties: {message: {type: string}}, required: [message]}"
+PLAIN: Final = '{id: call, type: transform, config: {set: {a: "1"}}}'
 SHOWN_MAX: Final = 20
 MISSING: Final = "innet"
 """The id of nothing: as much like the ids of others as the id of the target is."""
@@ -105,12 +108,14 @@ class World:
         body = {"audience": audience, "groups": [GROUP] if audience == "groups" else []}
         await self.ask("PUT", "/api/workflows/inner/sharing", "ada", expect=200, json=body)
 
-    async def save(self, by: str, *nodes: str, more: str = "", draft: bool = False) -> str:
+    async def save(
+        self, by: str, *nodes: str, more: str = "", draft: bool = False, input: str = "{type: object}"
+    ) -> str:
         self.count += 1
         name = f"outer{self.count}"
         chain = [one.removeprefix("{id: ").partition(",")[0] for one in nodes]
         edges = ", ".join(f"{{source: {a}, target: {b}}}" for a, b in pairwise(chain))
-        text = f"pointsman: 1\nid: {name}\ninput: {{type: object}}\nnodes: [{', '.join(nodes)}]\nedges: [{edges}]\n"
+        text = f"pointsman: 1\nid: {name}\ninput: {input}\nnodes: [{', '.join(nodes)}]\nedges: [{edges}]\n"
         await self.ask("POST", f"/api/workflows?draft={str(draft).lower()}", by, expect=201, content=f"{text}{more}")
         return name
 
@@ -118,6 +123,27 @@ class World:
         reply = await self.ask("POST", f"/api/workflows/{workflow}/execute", by, json={"input": {}, "wait": True})
         await self.settle()
         return reply
+
+    async def mcp(self, by: str, tool: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool over MCP."""
+        params = {"name": tool, "arguments": arguments}
+        told = await self.mcp_asked(by, "tools/call", params)
+        await self.settle()
+        return told
+
+    async def mcp_asked(self, by: str, method: str, params: dict[str, Any]) -> Any:
+        headers = {**self.keys[by], "accept": "application/json, text/event-stream"}
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+        began = await self.served.client.post("/mcp", json=hello, headers=headers)
+        headers |= {"mcp-session-id": began.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        await self.served.client.post("/mcp", json=ready, headers=headers)
+        body = {"jsonrpc": "2.0", "id": 2, "method": method, "params": params}
+        reply = await self.served.client.post("/mcp", json=body, headers=headers)
+        await self.served.client.request("DELETE", "/mcp", headers=headers)
+        assert reply.status_code == 200, reply.text
+        return reply.text
 
     async def settle(self) -> None:
         """Until nothing moves any more."""
@@ -157,6 +183,47 @@ async def _direct(world: World, cell: Cell) -> Go:
 
 async def _run(world: World, cell: Cell) -> Go:
     return lambda: world.ask("POST", "/run", cell.starter, json={"goal": "Word for word"})
+
+
+def _talked(path: str, body: JsonObject) -> Way:
+    """A way for workflows that take a text: through the endpoints for clients of OpenAI."""
+
+    async def way(world: World, cell: Cell) -> Go:
+        name = await world.save("ada", PLAIN, input=TEXT)
+
+        async def go() -> None:
+            shared = {"audience": cell.audience, "groups": [GROUP] if cell.audience == "groups" else []}
+            await world.ask("PUT", f"/api/workflows/{name}/sharing", "ada", expect=200, json=shared)
+            await world.ask("POST", path, cell.starter, json={**body, "model": name})
+            await world.settle()
+            if await world.served.app.executions(ExecutionQuery(workflow=WorkflowId(name), limit=1)):
+                # Counted with the executions of the target.
+                await world.ask("POST", "/api/workflows/inner/execute", "root", json={"input": {}, "wait": True})
+
+        return go
+
+    return way
+
+
+async def _files(world: World, cell: Cell) -> Go:
+    files = {"file": ("a.txt", b"a", "text/plain")}
+    return lambda: world.ask("POST", "/api/workflows/inner/execute/files", cell.starter, files=files)
+
+
+async def _mcp_tool(world: World, cell: Cell) -> Go:
+    return lambda: world.mcp(cell.starter, "workflow__inner", {})
+
+
+async def _mcp_verb(world: World, cell: Cell) -> Go:
+    return lambda: world.mcp(cell.starter, "run_workflow", {"workflow": "inner", "input": {}})
+
+
+async def _agent_trial(world: World, cell: Cell) -> Go:
+    world.count += 1
+    name = f"ask{world.count}"
+    agent = {"agent": {"system": "Help.", "tools": ["workflow__inner"]}, "name": name}
+    await world.ask("POST", "/api/agents", cell.author, expect=201, json=agent)
+    return lambda: world.ask("POST", f"/api/agents/{name}/try", cell.starter, json={"message": "Try it"})
 
 
 async def _draft_trial(world: World, cell: Cell) -> Go:
@@ -246,7 +313,7 @@ async def _steer(world: World, cell: Cell) -> Go:
 
 async def _move(world: World, cell: Cell) -> Go:
     gate = "{id: wait, type: human, config: {message: Go on, options: [{value: approve}]}}"
-    plain = await world.save("ada", gate, '{id: call, type: transform, config: {set: {a: "1"}}}')
+    plain = await world.save("ada", gate, PLAIN)
     begun = (await world.execute(plain, "ada")).json()
     execution, gate_id = begun["executionId"], begun["waiting"][0]["gateId"]
     other = await world.save(cell.author, gate, NODES["node"])
@@ -293,6 +360,12 @@ WAYS: Final[dict[str, Way]] = {
     **dict.fromkeys(NODES, _written),
     "direct": _direct,
     "run": _run,
+    "model": _talked("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}]}),
+    "response": _talked("/v1/responses", {"input": "Hello"}),
+    "files": _files,
+    "mcp-tool": _mcp_tool,
+    "mcp-verb": _mcp_verb,
+    "agent-trial": _agent_trial,
     "draft-trial": _draft_trial,
     "trial": _trial,
     "nested": _nested,
@@ -307,10 +380,12 @@ WAYS: Final[dict[str, Way]] = {
     "schedule-by-hand": _schedule_by_hand,
     "webhook": _webhook,
 }
-WITHOUT_AUTHOR: Final = frozenset({"direct", "run", "draft-trial", "event"})
+WITHOUT_AUTHOR: Final = frozenset(
+    {"direct", "run", "draft-trial", "event", "model", "response", "files", "mcp-tool", "mcp-verb"}
+)
 WITHOUT_STARTER: Final = frozenset({"schedule", "webhook"})
 BY_VERB: Final = frozenset({"verb", "agent-verb"})
-EDITORS_START: Final = frozenset({"draft-trial", "trial"})
+EDITORS_START: Final = frozenset({"draft-trial", "trial", "agent-trial"})
 
 
 def cells() -> Iterator[Cell]:
@@ -338,6 +413,12 @@ async def answers_are_the_same(world: World) -> None:
         world.tried += 1
         if found[0] != found[1]:
             world.wrong.append(f"{method} {path}: hidden {found[0]}, missing {found[1]}")
+    for method, params in MCP_QUESTIONS:
+        answers = [await world.mcp_asked("bob", method, _named(params, name)) for name in ("inner", MISSING)]
+        said = [MARK.sub("…", one).replace(MISSING, "…") for one in answers]
+        world.tried += 1
+        if said[0] != said[1]:
+            world.wrong.append(f"MCP {method} {params}: hidden {said[0]}, missing {said[1]}")
 
 
 def _named(body: Any, name: str) -> Any:
@@ -418,6 +499,20 @@ QUESTIONS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("POST", "/api/workflows", _calling(BY_TOOL)["document"]),
 )
 """Everything that can be asked about a name."""
+MCP_QUESTIONS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("tools/call", {"name": "workflow__NAME", "arguments": {}}),
+    ("tools/call", {"name": "run_workflow", "arguments": {"workflow": "NAME", "input": {}}}),
+    ("tools/call", {"name": "get_workflow", "arguments": {"workflow": "NAME"}}),
+    ("tools/call", {"name": "workflow_versions", "arguments": {"workflow": "NAME"}}),
+    ("tools/call", {"name": "diff_workflow", "arguments": {"workflow": "NAME"}}),
+    ("tools/call", {"name": "edit_workflow", "arguments": {"workflow": "NAME", "operations": []}}),
+    ("tools/call", {"name": "delete_workflow", "arguments": {"workflow": "NAME"}}),
+    ("tools/call", {"name": "check_workflow", "arguments": {"document": _calling(BY_NODE)["document"]}}),
+    ("tools/call", {"name": "check_workflow", "arguments": {"document": _calling(BY_TOOL)["document"]}}),
+    ("resources/read", {"uri": "pointsman://workflows/NAME"}),
+    ("prompts/get", {"name": "NAME"}),
+)
+"""The same over MCP."""
 
 
 @asynccontextmanager
@@ -449,8 +544,9 @@ async def tried(size: int, seed: int) -> tuple[list[str], str]:
         await answers_are_the_same(one)
         for cell in chosen:
             await one.take(cell)
+        questions = len(QUESTIONS) + len(MCP_QUESTIONS)
         ways = len({cell.way for cell in chosen})
-        figure = f"{len(chosen)} of {len(every)} cells, {ways} ways, {len(QUESTIONS)} questions, {len(one.wrong)} wrong"
+        figure = f"{len(chosen)} of {len(every)} cells, {ways} ways, {questions} questions, {len(one.wrong)} wrong"
         return one.wrong, figure
 
 
