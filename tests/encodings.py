@@ -77,6 +77,7 @@ ENCODINGS: Final[Mapping[str, Callable[[str], str]]] = {
         + "".join("_" if char == " " else "".join(f"={byte:02X}" for byte in char.encode()) for char in text)
         + "?="
     ),
+    "client authentication of OAuth": lambda text: _b64(f"client:{quote_plus(text)}".encode()),
     "shell": shlex.quote,
     "shell, double quotes": lambda text: '"' + "".join(f"\\{char}" if char in '"\\$`' else char for char in text) + '"',
     "SQL": lambda text: "'" + text.replace("'", "''") + "'",

@@ -21,7 +21,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 import msgspec
 
@@ -55,7 +55,8 @@ _WORDS: Final = rb"=\?[\w.-]{1,40}\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?[\w.-]{1,40}\?[bB
 _QUOTED: Final = _WORDS + rb"|=\r?\n|=[0-9A-F]{2}"
 _UNFINISHED: Final = re.compile(
     rb"(?:(?<!\\)\\+(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\*(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?"
-    rb"|%(?:2|25)*[0-9a-fA-F]?|&#?[A-Za-z0-9]{0,31}|=[0-9A-F]?)\Z"
+    rb"|%(?:2|25)*[0-9a-fA-F]?|&#?[A-Za-z0-9]{0,31}|=[0-9A-F]?"
+    rb"|=\?[\w.-]{0,40}(?:\?(?:[bBqQ](?:\?[^?\s]{0,80}(?:\?=?\s{0,4})?)?)?)?)\Z"
 )
 
 
@@ -408,6 +409,8 @@ def _needles(part: str) -> Iterator[bytes]:
                 yield seen
     # Another program may have escaped it before it was put into base64 or hexadecimal digits.
     texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
+    # OAuth 2.0 does: base64 of `quote_plus(client)` and `quote_plus(secret)` with a colon between them.
+    texts |= {quoted(part.encode(errors="surrogatepass"), safe="") for quoted in (quote, quote_plus)}
     for form in {one for text in texts for one in _bytes_of(text)}:
         for digits in (form.hex(), form.hex().upper()):
             yield digits.encode()

@@ -45,8 +45,8 @@ def test_a_secret_is_masked_in_every_encoding(name: str, encoding: str) -> None:
 def test_a_secret_that_comes_in_pieces_is_masked(encoding: str, size: int) -> None:
     redaction = redaction_of(frozenset({TOKEN, PASSWORD}))
     for secret in (TOKEN, PASSWORD):
-        if "header" in encoding or encoding == "mail":
-            continue  # Encoded words are decoded as a whole, and mails are not streamed.
+        if encoding == "mail":
+            continue  # Mails are not streamed.
         whole = f"it is {written(secret, encoding)} and that was it"
         shown = streamed(redaction, whole, size)
         assert MASK in shown

@@ -10,6 +10,7 @@ The server runs as a process of its own with 256 file descriptors, and an honest
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import signal
@@ -56,10 +57,10 @@ async def connect(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamW
 async def pour(target: Target, head: bytes, unit: bytes, total: int) -> None:
     """Send a head and then `total` bytes of `unit`, as long as the server takes them."""
     reader, writer = await connect(target)
-    chunk = unit * max(1, CHUNK // len(unit))
+    chunk = unit * max(1, CHUNK // max(1, len(unit)))
     with suppress(OSError, TimeoutError):
         writer.write(head)
-        for _ in range(total // len(chunk)):
+        for _ in range(total // len(chunk) if chunk else 0):
             writer.write(chunk)
             await asyncio.wait_for(writer.drain(), 10)
         await asyncio.wait_for(reader.read(CHUNK), LINGER_S)
@@ -171,6 +172,92 @@ async def refused_requests(target: Target, size: int) -> None:
                 await client.get(f"/api/nothing/{number}/{'x' * 150}")
 
 
+async def trickled_heads(target: Target, size: int) -> None:
+    await trickle(target, b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: ", b"y", size)
+
+
+async def trickled_bodies(target: Target, size: int) -> None:
+    """Above the least rate, so that no deadline ends them."""
+    await trickle(target, body_of("/api/login", 60_000) + b'{"key": "', b"k" * 300, size)
+
+
+async def trickle(target: Target, head: bytes, piece: bytes, number: int) -> None:
+    """Send a piece on each of many connections, several times a second."""
+
+    async def once() -> None:
+        with suppress(OSError, TimeoutError):
+            _, writer = await asyncio.wait_for(connect(target), 2)
+            writer.write(head)
+            for _ in range(10):
+                writer.write(piece)
+                await writer.drain()  # Ends with the connection.
+                await asyncio.sleep(0.2)
+            writer.close()
+
+    await asyncio.gather(*(once() for _ in range(number)))
+
+
+async def wrong_lengths(target: Target, size: int) -> None:
+    """Bodies that are longer and shorter than they say, and connections that end in the middle."""
+    for number in range(size):
+        said = 10 if number % 2 else 60_000
+        reader, writer = await connect(target)
+        with suppress(OSError, TimeoutError):
+            writer.write(body_of("/api/login", said) + b'{"key": "wrong"}' * 5)
+            await writer.drain()
+            if number % 3:
+                await asyncio.wait_for(reader.read(CHUNK), 0.05)
+        writer.close()
+
+
+async def expectations(target: Target, size: int) -> None:
+    for path in ("/api/login", "/mcp"):
+        await hold(target, body_of(path, 60_000, "expect: 100-continue"), size)
+
+
+async def packed_bodies(target: Target, size: int) -> None:
+    """Zeros that unpack to a thousand times their size."""
+    packed = gzip.compress(bytes(50_000_000))[:60_000]
+    for path in ("/api/login", "/api/webhooks/orders", "/mcp", "/v1/responses"):
+        for coding in ("gzip", "deflate", "gzip, gzip"):
+            for _ in range(max(1, size // 25)):
+                await pour(target, body_of(path, len(packed), f"content-encoding: {coding}") + packed, b" ", 0)
+
+
+async def nested_bodies(target: Target, size: int) -> None:
+    for path in ("/api/login", "/api/webhooks/orders", "/mcp"):
+        for unit in (b"[", b'{"a":', b"9"):
+            for _ in range(max(1, size // 25)):
+                await pour(target, body_of(path, 63_000) + unit * (63_000 // len(unit)), b" ", 0)
+
+
+async def many_parameters(target: Target, size: int) -> None:
+    query = "&".join("limit=1" for _ in range(2_500))
+    for path in ("/api/workflows", "/api/login/oidc/callback", "/api/docs", "/"):
+        request = f"GET {path}?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
+        for _ in range(max(1, size // 10)):
+            await pour(target, request, b"", 0)
+
+
+async def logins(target: Target, size: int) -> None:
+    async def once(client: httpx2.AsyncClient, number: int) -> None:
+        with suppress(httpx2.HTTPError):
+            await client.post("/api/login", json={"key": f"pm_{number}"})
+
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{target.port}", timeout=10) as client:
+        for begin in range(0, size * 10, 20):
+            await asyncio.gather(*(once(client, begin + number) for number in range(20)))
+
+
+async def heavy_pages(target: Target, size: int) -> None:
+    """The largest answers that nobody needs a key for."""
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{target.port}", timeout=30) as client:
+        for _ in range(max(1, size // 5)):
+            for path in ("/api/docs", "/api/openapi.json", "/api/workflows/schema", "/"):
+                with suppress(httpx2.HTTPError):
+                    await client.get(path)
+
+
 ATTACKS: Final[tuple[Attack, ...]] = (
     large_bodies,
     many_headers,
@@ -188,6 +275,15 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     no_http,
     upgrades,
     refused_requests,
+    trickled_heads,
+    trickled_bodies,
+    wrong_lengths,
+    expectations,
+    packed_bodies,
+    nested_bodies,
+    many_parameters,
+    logins,
+    heavy_pages,
 )
 
 

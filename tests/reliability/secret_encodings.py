@@ -10,20 +10,28 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import Iterator
+from contextlib import redirect_stderr
+from io import StringIO
 from ipaddress import IPv4Network
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.app.observing.otel import telling
 from pointsman.app.storage.backup import back_up
 from pointsman.models.script import Script
 from pointsman.models.script_reader import read_script
 from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
+from pointsman.settings.observing import TelemetrySettings
 from pointsman.settings.sections import HttpSettings
+from pointsman.tool_output import apart_from_tools
 from pointsman.values import Json, JsonObject
 from tests.encodings import ENCODINGS, LATIN, PASSWORD, TOKEN, written
 from tests.reliability.canaries import Overheard
@@ -129,6 +137,8 @@ async def places(folder: Path) -> dict[str, str]:
     @tool
     async def repeat(keys: dict[str, str], fail: bool = False) -> dict[str, str]:
         """Repeat the secrets in every encoding."""
+        for one in repeated.values():
+            print(one, one[: len(one) // 2], sep="\n", end=one[len(one) // 2 :])  # noqa: T201 - what is tested
         if fail:
             raise ValueError(" | ".join(repeated.values()))
         return repeated
@@ -145,13 +155,19 @@ async def places(folder: Path) -> dict[str, str]:
             "/refused": answer(b" | ".join(one.encode() for one in repeated.values()), status="401 Unauthorized"),
         }
         given = settings(peer.port, f"sqlite:///{folder}/store.db")
-        async with Pointsman(tools=[repeat], settings=given, model="scripted", script=script()) as app:
+        exporter, printed = InMemorySpanExporter(), StringIO()
+        telemetry = TelemetrySettings(endpoint="http://127.0.0.1:1")
+        async with (
+            Pointsman(tools=[repeat], settings=given, model="scripted", script=script()) as app,
+            telling(app, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
+        ):
             app.feed.watch(
                 lambda seen: live.append(str(seen.delta.get("text", ""))) if isinstance(seen, Delta) else None
             )
             await app.vault.refresh()
             execution = await app.start(workflow(peer.url), {})
-            status = await execution.settled()
+            with redirect_stderr(printed), apart_from_tools():
+                status = await execution.settled()
             told = await app.look(execution.id)
             found = {
                 "the view": str(await app.view(execution.id)),
@@ -166,6 +182,10 @@ async def places(folder: Path) -> dict[str, str]:
             await back_up(app, folder / "backup")
             if status != "completed":
                 found["it did not run to its end"] = f"{status} {await app.view(execution.id)} {TOKEN}"
+    found["spans"] = "".join(one.to_json() for one in exporter.get_finished_spans())
+    found["standard error"] = printed.getvalue()
+    if not found["spans"] or "***" not in found["standard error"]:
+        found["nothing was traced or printed"] = TOKEN
     return found
 
 

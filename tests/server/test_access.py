@@ -335,8 +335,28 @@ async def test_restored_backup_still_asks_for_keys(file_store: str, tmp_path: Pa
         assert await Keys(app.store.entries, app.clock).are_made()
 
 
-async def test_admins_who_revoke_each_other_leave_one(file_store: str) -> None:
-    async with Pointsman(file_store, model="scripted") as here, Pointsman(file_store, model="scripted") as there:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("file_store" if request.param == "sqlite" else "postgres_url"))
+
+
+async def test_first_keys_made_at_the_same_time_all_count_and_leave_no_open_store(store_url: str) -> None:
+    async with Pointsman(store_url, model="scripted") as here, Pointsman(store_url, model="scripted") as there:
+        near, far = Keys(here.store.entries, here.clock), Keys(there.store.entries, there.clock)
+        assert (await near.are_made(), await far.are_made()) == (False, False)
+        made = await asyncio.gather(
+            *(one.make(name, "admin") for one in (near, far) for name in ("ada", "bob")), return_exceptions=True
+        )
+        assert len([one for one in made if isinstance(one, str)]) == 2, "each name once"
+        assert all(isinstance(one, str | KeyExists) for one in made)
+        assert await Keys(there.store.entries, there.clock).are_made()
+        assert sorted(await far.admins()) == ["ada", "bob"]
+        await asyncio.gather(near.revoke("ada"), far.revoke("bob"))
+        assert await Keys(here.store.entries, here.clock).are_made(), "a store that had a key asks for one for ever"
+
+
+async def test_admins_who_revoke_each_other_leave_one(store_url: str) -> None:
+    async with Pointsman(store_url, model="scripted") as here, Pointsman(store_url, model="scripted") as there:
         for number in range(20):
             one, other = f"a{number}", f"b{number}"
             near, far = Keys(here.store.entries, here.clock), Keys(there.store.entries, there.clock)

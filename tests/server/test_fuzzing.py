@@ -1,4 +1,4 @@
-"""The API against whatever its document allows, and what it does not. `make fuzz` sends ten times as many requests."""
+"""The API against whatever its document allows, and what it does not. `make fuzz` sends many more requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from tests.server.fuzzing import fuzzed
 
 
 def test_no_request_is_a_server_error_or_answered_otherwise_than_announced() -> None:
-    found = fuzzed(3, coverage=False)
+    found = fuzzed(2, coverage=False)
     assert found.held, found.said
-    assert found.cases >= 500
+    assert found.cases >= 300
