@@ -20,6 +20,8 @@ from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, ToolSpec
 from pointsman.values import Json, JsonObject
 
+PYTHON = re.compile(r"\{'|\w(Error|Exception)\(|b'|<class|object at 0x")
+"""What a Python value looks like in a text."""
 ANYWHERE = re.compile(".*")
 KEY = "canary-key-0123456789"
 
@@ -199,6 +201,33 @@ async def test_every_kind_tells_its_failures_alike_and_asks_once(
     assert failure.details is not None
     assert failure.details["status"] == status
     assert len(server.log) == 1, "tries are ours alone"
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_wire_tells_a_failure_as_a_sentence_with_status_address_and_body(
+    server: HTTPServer, kind: str, streams: bool
+) -> None:
+    said = "the parameter 'top_p' is not supported"
+    error: JsonObject = {"message": said, "type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT"}
+    answer(server, {"type": "error", "error": error, "message": said}, status=400)
+    failure = await failed(server, kind, hear=[] if streams else None)
+    where = server.url_for("").rstrip("/")
+    assert failure.message.startswith("400 from the model ")
+    assert f" at {where}" in failure.message
+    assert failure.message.endswith(f": {said}")
+    details = failure.details or {}
+    assert details["status"] == 400
+    assert str(details["address"]).startswith(where)
+    assert said in str(details["body"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_wire_tells_an_answer_that_is_not_json_as_a_sentence(server: HTTPServer, kind: str) -> None:
+    answer(server, "<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"})
+    failure = await failed(server, kind)
+    assert failure.message.startswith("LLM service error: 502 from the model ")
+    assert not PYTHON.search(failure.message), failure.message
 
 
 async def test_the_time_that_a_provider_asks_for_is_told(server: HTTPServer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -253,8 +253,12 @@ def _address(model: object) -> str:
 
 
 def _said(body: object) -> str:
-    """What a provider says went wrong, out of the JSON in which it says so."""
-    for key in ("error", "message", "detail"):
+    """What a provider says went wrong, out of the JSON in which it says so. Some clients hand it over as text, that of
+    Bedrock in a dictionary of its own."""
+    if isinstance(body, str | bytes):
+        with suppress(ValueError, RecursionError):
+            body = json.loads(body)
+    for key in ("Error", "Message", "error", "message", "detail"):
         if isinstance(body, dict):
             known = cast("dict[str, object]", body)
             body = known.get(key, known)
