@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from pointsman import Client
+from pointsman import Client, Pointsman, Workflow, tool
+from pointsman.settings import Settings
+from pointsman.values import Json
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 from tests.server.test_secrets import KEYED, put
@@ -108,3 +111,38 @@ async def test_the_client_reads_all_pages_of_what_is_saved(served: Served, monke
         ids = [str(one["id"]) for one in await client.workflows()]
         assert [id for id in ids if id.startswith("chain")] == ["chain", *(f"chain-{n}" for n in range(5))]
         assert [one["revision"] for one in await client.workflows("chain")] == [5, 4, 3, 2, 1]
+
+
+async def test_executions_whose_process_was_stopped_are_listed_as_stopped_in_pages_and_filters(file_store: str) -> None:
+    lingers = asyncio.Event()
+
+    @tool
+    async def linger() -> None:
+        """Work until the process ends."""
+        lingers.set()
+        await asyncio.Event().wait()
+
+    node: Json = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
+    slow = Workflow.of({"id": "slow", "nodes": [node], "edges": []})
+    stopped: list[str] = []
+    for _ in range(3):
+        async with Pointsman(file_store, tools=[linger], model="scripted", settings=Settings()) as app:
+            stopped.append((await app.start(slow)).id)
+            await lingers.wait()
+    async with serving(file_store) as served:
+        await served.save(CHAIN)
+        done = await served.execute("chain")
+
+        async def listed(**query: Any) -> list[str]:
+            return [
+                one["executionId"]
+                for page in await pages(served, address, "executions", "before", **query)
+                for one in page
+            ]
+
+        address = "/api/workflows/executions"
+        assert await listed(limit=2) == [done, *reversed(stopped)]
+        assert await listed(status="stopped", limit=2) == [*reversed(stopped)]
+        assert await listed(status="running") == []
+        assert await listed(status=["stopped", "completed"], limit=1) == [done, *reversed(stopped)]
+        assert {(await served.read(one))["status"] for one in stopped} == {"stopped"}
