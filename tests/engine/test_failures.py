@@ -8,6 +8,8 @@ from pointsman.definition.policies import Limits
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events import AttemptStarted, StepFailed
+from pointsman.engine.replaying import replay
+from pointsman.engine.wait_events import Warned
 from tests.definition.graphs import document
 from tests.engine.world import World, limits, started
 
@@ -185,6 +187,18 @@ def test_a_model_may_send_control_elsewhere_or_give_up() -> None:
     assert advised(choice="route", route="tool3").working == ["tool3"]
     assert advised(choice="give_up").status == "failed"
     assert advised(choice="route", route="nowhere").status == "failed"
+
+
+@pytest.mark.parametrize(
+    "advice", [{"choice": "retry"}, {"choice": "substitute", "value": 1}, {"choice": "route", "route": "tool3"}, {}]
+)
+def test_the_reason_of_a_models_advice_is_a_warning_and_replays_alike(advice: dict[str, object]) -> None:
+    world = advised(**advice, reason="The service is down: wait.")
+    (told,) = [event for event in world.events(Warned) if event.code == "recovery-advice"]
+    assert (told.message, str(told.step)) == ("advice of the model: The service is down: wait.", "tool1")
+    simulation = world.simulation
+    found = replay(lambda _: simulation.plan, world.state.id, simulation.rows)
+    assert (len(found.differences), found.rows, len(found.untold)) == (0, len(simulation.rows), 0)
 
 
 def test_a_model_is_asked_twice_at_most_and_what_it_said_is_in_the_journal() -> None:

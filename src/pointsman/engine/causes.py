@@ -22,7 +22,7 @@ from pointsman.engine.events import (
     StepStarted,
     StepSucceeded,
 )
-from pointsman.engine.failing import NO_ROUTE
+from pointsman.engine.failing import NO_ROUTE, reason_in
 from pointsman.engine.failures import Failure
 from pointsman.engine.life_events import (
     CompensationBegan,
@@ -96,11 +96,11 @@ def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
         case StepSucceeded() as done:
             return _done(state, done, events, warnings)
         case StepFailed() as failed if not warnings:
-            return _failed(state, failed)
+            return _failed(state, failed, events)
         case AttemptStarted(reason="worker", step=step, attempt=attempt):
             return WorkerOffered(step=step, attempt=attempt)
         case AttemptStarted() as again if again.step in state.steps and not warnings:
-            advice: JsonObject = {"choice": "retry", "inputs": again.input}
+            advice: JsonObject = {"choice": "retry", "inputs": again.input, **reason_in(events)}
             return WorkDone(step=again.step, attempt=again.attempt - 1, result=advice)
         case event if not warnings:
             return _told(state, event, events)
@@ -148,10 +148,10 @@ def _advised(at: StepState, done: StepSucceeded, events: Sequence[Event]) -> Wor
                     advice = {"choice": "route", "route": event.node}
                 case _:
                     pass
-    return WorkDone(step=done.step, attempt=done.attempt, result=advice, usage=done.usage)
+    return WorkDone(step=done.step, attempt=done.attempt, result={**advice, **reason_in(events)}, usage=done.usage)
 
 
-def _failed(state: ExecutionState, failed: StepFailed) -> Report | None:
+def _failed(state: ExecutionState, failed: StepFailed, events: Sequence[Event]) -> Report | None:
     at = state.steps.get(failed.step)
     if at is None:
         return None
@@ -161,7 +161,7 @@ def _failed(state: ExecutionState, failed: StepFailed) -> Report | None:
     if not at.runs:
         return None
     if at.phase == "recover":
-        advice: JsonObject = {"choice": "give up"}
+        advice: JsonObject = {"choice": "give up", **reason_in(events)}
         return WorkDone(step=failed.step, attempt=failed.attempt, result=advice) if failure == at.failure else None
     left = (failure.details or {}).get("left")
     if failure.code == NO_ROUTE and isinstance(left, list):

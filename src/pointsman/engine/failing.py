@@ -7,12 +7,13 @@ A failure that will fail the whole execution leaves everything else where it is,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pointsman.engine import branching, compensating, ending, looping
 from pointsman.engine.desk import Arrive, Desk, Fall, Leave
 from pointsman.engine.entry import catching, execute, fail_open_step, set_timer
-from pointsman.engine.events import AttemptStarted, StepFailed, StepSucceeded
+from pointsman.engine.events import AttemptStarted, Event, StepFailed, StepSucceeded
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.kinds import Call, Fork, Retry, Work
 from pointsman.engine.outputs import accept, failure_from, written
@@ -21,11 +22,16 @@ from pointsman.engine.reports import Usage, WorkDone
 from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import Warned
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
 ADVICES_MAX: Final = 2
 """How often a model may be asked what to do about one step."""
+
+ADVICE: Final = "recovery-advice"
+"""The code of the warning with which a model explains its advice."""
+REASON_CHARS_MAX: Final = 1000
 
 REASKS_MAX: Final = 2
 """How often an agent is told that it left by no legal edge, and asked again."""
@@ -130,6 +136,14 @@ def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
         desk.go(Arrive(edge.target, step.scope, edge, step, at.left.thread))
     else:
         fail_open_step(desk, step, failure)
+    if isinstance(reason := advice.get("reason"), str) and reason:
+        desk.warn(ADVICE, f"advice of the model: {reason[:REASON_CHARS_MAX]}", step)
+
+
+def reason_in(events: Sequence[Event]) -> JsonObject:
+    """What a model said for its advice, off the events of the row that follows it; empty: nothing."""
+    told = next((one.message for one in events if isinstance(one, Warned) and one.code == ADVICE), "")
+    return {"reason": told.partition(": ")[2]} if told else {}
 
 
 def _substitute(desk: Desk, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
