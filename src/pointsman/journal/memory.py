@@ -301,7 +301,7 @@ class MemoryStore:
     def __init__(self) -> None:
         summaries: dict[ExecutionId, Summary] = {}
         self.journal = MemoryJournal(summaries)
-        self.executions = MemoryExecutions(summaries)
+        self.executions = MemoryExecutions(summaries, self.journal.last)
         self.workflows = MemoryWorkflows()
         self.effects = MemoryEffects()
         self.memory = MemoryMemories(self.effects)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -24,11 +24,14 @@ def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> Non
 class MemoryExecutions:
     """Summaries in a dict, filtered by looking at each."""
 
-    def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
+    def __init__(self, summaries: dict[ExecutionId, Summary], last: Callable[[ExecutionId], Awaitable[int]]) -> None:
+        """`last`: the number of the last row of an execution."""
         self._summaries = summaries
+        self._last = last
 
-    async def put(self, summary: Summary) -> None:
-        keep_summary(self._summaries, summary)
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        if seq is None or await self._last(summary.execution) <= seq:
+            keep_summary(self._summaries, summary)
 
     async def find(self, execution: ExecutionId) -> Summary | None:
         return self._summaries.get(execution)

@@ -59,8 +59,12 @@ class Ledger(Journal, Protocol):
 class Executions(Protocol):
     """The list of executions. Derived from the journal, kept for being searched."""
 
-    async def put(self, summary: Summary) -> None:
-        """Add or replace, outside of any row. Prefer `Ledger.append(…, summary=…)`."""
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        """Add or replace, outside of any row. Prefer `Ledger.append(…, summary=…)`.
+
+        `seq`: the row that the summary is derived from. Nothing is written where the journal has later rows: another
+        process went on, and its summary is newer.
+        """
         ...
 
     async def find(self, execution: ExecutionId) -> Summary | None: ...

@@ -168,7 +168,7 @@ class Keeper:
         else:
             means = driver.parking.summary(driver.execution, driver.state)
         if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
-            await self._runtime.store.executions.put(means)
+            await self._runtime.store.executions.put(means, seq=driver.state.seq)
 
     async def _open(self, executions: Iterable[ExecutionId]) -> None:
         """Take up executions. Raises an `Outage` where the store is away; the others are taken up before."""

@@ -185,7 +185,7 @@ class LocalRuntime:
         if recover and execution in self._reached:
             self._reached.discard(execution)
             if found.state.working and found.state.status == "running":  # it goes on here, before its next row says so
-                await self.store.executions.put(found.parking.summary(execution, found.state))
+                await self.store.executions.put(found.parking.summary(execution, found.state), seq=found.state.seq)
             found.recover()
         return found
 

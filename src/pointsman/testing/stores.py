@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pointsman.journal.faults import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.journal.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.followers import FOLLOWER_RULES
-from pointsman.testing.journals import Rule, opened, refused
+from pointsman.testing.journals import Rule, opened, refused, row_of
 from pointsman.testing.keepers import KEEPER_RULES
 from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
@@ -38,6 +38,19 @@ def summary_of(number: int, status: str = "completed", *, session: str | None = 
 
 def numbers(found: list[Summary]) -> list[int]:
     return [int(summary.execution.removeprefix("exec-")) for summary in found]
+
+
+async def a_summary_of_an_earlier_row_does_not_replace_a_later_one(url: str) -> None:
+    async with opened(url) as store:
+        execution = summary_of(1).execution
+        await store.journal.append(execution, row_of(1), summary=summary_of(1, "running"))
+        await store.journal.append(execution, row_of(2, "done"), summary=summary_of(1, "completed"))
+        await store.executions.put(summary_of(1, "running"), seq=1)
+        assert await store.executions.find(execution) == summary_of(1, "completed")
+        await store.executions.put(summary_of(1, "waiting"), seq=2)
+        assert await store.executions.find(execution) == summary_of(1, "waiting")
+        await store.executions.put(summary_of(1, "failed"), seq=3)
+        assert await store.executions.find(execution) == summary_of(1, "failed")
 
 
 async def executions_are_listed_newest_first(url: str) -> None:
@@ -373,6 +386,7 @@ async def bytes_are_kept_once_by_their_content(url: str) -> None:
 
 STORE_RULES: Final[tuple[Rule, ...]] = (
     executions_are_listed_newest_first,
+    a_summary_of_an_earlier_row_does_not_replace_a_later_one,
     executions_are_narrowed_by_what_is_asked,
     of_each_session_the_last_turn_is_found,
     trials_are_left_out_of_a_list_that_does_not_want_them,

@@ -11,6 +11,7 @@ from pointsman.journal.packing import Form, blobs_behind, unpack
 from pointsman.journal.postgres.appending import Appender, Asked
 from pointsman.journal.postgres.blobs import opened
 from pointsman.journal.postgres.connections import Connection, Connections
+from pointsman.journal.postgres.summaries import LAST
 from pointsman.journal.records import Summary
 from pointsman.journal.writing import written
 from pointsman.ports import Row
@@ -28,7 +29,6 @@ PAGE: Final = """
         ) AS near
     ) AS sized WHERE before < %b::int8 ORDER BY seq
 """
-LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %s)"
 SEQ_MAX: Final = 2**31 - 1
 
 

@@ -42,6 +42,9 @@ PUT: Final = (
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
+LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %s)"
+LOCK: Final = "SELECT 1 FROM summaries WHERE execution = %s FOR UPDATE"
+
 LAST_OF_SESSION: Final = (
     "session IS NOT NULL AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM summaries AS later"
     " WHERE later.session = summaries.session AND later.parent IS NULL"
@@ -79,8 +82,13 @@ class PostgresExecutions:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    async def put(self, summary: Summary) -> None:
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
         async def work(connection: Connection) -> None:
+            if seq is not None:
+                await connection.execute(LOCK, [summary.execution])  # Whoever appends has it until it commits.
+                found = await (await connection.execute(LAST, [summary.execution])).fetchone()
+                if found is not None and found[0] > seq:
+                    return
             await connection.execute(PUT, values_of(summary))
 
         await self._connections.write(work)

@@ -12,7 +12,7 @@ from pointsman.journal.spending import Spenders, SpendingQuery, Spent, SpentRow,
 from pointsman.journal.sqlite.inbox import put_gates, select_gates
 from pointsman.journal.sqlite.reader import Reader
 from pointsman.journal.sqlite.spending import SPENT, put_spent, select_spenders
-from pointsman.journal.sqlite.transaction import Transaction
+from pointsman.journal.sqlite.transaction import Transaction, read_head
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
@@ -66,8 +66,12 @@ class SqliteExecutions:
         self._submit = writer.submit
         self._read = reader.run
 
-    async def put(self, summary: Summary) -> None:
-        await self._submit(lambda transaction: put_summary(transaction, summary))
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        def apply(transaction: Transaction) -> None:
+            if seq is None or read_head(transaction.connection, summary.execution).seq <= seq:
+                put_summary(transaction, summary)
+
+        await self._submit(apply)
 
     async def find(self, execution: ExecutionId) -> Summary | None:
         found = await self._read(
