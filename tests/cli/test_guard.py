@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from pointsman import __version__
 from pointsman.cli import documents
+from pointsman.cli.guard import hearing_interrupts
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -74,3 +77,39 @@ def test_what_the_demo_did_can_be_looked_at_afterwards(prompt: Prompt) -> None:
     ]
     saved = json.loads(prompt("workflows", "list", "--saved", "--json", "--store", store).out)["workflows"]
     assert {one["id"] for one in saved} == {"agentforge", "2nChat"}
+
+
+class Interrupted:
+    """An object that is being destroyed when somebody presses Ctrl-C."""
+
+    def __del__(self) -> None:
+        raise KeyboardInterrupt
+
+
+class Failing:
+    """An object whose destruction fails."""
+
+    def __del__(self) -> None:
+        raise ValueError("mine")
+
+
+def test_ctrl_c_in_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    def destroy() -> None:
+        Interrupted()
+        time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt), hearing_interrupts():
+        destroy()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_other_failures_of_destructors_are_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+
+    def keep(what: sys.UnraisableHookArgs) -> None:
+        told.append(what.exc_type)
+
+    monkeypatch.setattr(sys, "unraisablehook", keep)
+    with hearing_interrupts():
+        Failing()
+    assert told == [ValueError]

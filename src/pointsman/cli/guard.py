@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import errno
 import os
 import re
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, TextIO, cast
@@ -39,6 +41,8 @@ UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EI
 FAILED: Final = 1
 MISUSED: Final = 2
 CANCELLED: Final = 130
+AGAIN_S: Final = 0.02
+"""Until an interrupt that could not be raised comes again."""
 
 
 class OutputUnwritable(OperatorError):
@@ -70,7 +74,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
     _survive_odd_terminals()
     seen = Face()
     arguments = _debugging(arguments)
-    with apart_from_tools(), click.Context(root, info_name="pointsman", color=_colour()).scope():
+    with hearing_interrupts(), apart_from_tools(), click.Context(root, info_name="pointsman", color=_colour()).scope():
         try:
             code = _run(arguments, seen)
             sys.stdout.flush()
@@ -82,6 +86,28 @@ def run_guarded(arguments: Sequence[str]) -> int:
             tell(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
             return FAILED
     return code
+
+
+@contextlib.contextmanager
+def hearing_interrupts() -> Generator[None]:
+    """Ctrl-C in a callback that cannot raise, as of a destructor or of pydantic, comes again a moment later. Without
+    this Python prints a traceback and goes on, and Ctrl-C is lost.
+    """
+    before = sys.unraisablehook
+
+    def hook(what: sys.UnraisableHookArgs) -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            again = threading.Timer(AGAIN_S, _thread.interrupt_main)
+            again.daemon = True
+            again.start()
+        else:
+            before(what)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _debugging(arguments: Sequence[str]) -> list[str]:
