@@ -237,7 +237,7 @@ ROWS: Final = (
         "by a viewer",
         "each is answered or refused; the server grows by less than 96 MB, a worker has less than 400 MB; every "
         "request of another caller is answered, within 1 s, and checks within 2 s",
-        {"pr": 100, "long": 400},
+        {"pr": 60, "long": 400},
         "percent",
         bombs.examine,
         test_size=30,
