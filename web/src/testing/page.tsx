@@ -23,7 +23,7 @@ function explained(message: string | null, container: Element): Error {
 const SAID_MAX = 3_000;
 
 // Nothing here waits for a network; a busy machine takes its time.
-configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 15_000), getElementError: explained });
+configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 60_000), getElementError: explained });
 
 export let server = new FakeServer();
 
@@ -90,8 +90,8 @@ export const dialog = async (name?: string | RegExp) =>
 
 export const noDialog = () => waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 
-/** The rows of a table, its head among them. */
-export const rows = (name: string | RegExp) => within(screen.getByRole("table", { name })).getAllByRole("row");
+/** The rows of a table, its head among them. Asking each element for its role would take seconds in a long one. */
+export const rows = (name: string | RegExp) => [...screen.getByRole("table", { name }).querySelectorAll("tr")];
 
 /** What is said in several elements of the page, one behind the other. */
 export const says = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
