@@ -174,6 +174,16 @@ def arguments(parameters: Json, schema: JsonObject = CLOSED, **more: Json) -> li
     return [(one.code, one.severity, one.pointer) for one in problems if "argument" in one.code]
 
 
+@pytest.mark.parametrize(("name", "missing"), [("query", 0), ("limit", 1)])
+def test_inputs_of_a_tool_node_without_parameters_are_its_parameters(name: str, missing: int) -> None:
+    node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look"}, "inputs": {name: "input.it"}}
+    workflow, wrong = Workflow.from_document(document(node))
+    assert workflow is not None, wrong
+    problems = check(workflow, known=Known(tools={"look": ToolFacts(parameters=CLOSED)}))
+    found = [one.pointer for one in problems if one.code == "missing-argument"]
+    assert found == ["/nodes/0/inputs"] * missing
+
+
 def test_parameters_of_a_tool_are_held_against_its_schema() -> None:
     at = "/nodes/0/config/parameters"
     assert arguments({"query": "x", "limit": 3}) == []

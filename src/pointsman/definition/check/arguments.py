@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pointsman.definition.check.repairs import question, rename
 from pointsman.definition.check.schemas import refers
@@ -19,16 +19,20 @@ def check_arguments(subject: Subject) -> Iterator[Problem]:
             continue
         facts = (subject.known.tools or {}).get(node.config.tool)
         if facts is not None and facts.parameters is not None and not facts.off:
-            yield from _arguments(subject, position, node.config, facts.parameters)
+            yield from _arguments(subject, position, node.config, node.inputs, facts.parameters)
 
 
-def _arguments(subject: Subject, position: int, config: ToolConfig, schema: JsonObject) -> Iterator[Problem]:
+def _arguments(
+    subject: Subject, position: int, config: ToolConfig, inputs: Mapping[str, Json] | None, schema: JsonObject
+) -> Iterator[Problem]:
+    """`inputs`: those of the node, which are the parameters where it names none."""
     declared, required = schema.get("properties"), schema.get("required")
     properties = declared if isinstance(declared, dict) else {}
-    given = config.parameters or {}
-    at = subject.at_node(position, "config", "parameters")
+    from_inputs = config.parameters is None and inputs is not None
+    given = (inputs if from_inputs else config.parameters) or {}
+    at = subject.at_node(position, *(("inputs",) if from_inputs else ("config", "parameters")))
     refused, meant = warning if subject.imported else error, set[str | None]()
-    for name, value in given.items():
+    for name, value in (config.parameters or {}).items():
         if name in properties or not _is_closed(schema):
             continue
         near = subject.nearest(name, [one for one in properties if one not in given])
@@ -41,10 +45,11 @@ def _arguments(subject: Subject, position: int, config: ToolConfig, schema: Json
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and name not in given and name not in meant:
             message = f"the tool {config.tool!r} needs the parameter {name!r}, and {subject.node(position)} gives none"
-            where = at if config.parameters is not None else subject.at_node(position, "config")
+            has_place = from_inputs or config.parameters is not None
+            where = at if has_place else subject.at_node(position, "config")
             make = refused
             yield make("missing-argument", where, message, hint=f"Add {name!r} to `parameters`.")
-    for name, value in given.items():
+    for name, value in (config.parameters or {}).items():
         part = properties.get(name)
         if isinstance(part, dict) and _is_fixed(value) and not refers(part):
             yield from _misfits(subject, config.tool, name, value, part, at + pointer_to(name))
