@@ -128,10 +128,20 @@ def script() -> Script:
     return read_script(msgspec.json.encode({"rules": [{"node": "say", "text": said}]}).decode())
 
 
+def answers(repeated: dict[str, str]) -> dict[str, bytes]:
+    """What the peer of http nodes answers, by path."""
+    body, text = msgspec.json.encode(repeated), " | ".join(repeated.values()).encode(errors="replace")
+    return {
+        "/json": answer(body, "content-type: application/json"),
+        "/text": answer(text, "content-type: text/plain; charset=utf-8", f"x-key: {TOKEN}"),
+        "/blob": answer(body, "content-type: application/octet-stream"),
+        "/refused": answer(text, status="401 Unauthorized"),
+    }
+
+
 async def places(folder: Path) -> dict[str, str]:
     """What each place has after an execution in which everything outside repeated the secrets."""
     repeated = everything()
-    body = msgspec.json.encode(repeated)
     live: list[str] = []
 
     @tool
@@ -144,16 +154,7 @@ async def places(folder: Path) -> dict[str, str]:
         return repeated
 
     async with peering() as peer:
-        peer.answers = {
-            "/json": answer(body, "content-type: application/json"),
-            "/text": answer(
-                " | ".join(repeated.values()).encode(errors="replace"),
-                "content-type: text/plain; charset=utf-8",
-                f"x-key: {TOKEN}",
-            ),
-            "/blob": answer(body, "content-type: application/octet-stream"),
-            "/refused": answer(b" | ".join(one.encode() for one in repeated.values()), status="401 Unauthorized"),
-        }
+        peer.answers.update(answers(repeated))
         given = settings(peer.port, f"sqlite:///{folder}/store.db")
         exporter, printed = InMemorySpanExporter(), StringIO()
         telemetry = TelemetrySettings(endpoint="http://127.0.0.1:1")
