@@ -91,7 +91,9 @@ export const dialog = async (name?: string | RegExp) =>
 export const noDialog = () => waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 
 /** The rows of a table, its head among them. Asking each element for its role would take seconds in a long one. */
-export const rows = (name: string | RegExp) => [...screen.getByRole("table", { name }).querySelectorAll("tr")];
+export const rows = (name: string | RegExp): HTMLElement[] => [
+  ...screen.getByRole("table", { name }).querySelectorAll("tr"),
+];
 
 /** What is said in several elements of the page, one behind the other. */
 export const says = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
