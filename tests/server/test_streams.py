@@ -12,6 +12,7 @@ from pointsman.app.channels import Channels
 from pointsman.app.looking import place_of
 from pointsman.app.ring import START
 from pointsman.models.script_reader import read_script
+from pointsman.server.routes import streams
 from pointsman.server.sse import BEAT, CLOSING, WIRE
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, Told, events_in, serving
@@ -285,3 +286,26 @@ async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Serv
     await until(lambda: served.desk.channels.listeners(execution) == 1)
     await served.key("root", "admin")
     assert (await heard)[-1].event == CLOSING
+
+
+async def test_a_stream_ends_when_its_workflow_is_not_shared_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "EVERY_S", 0.0)
+    async with serving(is_local=False) as served:
+        ada, vi = await served.key("ada", "editor"), await served.key("vi", "viewer")
+        await served.client.post("/api/workflows", content=LETTER, headers=ada)
+        began = await served.client.post(
+            "/api/workflows/letter/execute", json={"input": {"goal": "tides"}, "wait": True}, headers=ada
+        )
+        execution = began.json()["executionId"]
+        address = f"/api/workflows/executions/{execution}"
+        async with served.client.stream("GET", f"{address}/stream", headers=vi, timeout=PATIENCE_S) as reply:
+            events = events_in(reply)
+            while (await anext(events)).event != "workflow.human.required":
+                pass
+            await served.client.put("/api/workflows/letter/sharing", json={"audience": "private"}, headers=ada)
+            answer = {"gateId": "review", "action": "approve"}
+            assert (await served.client.post(f"{address}/respond", json=answer, headers=ada)).status_code == 200
+            rest = [one.event async for one in events]
+        assert rest[-1] == CLOSING
+        assert "workflow.complete" not in rest
+        assert (await served.client.get(address, headers=vi)).status_code == 404

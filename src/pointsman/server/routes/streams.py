@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from time import monotonic
 from typing import Annotated, Final
 
 from fastapi import Header, Query, Response
 
+from pointsman.app import Pointsman
+from pointsman.app.access.callers import Caller
 from pointsman.app.access.seeing import must_see
 from pointsman.app.board import moment_of, wanted
 from pointsman.app.joining import Beginning, Joined, join
+from pointsman.errors import CallerError
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.parameters import Eid, Of
-from pointsman.server.sse import MEDIA_TYPE, EventStream, begun, server_sent
+from pointsman.server.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
 SNAPSHOT: Final = "workflow.snapshot"
+EVERY_S: Final = 2.0
+"""How often it is asked, at most, whether a caller may still see what a stream tells."""
 EXAMPLE: Final = 'id: 1.0\nevent: workflow.start\ndata: {"executionId": "exec-…", "workflowId": "letter"}\n\n'
 STREAM: Final[Described] = {
     200: {
@@ -94,7 +102,25 @@ async def stream(
     if joined is None:
         return Response(status_code=204)
     seat = desk.take_stream(caller)
-    return EventStream(begun(_first(joined, begin), desk.channels.frames(eid, after=joined.after)), seat)
+    frames = while_seen(desk.app, caller, eid, desk.channels.frames(eid, after=joined.after))
+    return EventStream(begun(_first(joined, begin), frames), seat)
+
+
+async def while_seen(
+    app: Pointsman, caller: Caller, execution: str, frames: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """The frames, for as long as the caller may see the execution: its workflow may be shared with fewer meanwhile."""
+    looked = monotonic()
+    async with aclosing(frames):
+        async for frame in frames:
+            if frame != BEAT and monotonic() - looked >= EVERY_S:
+                try:
+                    await must_see(app, caller, execution)
+                except CallerError:
+                    yield SHUT
+                    return
+                looked = monotonic()
+            yield frame
 
 
 def _first(joined: Joined, begin: Beginning) -> bytes:
