@@ -54,7 +54,7 @@ def test_what_progress_nodes_say_is_printed_as_it_happens_and_shown_afterwards(p
         "  2. Implementation timeline (6 months) not validated",
         "  3. ROI calculation based on assumed labor reduction",
     ]
-    assert ran.err.splitlines()[: len(told)] == told
+    assert ran.err.splitlines()[1 : 1 + len(told)] == told
     execution = prompt("list").out.split()[0]
     shown = prompt("show", execution).out.splitlines()
     at = shown.index(told[0])

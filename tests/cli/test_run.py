@@ -174,7 +174,9 @@ def test_an_unknown_id_gets_the_nearest_known_one(prompt: Prompt) -> None:
 def test_progress_is_not_shown_where_no_one_watches(prompt: Prompt) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN))
     assert "\x1b" not in printed.err + printed.out
-    assert len(printed.err.splitlines()) == 1
+    warned, ended = printed.err.splitlines()
+    assert warned == "warning: the scripted model answers here: what agents say is made up"
+    assert ended.endswith("answers are made up)")
 
 
 def test_a_session_carries_a_conversation_on(prompt: Prompt) -> None:

@@ -141,6 +141,11 @@ class Dialogue:
         return "".join(self.words).strip()
 
     @property
+    def is_scripted(self) -> bool:
+        """Whether the scripted model answers."""
+        return self.execution.is_scripted
+
+    @property
     def usage(self) -> Usage:
         """What this answer consumed."""
         now = usage_of(self.execution)

@@ -31,6 +31,7 @@ from pointsman.engine.reports import (
     SteerRequested,
 )
 from pointsman.engine.requests import WrongStatus
+from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventTaken
@@ -141,6 +142,11 @@ class Execution:
     @property
     def status(self) -> str:
         return status_of(self._driver.state)
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether the scripted model answers in it: its output is made up."""
+        return is_scripted(self._driver.state)
 
     @property
     def waiting(self) -> list[Json]:
@@ -385,9 +391,11 @@ class Execution:
         """Go on after a pause or a limit. After a crash, opening the execution has done so already: it may have ended
         since. Returns once everything that is due is carried out. `step`: only until the next step would begin.
 
-        Raises `TakenOver` where another process let it go on at the same moment.
+        Raises `TakenOver` where another process let it go on at the same moment; `ModelUnusable` or `ModelUnnamed`
+        where a model that it still needs cannot be called from here. Nothing has changed then.
         """
         driver = await self._alive()
+        await self._must_go_on(driver)
         if driver.state.stands_still:
             await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
@@ -410,8 +418,14 @@ class Execution:
             raise self._taken_over()
         await resume_family(self._runtime, driver, limits, by, step=step)
 
+    async def _must_go_on(self, driver: Driver) -> None:
+        if driver.state.status not in ("completed", "cancelled") and self._runtime.can_go_on is not None:
+            await self._runtime.can_go_on(driver.plan, driver.state)
+
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
-        """Try the step again that failed the execution, with higher limits if need be."""
+        """Try the step again that failed the execution, with higher limits if need be. Raises as `resume` where a model
+        cannot be called."""
+        await self._must_go_on(self._driver)
         await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
         await self._carry_out_due()
 

@@ -102,7 +102,8 @@ async def fork(
 ) -> Driver:
     """Begin the copy and let it go on. `begun` gets its id before a row of it is written.
 
-    Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`.
+    Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`; `ModelUnusable` or `ModelUnnamed` where a
+    model that the fork needs cannot be called from here.
     """
     execution = new_id()
     state = folded(execution, origin.rows)
@@ -121,6 +122,8 @@ async def fork(
         by=changes.by,
     )
     await _check(runtime, library, plan, definition, state, report)
+    if runtime.can_go_on is not None:
+        await runtime.can_go_on(plan, state)
     if changes.session is not None:
         await _take_along(runtime.store, state, changes.session)
     async with announced(runtime.store, runtime.clock, [execution]):

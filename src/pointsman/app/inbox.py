@@ -77,6 +77,7 @@ def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
         "messages": {**entry.messages} or None,
         "about": entry.about,
         "digest": entry.digest,
+        "scripted": entry.scripted,
         "item": entry.item,
         "round": entry.round,
         "openedAt": entry.opened,

@@ -29,6 +29,7 @@ from pointsman.app.inputs import event_key
 from pointsman.app.library import ACTORS, Library, Prepared
 from pointsman.app.lives import ForkOptions, Lives
 from pointsman.app.meant import ANYBODY
+from pointsman.app.model_uses import refuse_unreachable, still_to_come
 from pointsman.app.observing.calls import Calls
 from pointsman.app.outline import Outline
 from pointsman.app.places import Places, group_in
@@ -42,6 +43,7 @@ from pointsman.app.turns import save_turn
 from pointsman.app.views import event_view
 from pointsman.app.watching import See, watcher_for
 from pointsman.engine.moving import Misfit
+from pointsman.engine.plan import Plan as EnginePlan
 from pointsman.engine.replaying import Replay
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError, PointsmanError
@@ -134,6 +136,7 @@ class Pointsman:
             self._store, self._library, executors, self.clock, self.feed, ended=ended, emitted=emitted
         )
         self._runtime.audience_of = self.audience_of
+        self._runtime.can_go_on = self._must_reach_models
         self._runtime.executors = GuardedExecutors(self, self._runtime, self._library, executors)
         self._places = Places(self._store, self.clock, self._driver)
         return self
@@ -343,6 +346,13 @@ class Pointsman:
     def models_to_check(self) -> PydanticModels | None:
         """What must reach every model before an execution starts; None: no model is called."""
         return self.hands.models if self.calls_models and self.hands is not None else None
+
+    async def _must_reach_models(self, plan: EnginePlan, state: ExecutionState) -> None:
+        """Raises `ModelUnusable` or `ModelUnnamed` for what is left of an execution."""
+        if (models := self.models_to_check) is None:
+            return
+        uses, model = await self.library.model_uses(state.definition), state.options.get("model")
+        refuse_unreachable(models, still_to_come(plan, state, uses), model if isinstance(model, str) else None)
 
     async def _definition(
         self,

@@ -94,6 +94,7 @@ def summary_view(summary: Summary) -> JsonObject:
         "updatedAt": summary.updated,
         "parent": summary.parent,
         "sessionId": summary.session,
+        "scripted": summary.scripted,
     }
 
 

@@ -37,9 +37,12 @@ from pointsman.definition.work import (
 )
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
+from pointsman.engine.plan import Plan
+from pointsman.engine.state import ExecutionState, Waiting
 from pointsman.engine.trial import Trial
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
+from pointsman.models.transport import is_scripted
 from pointsman.ports import ModelRequest
 
 OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
@@ -147,6 +150,22 @@ def _at(pointer: str, key: str, value: object) -> str:
     return pointer if value is None else f"{pointer}/{key}"
 
 
+def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
+    """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
+    open_ = _open_nodes(state)
+    for use in performed_in(plan.trial, uses):
+        if use.node in open_ or (use.node in plan.nodes and plan.reaches(use.node) & open_):
+            yield use
+
+
+def _open_nodes(state: ExecutionState) -> set[str]:
+    """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
+    parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
+    arrivals = [*state.held, *(one for parked in parked_at for one in parked.values())]
+    failed = {one.node if isinstance(one, Waiting) else one.step.node for one in state.failed}
+    return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
+
+
 def performed_in(trial: Trial | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses that a trial may perform; without a trial all of them."""
     for use in uses:
@@ -158,14 +177,23 @@ def performed_in(trial: Trial | None, uses: Iterable[ModelUse]) -> Iterator[Mode
         yield use
 
 
+def _names_of(models: ReachedModels, use: ModelUse, model: str | None) -> tuple[str, ...]:
+    """The models that may answer a use, in order. `model`: it answers all of them."""
+    if model is not None:
+        return (model,)
+    return models.names_for(ModelRequest(model=use.model, purpose=use.purpose, fallback=use.fallback))
+
+
+def is_answered_by_script(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> bool:
+    """Whether the scripted model is the first to answer one of the uses."""
+    return any(is_scripted(_names_of(models, use, model)[0]) for use in uses)
+
+
 def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
     """The uses that cannot be answered from here, each chain of models once. `model`: it answers all of them."""
     known: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
     for use in uses:
-        if model is not None:
-            names: tuple[str, ...] = (model,)
-        else:
-            names = models.names_for(ModelRequest(model=use.model, purpose=use.purpose, fallback=use.fallback))
+        names = _names_of(models, use, model)
         if names in known:
             continue
         known[names] = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
 from msgspec import structs
 
 from pointsman.app.sources import FileUnreadable
 from pointsman.definition.documents import BYTES_MAX
+from pointsman.engine.scripted import SCRIPT
 from pointsman.errors import CallerError, OperatorError
 from pointsman.models.script import Script
 from pointsman.models.transport import SCRIPTED, is_scripted
@@ -33,7 +34,7 @@ __all__ = [
     "slowed",
 ]
 
-OPTION = "script"
+OPTION: Final = SCRIPT
 """The option of an execution that holds the digest of its script."""
 
 

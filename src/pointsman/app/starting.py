@@ -13,12 +13,13 @@ from pointsman.app.executions import Execution
 from pointsman.app.identity import id_for_key, new_id
 from pointsman.app.inputs import check_session, conversation_for, input_for, is_conversational
 from pointsman.app.library import Library
-from pointsman.app.model_uses import performed_in, refuse_unreachable
+from pointsman.app.model_uses import is_answered_by_script, performed_in, refuse_unreachable
 from pointsman.app.places import OPTION as PLACE_OPTION
 from pointsman.app.places import Places
 from pointsman.app.turns import Turn, busy, finish_last_turn, next_turn
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.reports import Start
+from pointsman.engine.scripted import OPTION as SCRIPTED
 from pointsman.engine.trial import OPTION
 from pointsman.errors import CallerError
 from pointsman.journal.faults import JournalMoved
@@ -77,7 +78,7 @@ class Starts:
         if wish.key is not None and await self._runtime.journal.last(name):
             return await self._same(name, given, wish.key)
         report = await self._report(definition, given, wish, turn.history)
-        await self._refuse_unreachable(report)
+        report = await self._with_models(report)
         place = await self._places.before(definition, given, name)
         if place is not None:
             options: JsonObject = {**report.options, PLACE_OPTION: place.said}
@@ -127,10 +128,11 @@ class Starts:
             seed=int.from_bytes(os.urandom(4), "big"),
         )
 
-    async def _refuse_unreachable(self, report: Start) -> None:
-        """Of the workflow, and of every sub-workflow that is pinned with it."""
+    async def _with_models(self, report: Start) -> Start:
+        """Refuse a start that needs a model which cannot be called from here, in the workflow or in a sub-workflow that
+        is pinned with it. The start that is returned says whether the scripted model answers."""
         if self._models is None:
-            return
+            return report
         options, model = report.options, report.options.get("model")
         trial = (await self._library.pinned(report.definition, options)).trial
         uses = [*performed_in(trial, await self._library.model_uses(report.definition))]
@@ -138,7 +140,11 @@ class Starts:
         for pin in pins.values() if isinstance(pins, dict) else ():
             if isinstance(pin, dict):
                 uses += await self._library.model_uses(str(pin["definition"]))
-        refuse_unreachable(self._models, uses, model if isinstance(model, str) else None)
+        only = model if isinstance(model, str) else None
+        refuse_unreachable(self._models, uses, only)
+        if not is_answered_by_script(self._models, uses, only):
+            return report
+        return replace(report, options={**options, SCRIPTED: True})
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """The execution that was started under a key, if it was given the same."""

@@ -14,6 +14,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.people import Approvers
 from pointsman.engine.raising import Offer
 from pointsman.engine.reports import Usage
+from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
@@ -197,6 +198,18 @@ def _left_undone(failure: Failure) -> bool:
     return isinstance(told, dict) and bool(told["notUndone"])
 
 
+SCRIPTED: Final[JsonObject] = {
+    "code": "scripted-answers",
+    "message": "the scripted model answers here: what agents say is made up",
+    "nodeId": None,
+}
+
+
+def scripted_warnings(state: ExecutionState) -> list[Json]:
+    """The warning that answers are made up, where the scripted model gives them."""
+    return [{**SCRIPTED}] if is_scripted(state) else []
+
+
 def warnings_of(rows: Iterable[Row]) -> list[Json]:
     """What people should know although nothing stopped."""
     return [
@@ -317,6 +330,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "seq": state.seq,
         "input": state.input,
         "output": state.output,
+        "scripted": is_scripted(state),
         "currentNodes": current_nodes(state),
         "state": state.root.data.root if state.scopes else {},
         "path": path,
@@ -327,7 +341,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "errors": errors_of(rows),
         "answers": answers_of(rows),
         "progress": progress_of(rows),
-        "warnings": warnings_of(rows),
+        "warnings": [*scripted_warnings(state), *warnings_of(rows)],
         "usage": usage_view(state.usage),
         "sessionId": state.session,
         "trigger": state.options.get("trigger"),

@@ -324,5 +324,5 @@ def _first(one: Round) -> str:
 
 def outcome(view: JsonObject) -> JsonObject:
     """What a designer wants to know of an execution."""
-    keys = ("executionId", "workflowId", "status", "output", "waiting", "errors", "path", "usage")
+    keys = ("executionId", "workflowId", "status", "output", "scripted", "waiting", "errors", "path", "usage")
     return {key: view[key] for key in keys if key in view}

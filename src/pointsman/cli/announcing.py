@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from pointsman.app import Pointsman
 from pointsman.app.observing.logs import say as log
+from pointsman.app.readiness import model_state
+from pointsman.app.views import SCRIPTED
+from pointsman.cli.outcomes import say_scripted
 from pointsman.cli.printing import say
 from pointsman.settings.observing import LogSettings
 
@@ -15,3 +19,12 @@ def announce(logs: LogSettings, what: str, about: str = "") -> None:
         say(f"{what} {about}".rstrip())
     else:
         log(logging.INFO, what, {"about": about} if about else {})
+
+
+def warn_of_scripted(app: Pointsman) -> None:
+    """Print and log that the scripted model answers every agent of this process, where it does."""
+    if model_state(app) != "scripted":
+        return
+    if app.settings.logs.format == "text":
+        say_scripted()
+    log(logging.WARNING, "model.scripted", {"message": SCRIPTED["message"]})

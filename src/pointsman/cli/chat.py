@@ -35,7 +35,7 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.outcomes import code_of, looked_at, output_text, story
+from pointsman.cli.outcomes import code_of, looked_at, output_text, say_scripted, story
 from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.voice import spoken
 from pointsman.definition.workflow import Workflow as Definition
@@ -114,6 +114,8 @@ class Talk:
     quiet: bool
     session: str = ""
     code: int = 0
+    has_warned: bool = False
+    """It has said that answers are made up."""
 
     def talk(self, session: str | None, *, reopen: bool) -> int:
         """Until the input ends; the exit code."""
@@ -209,6 +211,9 @@ class Talk:
 
     def _turn(self, execution: Execution) -> Outcome:
         """One turn, with the answers to its gates."""
+        if execution.is_scripted and not self.has_warned:
+            self.has_warned = True
+            say_scripted()
         while (waits := self.runner.run(self._go_on(execution))) is not None:
             asked = gate_view(waits.at)
             say("\n".join([shown(asked["message"]), *looked_at(asked)]))

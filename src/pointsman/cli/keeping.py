@@ -13,7 +13,7 @@ from pointsman.app import Pointsman
 from pointsman.app.keeping import first_of, keeping
 from pointsman.app.observing.logs import logging_to
 from pointsman.app.observing.otel import telemetry_of
-from pointsman.cli.announcing import announce
+from pointsman.cli.announcing import announce, warn_of_scripted
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, say
@@ -62,6 +62,7 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
         async with keeping(app, wait=wait, tell=tried_again):
             with logging_to(app, app.settings.logs):
                 announce(app.settings.logs, "keeping", store_shown(app.settings.store_url))
+                warn_of_scripted(app)
                 async with telemetry_of(app):
                     await asyncio.Event().wait()
     except BaseExceptionGroup as several:

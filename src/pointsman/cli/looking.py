@@ -78,6 +78,7 @@ def list_(
         status = str(one["status"])
         styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
         inside = "  sub-workflow" if one["parent"] else ""
+        inside += "  scripted" if one["scripted"] else ""
         inside += "".join(f"  for {shown(reason)}" for reason in cast("list[Json]", one["waitingFor"]))
         click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
 

@@ -9,9 +9,9 @@ from typing import Final, cast
 import click
 
 from pointsman.app.places import Standing
-from pointsman.app.views import short_digest
+from pointsman.app.views import SCRIPTED, short_digest
 from pointsman.cli.guard import CANCELLED, FAILED, is_debugging
-from pointsman.cli.printing import harmless, print_json, shown
+from pointsman.cli.printing import harmless, print_json, say, shown
 from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
 
@@ -26,12 +26,20 @@ CODES: Final = {
     "cancelled": CANCELLED,
 }
 WAITING_WORD: Final = click.style("waiting", fg="yellow", bold=True)
+WARNING_WORD: Final = click.style("warning", fg="yellow")
+MADE_UP: Final = "answers are made up"
+"""In the last line of an execution that the scripted model answers in."""
 COLOURS: Final = {"completed": "green", "failed": "red", "cancelled": "red", "running": "blue"}
 
 
 def code_of(status: str, *, stopped: bool = False) -> int:
     """The exit code for a status; one that still runs goes on in another process."""
     return CANCELLED if stopped else CODES.get(status, 0)
+
+
+def say_scripted() -> None:
+    """Warn that the scripted model answers."""
+    say(f"warning: {SCRIPTED['message']}")
 
 
 def print_outcome(view: JsonObject, *, as_json: bool, stopped: bool, store: str | None, lasting: bool) -> int:
@@ -77,7 +85,11 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     there = at_store(store)
     failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
     lines = [*dict.fromkeys(_failure(one) for one in failures)]
-    lines += [f"{click.style('warning', fg='yellow')} {shown(one['message'])}" for one in _objects(view["warnings"])]
+    lines += [
+        f"{WARNING_WORD} {shown(one['message'])}"
+        for one in _objects(view["warnings"])
+        if one["code"] != SCRIPTED["code"]  # The summary says it, and `run` said it at the start.
+    ]
     gates = _objects(view["waiting"])
     for gate in gates:
         lines += _gate(gate)
@@ -135,6 +147,8 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
         )
     if view["model"]:
         parts.append(f"model: {shown(view['model'])}")
+    if view["scripted"]:
+        parts.append(click.style(MADE_UP, fg="yellow"))
     styled = click.style(status, fg=COLOURS.get(status, "yellow"), bold=True)
     return f"{styled} {view['executionId']} ({'; '.join(parts)})"
 

@@ -36,7 +36,7 @@ from pointsman.cli.options import (
     var_option,
     who_options,
 )
-from pointsman.cli.outcomes import at_store, print_outcome, queued_lines
+from pointsman.cli.outcomes import at_store, print_outcome, queued_lines, say_scripted
 from pointsman.cli.printing import say, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.stopping import stoppable
@@ -202,6 +202,8 @@ async def follow(
         with watched(app, quiet=quiet) as board:
             execution = await outermost(app, await begin(app))
             board.names.update(execution.names)
+            if execution.is_scripted:
+                say_scripted()
             for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
                 say(line)
             stopped, refused = False, False

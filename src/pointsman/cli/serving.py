@@ -47,14 +47,19 @@ async def _serve(
 ) -> None:
     from pointsman.app.observing.logs import logging_to  # As below.
     from pointsman.app.observing.otel import telemetry_of
-    from pointsman.cli.announcing import announce
+    from pointsman.cli.announcing import announce, warn_of_scripted
     from pointsman.server.serving import Said  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 
     async with installation(store, model=model, script=script) as app:
         shown_store, tell = store_shown(app.settings.store_url), partial(announce, app.settings.logs)
+
+        def serving(at: str) -> None:
+            tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")
+            warn_of_scripted(app)
+
         said = Said(
-            serving=lambda at: tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}"),
+            serving=serving,
             keeping=lambda: tell("keeping", shown_store),
             trouble=tried_again,
         )

@@ -39,6 +39,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the input tokens those that it keeps for later calls."""
     free_calls: int = 0
     """Of the calls of models those that have no price because nobody is asked: of the scripted model."""
+    scripted: bool = False
+    """An answer of the scripted model is part of the work, also where the cache returned it without a call."""
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):

@@ -121,6 +121,7 @@ def spend(state: ExecutionState, usage: Usage) -> None:
         cache_read_tokens=total.cache_read_tokens + usage.cache_read_tokens,
         cache_write_tokens=total.cache_write_tokens + usage.cache_write_tokens,
         free_calls=total.free_calls + usage.free_calls,
+        scripted=total.scripted or usage.scripted,
     )
 
 
@@ -151,6 +152,7 @@ def beyond(usage: Usage, counted: Usage | None) -> Usage:
         cache_read_tokens=usage.cache_read_tokens - counted.cache_read_tokens,
         cache_write_tokens=usage.cache_write_tokens - counted.cache_write_tokens,
         free_calls=usage.free_calls - counted.free_calls,
+        scripted=usage.scripted,
     )
 
 

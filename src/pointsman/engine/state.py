@@ -269,6 +269,7 @@ class UsageTotal(Struct, frozen=True, eq=False):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     free_calls: int = 0
+    scripted: bool = False
 
 
 class Undo(Struct, frozen=True, gc=False):

@@ -334,4 +334,5 @@ def added(one: Usage, other: Usage) -> Usage:
         cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
         cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
         free_calls=one.free_calls + other.free_calls,
+        scripted=one.scripted or other.scripted,
     )

@@ -41,6 +41,8 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How people know its node: a text, or one by language."""
     digest: str = ""
     """Names what the gate shows."""
+    scripted: bool = False
+    """The scripted model answers in its execution: what it shows may be made up."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -109,6 +111,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
     spent: Spent | None = None
     """None: nobody has counted it yet, because an earlier release wrote this."""
+    scripted: bool = False
+    """The scripted model answers in it."""
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):

@@ -193,7 +193,7 @@ class PydanticModels:
             if is_scripted(name):
                 line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)
                 reply = await bounded(self._providers.model(line), request, ear, name=name, headers=_hints(request))
-                free = replace(reply.usage, free_calls=reply.usage.model_calls)
+                free = replace(reply.usage, free_calls=reply.usage.model_calls, scripted=True)
                 return replace(reply, provider=SCRIPTED, usage=free)
             return await self._caller.call(self._providers.line(*split_name(name)), request, ear)
         except (ModelFailed, Outage):

@@ -3,8 +3,8 @@
 attempt ─▶ known? ─▶ yes: its result, as a success that cost nothing and says `cached`
                   └▶ no:  perform it; once its success is in the journal, remember the result
 
-Steps are equal when definition, node, configuration, resolved input and conversation are. Answers live beside the
-memory tiers, under a scope of their own that no memory node can name. Losing one costs a repetition, nothing else.
+Steps are equal when definition, node, configuration, resolved input, conversation and script are. Answers live beside
+the memory tiers, under a scope of their own that no memory node can name. Losing one costs a repetition, nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from pointsman.engine.commands import Execute
 from pointsman.engine.events import Event, StepSucceeded
 from pointsman.engine.kinds import Work
-from pointsman.engine.reports import WorkDone
+from pointsman.engine.reports import Usage, WorkDone
+from pointsman.engine.scripted import SCRIPT
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Memory
 
@@ -40,7 +41,8 @@ def place_of(state: ExecutionState, command: Execute, does: Work) -> Place | Non
     # An execution outside any session is a session of its own, as for memory nodes.
     owners = {"execution": state.id, "session": state.session or state.id, "long_term": state.workflow}
     spec = does.spec
-    depends = (state.definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages)
+    definition = (state.definition, *([state.options[SCRIPT]] if SCRIPT in state.options else ()))
+    depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages)
     digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()
     return Place(f"{does.cache}/{owners[does.cache]}", digest)
 
@@ -55,8 +57,10 @@ async def answer_to(command: Execute, place: Place, memory: Memory) -> WorkDone 
 
 
 async def remember(report: WorkDone, decided: Sequence[Event], place: Place, memory: Memory) -> None:
-    """Keep the result of a step that really succeeded; what it cost and warned of belongs to that step alone."""
+    """Keep the result of a step that really succeeded; what it cost and warned of belongs to that step alone. That the
+    scripted model answered stays with the result."""
     if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):
         return
-    kept = replace(report, usage=None, warnings=())
+    scripted = report.usage is not None and report.usage.scripted
+    kept = replace(report, usage=Usage(scripted=True) if scripted else None, warnings=())
     await memory.put(SCOPE, place.namespace, place.key, msgspec.to_builtins(kept))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.people import Approvers
+from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, Gate
 from pointsman.engine.voting import voters
 from pointsman.journal.records import ANYONE, GateEntry
@@ -37,6 +38,7 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
             messages={language: _plain(text[:MESSAGE_CHARS_MAX]) for language, text in gate.messages.items()},
             called=_plainly(gate.called),
             digest=gate.digest,
+            scripted=is_scripted(state),
         )
         for at in open_
         if (gate := at.gate) is not None

@@ -112,6 +112,8 @@ class LocalRuntime:
         self._emitted = emitted
         self.audience_of: Callable[[ExecutionId], Awaitable[Hears]] | None = None
         """Finds the executions that may receive what one emits; absent: all."""
+        self.can_go_on: Callable[[Plan, ExecutionState], Awaitable[None]] | None = None
+        """Raises where an execution that is to go on needs a model that cannot be called; absent: never."""
         self.drivers: dict[ExecutionId, Driver] = {}
         self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
         """The newest driver of each execution, as long as anything refers to it: callers may hold a former one."""

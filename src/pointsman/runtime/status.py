@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pointsman.engine.reports import Usage
+from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.journal.records import Summary
 from pointsman.journal.spending import AMOUNT_MAX, Spent
@@ -22,6 +23,7 @@ def usage_of(state: ExecutionState) -> Usage:
         cache_read_tokens=total.cache_read_tokens,
         cache_write_tokens=total.cache_write_tokens,
         free_calls=total.free_calls,
+        scripted=total.scripted,
     )
 
 
@@ -65,6 +67,7 @@ def summary_of(
         worker=worker,
         gates=gates_in(execution, state) if with_gates else None,
         spent=spent_of(state.usage),
+        scripted=is_scripted(state),
     )
 
 

@@ -154,9 +154,10 @@ def refusal(why: PointsmanError) -> JsonReply:
 
 
 def run_reply(view: JsonObject) -> JsonReply:
-    """What came of a run that was waited for: its output; where it has none, why not, and how to go on."""
+    """What came of a run that was waited for: its output; where it has none, why not, and how to go on. The header
+    `Pointsman-Scripted` marks an output that the scripted model made up."""
     if view["status"] == "completed":
-        return JsonReply(view["output"])
+        return JsonReply(view["output"], headers={"pointsman-scripted": "true"} if view["scripted"] else None)
     errors = cast("list[JsonObject]", view["errors"])
     why = errors[-1] if errors else {}
     code = str(why.get("code") or f"execution-{view['status']}")

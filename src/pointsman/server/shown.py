@@ -64,15 +64,29 @@ ENTRY: JsonObject = {
     "updatedAt": 1_763_700_004.0,
     "parent": None,
     "sessionId": None,
+    "scripted": False,
 }
+
+
+SCRIPTED: Final = "The scripted model answers in it: what its agents say is made up."
+
+
+class Warned(Answer):
+    """Something to know although nothing stopped."""
+
+    code: str
+    message: str
+    node_id: str | None
 
 
 class Started(Answer):
     """An execution that began."""
 
-    model_config = sample(executionId=EXECUTION_ID, status="running")
+    model_config = sample(executionId=EXECUTION_ID, status="running", scripted=False, warnings=[])
     execution_id: str
     status: Status
+    scripted: bool = Field(description=SCRIPTED)
+    warnings: list[Warned] = Field(description="What to know of its answers before they come.")
 
 
 class Usage(Answer):
@@ -176,6 +190,8 @@ class ExecutionAnswer(Answer):
     errors: list[Trouble]
     usage: Usage
     session_id: str | None
+    scripted: bool = Field(default=False, description=SCRIPTED)
+    warnings: list[Warned] = Field(default_factory=list[Warned], description="What to know although nothing stopped.")
     started_at: float
     duration_ms: int
     artifacts: list[Artifact] = Field(default_factory=list[Artifact])
@@ -204,6 +220,7 @@ class ExecutionEntry(Answer):
     updated_at: float
     parent: str | None
     session_id: str | None
+    scripted: bool = Field(description=SCRIPTED)
 
 
 class ExecutionPage(Answer):
@@ -395,6 +412,7 @@ class InboxEntry(Answer):
     message: str
     messages: dict[str, str] | None = Field(default=None, description=MESSAGES)
     digest: str = Field(default="", description=DIGEST)
+    scripted: bool = Field(default=False, description=SCRIPTED)
     opened_at: float
     deadline: float | None
     users: list[str]

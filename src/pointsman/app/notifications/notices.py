@@ -103,6 +103,7 @@ def gate_notice(gate: GateEntry) -> Notice:
         "deadline": gate.deadline,
         "users": [*gate.users],
         "groups": [*gate.groups],
+        "scripted": gate.scripted,
     }
     return Notice(f"{gate.execution}/{gate.gate}/{gate.opened * 1e6:.0f}", GATE, gate.workflow, body)
 
@@ -135,6 +136,7 @@ async def ended_notice(app: Pointsman, summary: Summary) -> Notice | None:
                 "executionId": summary.execution,
                 "workflowId": summary.workflow,
                 "at": row.at,
+                "scripted": summary.scripted,
                 **told,
             }
             found = Notice(f"{summary.execution}/{row.seq}-{number}", about, summary.workflow, body)

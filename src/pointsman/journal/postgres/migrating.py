@@ -20,7 +20,7 @@ from pointsman.journal.faults import StoreFailed, StoreForeign, StoreMissing, St
 from pointsman.journal.postgres.address import Address
 from pointsman.journal.postgres.explaining import fault
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the last file in `migrations/versions`."""
 OLDEST_SERVER: Final = 130000
 APART_S: Final = 5.0

@@ -17,28 +17,30 @@ from pointsman.values import ExecutionId, Instant, WorkflowId
 
 COLUMNS: Final = (
     "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, needs, worker,"
-    f" {SPENT}, awaits"
+    f" scripted, {SPENT}, awaits"
 )
 PUT_COLUMNS: Final = f"{COLUMNS}, gates"
 GIVEN: Final = (
     "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
-    " g.needs::jsonb, g.worker, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.awaits::jsonb, g.gates::jsonb"
+    " g.needs::jsonb, g.worker, g.scripted, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.awaits::jsonb,"
+    " g.gates::jsonb"
 )
 TYPES: Final = (
     "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
-    " %b::float8[], %b::text[], %b::text[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[]"
+    " %b::float8[], %b::text[], %b::text[], %b::bool[], %b::int8[], %b::int8[], %b::int8[], %b::float8[],"
+    " %b::text[], %b::text[]"
 )
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
     " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
-    " wakes = excluded.wakes, needs = excluded.needs, worker = excluded.worker,"
+    " wakes = excluded.wakes, needs = excluded.needs, worker = excluded.worker, scripted = excluded.scripted,"
     " tokens = excluded.tokens, model_calls = excluded.model_calls,"
     " tool_calls = excluded.tool_calls, cost_usd = excluded.cost_usd, awaits = excluded.awaits,"
     " gates = COALESCE(excluded.gates, summaries.gates)"
 )
 PUT: Final = (
     f"INSERT INTO summaries ({PUT_COLUMNS})"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb)"
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 
@@ -52,8 +54,8 @@ LAST_OF_SESSION: Final = (
 )
 
 About = tuple[str, str, int, str, float, float, str | None, str | None, str, float | None]
-Values = tuple[*About, str, str, *SpentRow, str, str | None]
-SummaryRow = tuple[*About, list[str], str, *SpentRow, list[str]]
+Values = tuple[*About, str, str, bool, *SpentRow, str, str | None]
+SummaryRow = tuple[*About, list[str], str, bool, *SpentRow, list[str]]
 
 
 def values_of(summary: Summary) -> Values:
@@ -70,6 +72,7 @@ def values_of(summary: Summary) -> Values:
         summary.wakes,
         msgspec.json.encode(summary.needs).decode(),
         summary.worker,
+        summary.scripted,
         *spent_values(summary.spent),
         msgspec.json.encode(summary.awaits).decode(),
         gates_of(summary),
@@ -161,8 +164,23 @@ def narrowed(query: ExecutionQuery) -> tuple[list[LiteralString], list[object]]:
 
 def summary_of(row: tuple[object, ...]) -> Summary:
     said = cast("SummaryRow", row)
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, needs, worker, *_ = said
-    tokens, model_calls, tool_calls, cost_usd, awaits = said[12:]
+    (
+        execution,
+        workflow,
+        revision,
+        status,
+        started,
+        updated,
+        parent,
+        session,
+        owner,
+        wakes,
+        needs,
+        worker,
+        scripted,
+        *_,
+    ) = said
+    tokens, model_calls, tool_calls, cost_usd, awaits = said[13:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -176,6 +194,7 @@ def summary_of(row: tuple[object, ...]) -> Summary:
         wakes=None if wakes is None else Instant(wakes),
         needs=tuple(needs),
         worker=worker,
+        scripted=scripted,
         awaits=tuple(awaits),
         spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

@@ -249,7 +249,12 @@ SIXTH: Final = (
     "ALTER TABLE summaries ADD COLUMN worker TEXT NOT NULL DEFAULT ''",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH)
+SEVENTH: Final = (
+    # Whether the scripted model answers in it.
+    "ALTER TABLE summaries ADD COLUMN scripted INTEGER NOT NULL DEFAULT 0",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
 
 
 def is_of_today(connection: sqlite3.Connection, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> bool:

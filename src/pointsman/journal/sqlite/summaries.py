@@ -16,13 +16,13 @@ from pointsman.journal.sqlite.transaction import Transaction, read_head
 from pointsman.journal.sqlite.writer import Writer
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-KNOWN: Final = "execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker"
+KNOWN: Final = "execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker, scripted"
 COLUMNS: Final = f"{KNOWN}, updated, {SPENT}"
-PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES ({', '.join('?' * 16)})"
+PUT: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES ({', '.join('?' * 17)})"
 PAY: Final = (
     f"UPDATE summaries SET (updated, {SPENT}) = (?, ?, ?, ?, ?) WHERE execution = ? AND workflow = ? AND revision = ?"
     " AND status = ? AND started = ? AND parent IS ? AND session IS ? AND owner = ? AND wakes IS ?"
-    " AND needs = ? AND worker = ?"
+    " AND needs = ? AND worker = ? AND scripted = ?"
 )
 """Where it only paid: replacing the row would write a page of every index into the log."""
 AWAITS: Final = "(SELECT json_group_array(name) FROM awaited AS a WHERE a.execution = summaries.execution)"
@@ -31,7 +31,7 @@ SEPARATOR: Final = "\n"
 """Between several needs."""
 
 SummaryRow = tuple[
-    str, str, int, str, float, str | None, str | None, str, float | None, str, str, float, *SpentRow, str
+    str, str, int, str, float, str | None, str | None, str, float | None, str, str, int, float, *SpentRow, str
 ]
 
 
@@ -48,6 +48,7 @@ def put_summary(transaction: Transaction, summary: Summary) -> None:
         summary.wakes,
         SEPARATOR.join(summary.needs),
         summary.worker,
+        summary.scripted,
     )
     spent = values_of(summary.spent)
     is_more = summary.gates is not None
@@ -146,8 +147,8 @@ def select(connection: sqlite3.Connection, query: ExecutionQuery) -> list[Summar
 
 
 def summary_of(row: SummaryRow) -> Summary:
-    execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker, updated, *_ = row
-    tokens, model_calls, tool_calls, cost_usd, awaits = row[12:]
+    execution, workflow, revision, status, started, parent, session, owner, wakes, needs, worker, *_ = row
+    scripted, updated, tokens, model_calls, tool_calls, cost_usd, awaits = row[11:]
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),
@@ -161,6 +162,7 @@ def summary_of(row: SummaryRow) -> Summary:
         wakes=None if wakes is None else Instant(wakes),
         needs=tuple(needs.split(SEPARATOR)) if needs else (),
         worker=worker,
+        scripted=bool(scripted),
         awaits=tuple(sorted(msgspec.json.decode(awaits, type=list[str]))),
         spent=spent_in((tokens, model_calls, tool_calls, cost_usd)),
     )

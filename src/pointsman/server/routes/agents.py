@@ -14,6 +14,7 @@ from pointsman.app.agent_uses import agent_uses
 from pointsman.app.agents import SavedAgent, agent_view
 from pointsman.app.paging import page_by, revision_place
 from pointsman.app.revisions import RevisionMoved
+from pointsman.app.views import scripted_warnings
 from pointsman.authoring.agent_trials import try_agent
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
@@ -192,7 +193,9 @@ class SayBody(Body):
 class SaidAnswer(Started):
     """A turn that began."""
 
-    model_config = sample(executionId="try-01kexr2v9s7h", status="running", sessionId="try-4f1c09b7")
+    model_config = sample(
+        executionId="try-01kexr2v9s7h", status="running", sessionId="try-4f1c09b7", scripted=False, warnings=[]
+    )
     session_id: str = Field(description="Say the next thing in it; `DELETE /api/sessions/{id}` forgets it.")
 
 
@@ -223,6 +226,8 @@ async def try_(desk: AtDesk, caller: Editor, name: Name, body: SayBody) -> Respo
         "executionId": said.execution.id,
         "status": said.execution.status,
         "sessionId": said.session,
+        "scripted": said.execution.is_scripted,
+        "warnings": scripted_warnings(said.execution.state),
     }
     return JsonReply(began, status=202, headers={"location": f"/api/workflows/executions/{said.execution.id}"})
 

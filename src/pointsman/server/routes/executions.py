@@ -14,6 +14,7 @@ from pointsman.app.lists import found_executions
 from pointsman.app.looking import definition_of, events_page, executions_page, state_at
 from pointsman.app.observing.bounds import view_told
 from pointsman.app.observing.traces import origin_in
+from pointsman.app.views import scripted_warnings
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -97,7 +98,12 @@ async def started(desk: Desk, execution: Execution, *, wait: bool) -> Response:
     if wait:
         await execution.settled()
         return seen(desk, await execution.view())
-    said: JsonObject = {"executionId": execution.id, "status": execution.status}
+    said: JsonObject = {
+        "executionId": execution.id,
+        "status": execution.status,
+        "scripted": execution.is_scripted,
+        "warnings": scripted_warnings(execution.state),
+    }
     return JsonReply(said, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
 
 

@@ -27,6 +27,8 @@ from pointsman.server.shapes import JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 
+SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
+"""In every answer, and every chunk of one, whose words are made up. The first member is part of the protocol."""
 CHUNK: Final = "chat.completion.chunk"
 DONE: Final = b"data: [DONE]\n\n"
 CHAT: Final[JsonObject] = {"model": "talk", "messages": [{"role": "user", "content": "Hello"}]}
@@ -96,6 +98,8 @@ class Completion(BaseModel):
     model: str
     choices: list[dict[str, JsonValue]]
     usage: dict[str, JsonValue]
+    system_fingerprint: str | None = Field(default=None, description="`scripted`: the scripted model answered.")
+    scripted: bool | None = Field(default=None, description="True: the scripted model answered; its words are made up.")
 
 
 @router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
@@ -218,13 +222,14 @@ class _Written:
         return _event(self._envelope(CHUNK, [{"index": 0, "delta": delta, "finish_reason": finish}]))
 
     def _envelope(self, kind: str, choices: list[Json]) -> JsonObject:
-        return {
+        said: JsonObject = {
             "id": f"chatcmpl-{self.dialogue.execution.id}",
             "object": kind,
             "created": self.created,
             "model": self.model,
             "choices": choices,
         }
+        return said | SCRIPTED_MARK if self.dialogue.is_scripted else said
 
 
 def _calls(calls: Calls) -> list[Json]:

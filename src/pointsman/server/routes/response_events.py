@@ -196,7 +196,8 @@ class Telling:
 
     def _as(self, status: str, **more: Json) -> JsonObject:
         """The response as it is now."""
-        return {**self.envelope, "status": status, "output": [*self.output], **more}
+        mark: JsonObject = {"scripted": True} if self.dialogue.is_scripted else {}
+        return {**self.envelope, **mark, "status": status, "output": [*self.output], **more}
 
     def _completed(self) -> JsonObject:
         used = self.dialogue.usage

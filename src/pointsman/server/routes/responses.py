@@ -92,6 +92,7 @@ class ResponseAnswer(BaseModel):
     model: str
     output: list[dict[str, JsonValue]]
     usage: dict[str, JsonValue]
+    scripted: bool | None = Field(default=None, description="True: the scripted model answered; its words are made up.")
 
 
 @router.post(

@@ -1,0 +1,120 @@
+"""An execution goes on only where the models that it still needs can be called; a refusal changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pointsman import Pointsman, Workflow
+from pointsman.app.executions import Execution
+from pointsman.errors import PointsmanError
+from pointsman.models.kinds import KEYS_OF_PROVIDERS
+from pointsman.models.transport import PydanticModels
+from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+
+REAL = "anthropic:claude-sonnet-4-5"
+SETTINGS = Settings(delays=False)
+
+
+@pytest.fixture(autouse=True)
+def a_key_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POINTSMAN_MODEL", *KEYS_OF_PROVIDERS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "for-tests")
+
+
+def chain(*nodes: JsonObject) -> Workflow:
+    edges: list[Json] = [{"source": one["id"], "target": two["id"]} for one, two in pairwise(nodes)]
+    return Workflow.parse(json.dumps({"pointsman": 1, "id": "flow", "nodes": [*nodes], "edges": edges}))
+
+
+def agent(id: str, model: str = REAL) -> JsonObject:
+    return {"id": id, "type": "agent", "config": {"prompt": "Hi.", "model": model}}
+
+
+GATE: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Go on?"}}
+SETS: JsonObject = {"id": "sets", "type": "transform", "config": {"set": {"x": "1"}}}
+
+
+async def left(store: str, workflow: Workflow, *, paused: bool = False) -> str:
+    """An execution that waits at its gate, or is paused there; its id."""
+    async with Pointsman(store, settings=SETTINGS) as app:
+        execution = await app.start(workflow)
+        await execution.settled()
+        if paused:
+            await execution.pause()
+        return execution.id
+
+
+async def refused(
+    store: str, execution: str, act: Callable[[Pointsman, Execution], Coroutine[None, None, object]]
+) -> None:
+    """It is refused with the variable to set, and the journal is as it was."""
+    async with Pointsman(store, settings=SETTINGS) as app:
+        taken = await app.reach(execution)
+        before = (taken.status, len(await taken.rows()), len(await app.executions()))
+        with pytest.raises(PointsmanError) as caught:
+            await act(app, taken)
+        assert caught.value.code == "model-unusable"
+        assert REAL in str(caught.value)
+        assert "ANTHROPIC_API_KEY" in caught.value.hint
+        again = await app.reach(execution)
+        assert (again.status, len(await again.rows()), len(await app.executions())) == before
+
+
+async def test_resume_is_refused_where_a_later_step_needs_a_model_that_cannot_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    execution = await left(store, chain(GATE, agent("later")), paused=True)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    await refused(store, execution, lambda _, taken: taken.resume())
+
+
+async def test_fork_is_refused_where_a_later_step_needs_a_model_that_cannot_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    execution = await left(store, chain(GATE, agent("later")))
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    await refused(store, execution, lambda app, _: app.fork(execution))
+
+
+async def test_retry_is_refused_until_the_model_can_be_called_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    broken: JsonObject = {"id": "sets", "type": "transform", "config": {"set": {"x": "1 / input.n"}}}
+    async with Pointsman(store, settings=SETTINGS) as app:
+        execution = await app.start(chain(broken, agent("later")), {"n": 0})
+        assert await execution.settled() == "failed"
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    await refused(store, execution.id, lambda _, taken: taken.retry())
+
+
+async def test_an_execution_whose_models_are_behind_it_goes_on_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        return ModelReply(text="fine")
+
+    monkeypatch.setattr(PydanticModels, "ask", ask)
+    store = f"sqlite:///{tmp_path}/store.db"
+    execution = await left(store, chain(agent("first"), GATE, SETS), paused=True)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    async with Pointsman(store, settings=SETTINGS) as app:
+        taken = await app.open(execution)
+        await taken.resume()
+        await taken.answer("gate", "approve")
+        assert await taken.settled() == "completed"
+        forked = await app.fork(execution, before="gate")
+        assert await forked.settled() == "waiting"
+        view = await forked.view()
+        assert cast("list[JsonObject]", view["errors"]) == []
