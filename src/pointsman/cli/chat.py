@@ -211,7 +211,7 @@ class Talk:
 
     def _turn(self, execution: Execution) -> Outcome:
         """One turn, with the answers to its gates."""
-        if execution.is_scripted and not self.has_warned:
+        if execution.is_scripted and not self.has_warned and not self.quiet:
             self.has_warned = True
             say_scripted()
         while (waits := self.runner.run(self._go_on(execution))) is not None:

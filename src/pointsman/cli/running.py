@@ -202,7 +202,7 @@ async def follow(
         with watched(app, quiet=quiet) as board:
             execution = await outermost(app, await begin(app))
             board.names.update(execution.names)
-            if execution.is_scripted:
+            if execution.is_scripted and not quiet:  # The last line says it in any case.
                 say_scripted()
             for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
                 say(line)

@@ -1,6 +1,6 @@
 /** What the pages read, by key; and what they do. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answerOf, ask, over, query } from "./http";
+import { ApiError, answerOf, ask, over, query } from "./http";
 import type {
   Definition,
   Execution,
@@ -208,3 +208,13 @@ export const clone = (id: string, as: string) => ask<{ id: string }>(`${workflow
 /** `etag`: of what was read before; nothing is deleted where somebody else changed it since. */
 export const removeWorkflow = (id: string, etag: string | null) =>
   ask<void>(workflowPath(id), { method: "DELETE", ...over(etag) });
+
+/** How the server is. One that is not ready says why in the same words. */
+export const ready = queryOptions({
+  queryKey: ["ready"],
+  queryFn: async ({ signal }): Promise<Schemas["Ready"]> => {
+    const response = await fetch("/ready", { signal });
+    if (!response.ok && response.status !== 503) throw new ApiError(response.status, {});
+    return response.json();
+  },
+});

@@ -2757,6 +2757,10 @@ export interface components {
             id: string;
             model: string;
             object: string;
+            /** @description True: the scripted model answered; its words are made up. */
+            scripted?: boolean | null;
+            /** @description `scripted`: the scripted model answered. */
+            system_fingerprint?: string | null;
             usage: {
                 [key: string]: unknown;
             };
@@ -3114,6 +3118,11 @@ export interface components {
             output: unknown;
             /** @description The nodes of finished steps, in the order of the journal. */
             path: string[];
+            /**
+             * @description The scripted model answers in it: what its agents say is made up.
+             * @default false
+             */
+            scripted: boolean;
             /** @description The last row of its journal. */
             seq: number;
             sessionId: string | null;
@@ -3126,6 +3135,8 @@ export interface components {
             waiting: components["schemas"]["Gate"][];
             /** @description The steps that wait for a worker. */
             waitingFor?: components["schemas"]["Needed"][];
+            /** @description What to know although nothing stopped. */
+            warnings?: components["schemas"]["Warned"][];
             /** @description Fields that `minimal` keeps back. */
             withheld?: string[];
             workflowId: string;
@@ -3137,6 +3148,8 @@ export interface components {
             executionId: string;
             parent: string | null;
             revision: number | null;
+            /** @description The scripted model answers in it: what its agents say is made up. */
+            scripted: boolean;
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
@@ -3221,6 +3234,8 @@ export interface components {
             revision: number | null;
             /** @description The last row that it took over. */
             row: number | null;
+            /** @description The scripted model answers in it: what its agents say is made up. */
+            scripted: boolean;
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
@@ -3388,6 +3403,11 @@ export interface components {
             /** @description How people know the node: a text, or one by language; null: by its id. */
             nodeName?: unknown;
             openedAt: number;
+            /**
+             * @description The scripted model answers in it: what its agents say is made up.
+             * @default false
+             */
+            scripted: boolean;
             users: string[];
             workflowId: string;
         } & {
@@ -3992,6 +4012,8 @@ export interface components {
             output: {
                 [key: string]: unknown;
             }[];
+            /** @description True: the scripted model answered; its words are made up. */
+            scripted?: boolean | null;
             status: string;
             usage: {
                 [key: string]: unknown;
@@ -4090,10 +4112,14 @@ export interface components {
         /** @description A turn that began. */
         SaidAnswer: {
             executionId: string;
+            /** @description The scripted model answers in it: what its agents say is made up. */
+            scripted: boolean;
             /** @description Say the next thing in it; `DELETE /api/sessions/{id}` forgets it. */
             sessionId: string;
             /** @enum {string} */
             status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            /** @description What to know of its answers before they come. */
+            warnings: components["schemas"]["Warned"][];
         } & {
             [key: string]: unknown;
         };
@@ -4344,6 +4370,11 @@ export interface components {
             output: unknown;
             /** @description The nodes of finished steps, in the order of the journal. */
             path: string[];
+            /**
+             * @description The scripted model answers in it: what its agents say is made up.
+             * @default false
+             */
+            scripted: boolean;
             /** @description The last row of its journal. */
             seq: number;
             sessionId: string | null;
@@ -4356,6 +4387,8 @@ export interface components {
             waiting: components["schemas"]["Gate"][];
             /** @description The steps that wait for a worker. */
             waitingFor?: components["schemas"]["Needed"][];
+            /** @description What to know although nothing stopped. */
+            warnings?: components["schemas"]["Warned"][];
             /** @description Fields that `minimal` keeps back. */
             withheld?: string[];
             workflowId: string;
@@ -4391,8 +4424,12 @@ export interface components {
         /** @description An execution that began. */
         Started: {
             executionId: string;
+            /** @description The scripted model answers in it: what its agents say is made up. */
+            scripted: boolean;
             /** @enum {string} */
             status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            /** @description What to know of its answers before they come. */
+            warnings: components["schemas"]["Warned"][];
         } & {
             [key: string]: unknown;
         };
@@ -4657,6 +4694,14 @@ export interface components {
             values: components["schemas"]["ValueAnswer"][];
             /** @description What to know of how it was searched. */
             warnings?: string[] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Something to know although nothing stopped. */
+        Warned: {
+            code: string;
+            message: string;
+            nodeId: string | null;
         } & {
             [key: string]: unknown;
         };

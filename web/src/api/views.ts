@@ -89,6 +89,8 @@ export interface ExecutionEntry {
   updatedAt: number;
   parent: string | null;
   sessionId: string | null;
+  /** The scripted model answers in it. */
+  scripted: boolean;
 }
 
 export interface Usage {
@@ -173,6 +175,8 @@ export interface Execution {
   workflowId: string;
   version: string | null;
   status: ExecutionStatus;
+  /** The scripted model answers in it: what its agents say is made up. */
+  scripted: boolean;
   phase: string | null;
   model: string | null;
   seq: number;

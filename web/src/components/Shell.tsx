@@ -14,6 +14,7 @@ import { useEntering } from "./entering";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
 import { MorePlaces } from "./MorePlaces";
+import { ScriptedServer } from "./Scripted";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
@@ -57,6 +58,7 @@ export function Shell() {
         </div>
       </header>
       <Away />
+      <ScriptedServer />
       <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
         {isOut && !isEntering ? <Login /> : <Outlet />}
       </main>

@@ -51,6 +51,7 @@ class KinAnswer(Answer):
                 "updatedAt": 1_763_700_104.0,
                 "parent": None,
                 "sessionId": None,
+                "scripted": False,
                 "origin": "exec-06f0c2k8s3v7q9y1m4t5w6x8z1",
                 "row": 12,
                 "before": None,

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { control, execution, executionDefinition, type Verb } from "@/api/queries";
 import { type Definition, ENDED, type Execution, type ExecutionEntry, type Failure } from "@/api/views";
 import { Button } from "@/components/Button";
+import { ScriptedOutput } from "@/components/Scripted";
 import { Status, StatusIcon } from "@/components/Status";
 import { Failed } from "@/components/Told";
 import { Why } from "@/components/Why";
@@ -50,6 +51,7 @@ export function TurnView(props: {
   const words = now ? saidIn(now.input, props.field) : "";
   return (
     <article aria-label={words.slice(0, 80)} className="space-y-3">
+      <ScriptedOutput scripted={now?.scripted} />
       {now ? <Said words={words} files={filesIn(now.input)} to={props.to} /> : null}
       <Steps parts={parts} definition={native.data} isOver={ENDED.has(log.status)} id={id} />
       {parts.map((part) => (

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { execution, executionDefinition } from "@/api/queries";
 import { ENDED } from "@/api/views";
 import { PageFailed } from "@/components/PageFailed";
+import { ScriptedBadge } from "@/components/Scripted";
 import { Status } from "@/components/Status";
 import { Failed, Loading } from "@/components/Told";
 import { useTitle } from "@/components/useTitle";
@@ -97,6 +98,7 @@ function OneExecution({ id }: { id: string }) {
           )}
         </h1>
         <Status status={status} />
+        <ScriptedBadge scripted={now?.scripted} />
         {log.isRead ? null : (
           <span role="status" className="text-xs text-ink-faint tabular-nums">
             {t("execution.reading", { count: log.events.length })}

@@ -8,6 +8,7 @@ import { executions } from "@/api/queries";
 import type { ExecutionEntry } from "@/api/views";
 import { span } from "@/components/instants";
 import { More } from "@/components/Listing";
+import { ScriptedBadge } from "@/components/Scripted";
 import { SelectionBar, Tick } from "@/components/SelectionBar";
 import { Status } from "@/components/Status";
 import { Empty, Failed, Loading } from "@/components/Told";
@@ -93,6 +94,11 @@ function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection
         </span>
         <span className="min-w-0 flex-1 font-medium wrap-anywhere max-sm:order-first max-sm:basis-full">
           <bdi title={entry.workflowId}>{called(entry.workflowId)}</bdi>
+          {entry.scripted ? (
+            <span className="ml-2 font-normal">
+              <ScriptedBadge scripted />
+            </span>
+          ) : null}
           {entry.parent ? <span className="ml-2 font-normal text-ink-faint">{t("executions.part")}</span> : null}
           {id.startsWith(TRIAL) ? (
             <span className="ml-2 font-normal text-ink-faint">{t("executions.trial")}</span>

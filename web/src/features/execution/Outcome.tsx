@@ -7,6 +7,7 @@ import { executionAt, executionPath } from "@/api/queries";
 import type { Execution, Failure, Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { useMay } from "@/components/may";
+import { ScriptedOutput } from "@/components/Scripted";
 import { Loading } from "@/components/Told";
 import { Why } from "@/components/Why";
 import { useNodeName } from "@/graph/called";
@@ -27,6 +28,7 @@ export function Outcome(props: { execution: Execution; upTo: number | null; onPi
   if (!shown) return <Loading />;
   return (
     <div className="p-4">
+      <ScriptedOutput scripted={shown.scripted} />
       {shown.errors.length > 0 ? (
         <Section title={t("execution.errors")}>
           <ul className="space-y-2">

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { execution } from "@/api/queries";
 import type { Gate, InboxGate } from "@/api/views";
 import { Button } from "@/components/Button";
+import { ScriptedOutput } from "@/components/Scripted";
 import { Failed, Loading } from "@/components/Told";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { NodesOf } from "../execution/NodesOf";
@@ -44,6 +45,7 @@ export function Asked(props: {
           {t("inbox.open", { workflow: called(entry.workflowId) })}
         </Link>
       </p>
+      <ScriptedOutput scripted={known.data?.scripted} />
       {gate ? (
         <NodesOf execution={asks}>
           <GateForm

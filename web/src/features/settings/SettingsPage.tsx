@@ -1,7 +1,8 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError, ask } from "@/api/http";
+import { ask } from "@/api/http";
+import { ready } from "@/api/queries";
 import type { Schemas } from "@/api/views";
 import { Answered } from "@/components/Answered";
 import { Chip } from "@/components/Chip";
@@ -17,22 +18,12 @@ const settings = queryOptions({
   queryKey: ["settings"],
   queryFn: ({ signal }) => ask<Schemas["SettingsAnswer"]>("/api/settings", { signal }),
 });
-const readiness = queryOptions({
-  queryKey: ["ready"],
-  // A server that is not ready says why in the same words.
-  queryFn: async ({ signal }): Promise<Schemas["Ready"]> => {
-    const response = await fetch("/ready", { signal });
-    if (!response.ok && response.status !== 503) throw new ApiError(response.status, {});
-    return response.json();
-  },
-  refetchInterval: 10_000,
-});
 
 /** How the installation is set up, and how it is. Read here, changed where the server is started. */
 export function SettingsPage() {
   const { t } = useTranslation();
   const known = useQuery(settings);
-  const ready = useQuery(readiness);
+  const readyNow = useQuery({ ...ready, refetchInterval: 10_000 });
   return (
     <Page title={t("settings.title")} about={t("settings.about")}>
       <Answered asked={known}>
@@ -44,7 +35,7 @@ export function SettingsPage() {
                   facts={{
                     [t("settings.version")]: told.version,
                     [t("settings.store")]: <code className="wrap-anywhere">{told.store}</code>,
-                    ...(ready.data ? State(ready.data, t) : {}),
+                    ...(readyNow.data ? State(readyNow.data, t) : {}),
                   }}
                 />
               </Card>

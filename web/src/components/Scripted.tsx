@@ -1,0 +1,37 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { ready } from "@/api/queries";
+import { Chip } from "./Chip";
+
+/** A banner on every page of a server whose agents are all answered by the scripted model. */
+export function ScriptedServer() {
+  const { t } = useTranslation();
+  const known = useQuery(ready);
+  return (
+    <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
+      {known.data?.model === "scripted" ? t("scripted.server") : null}
+    </p>
+  );
+}
+
+/** A banner above what the scripted model made up in one execution. */
+export function ScriptedOutput(props: { scripted: boolean | undefined }) {
+  const { t } = useTranslation();
+  if (!props.scripted) return null;
+  return (
+    <p role="note" className="rounded-md bg-waiting-soft px-3 py-2 text-sm text-waiting">
+      {t("scripted.output")}
+    </p>
+  );
+}
+
+/** A badge beside an execution that the scripted model answers in. */
+export function ScriptedBadge(props: { scripted: boolean | undefined }) {
+  const { t } = useTranslation();
+  if (!props.scripted) return null;
+  return (
+    <Chip look="careful" title={t("scripted.output")}>
+      {t("scripted.badge")}
+    </Chip>
+  );
+}
