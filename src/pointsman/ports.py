@@ -90,6 +90,14 @@ class Run(Protocol):
     @property
     def effects(self) -> Effects: ...
 
+    async def notes(self, topic: str) -> dict[int, Json]:
+        """What the execution has noted under a topic, by number. It is kept with its effects and outlives processes."""
+        ...
+
+    async def note(self, topic: str, number: int, value: Json) -> None:
+        """Note something for the rest of the execution."""
+        ...
+
     def leaves(self, failure: Failure) -> bool:
         """Whether an attempt that fails for want of `failure.needs` is left to a worker that has it. Such a failure is
         reported as that of the attempt: no model is told of it."""

@@ -231,3 +231,19 @@ def test_a_durability_given_at_the_start_is_warned_of_where_a_tool_may_act_twice
     printed = prompt(*given, "--durability", "exit")
     assert printed.code == 0
     assert "tool 'send' may be called again after a crash: `durability: exit`" in printed.err
+
+
+def test_a_script_names_what_it_does_not_answer_for(prompt: Prompt) -> None:
+    document = """\
+pointsman: 1
+id: mixed
+nodes:
+  - {id: fetch, type: http, config: {url: "http://127.0.0.1:9/"}, execution: {retries: 0}}
+  - {id: add, type: tool, config: {tool: calculator, parameters: {expression: "1 + 1"}}}
+  - {id: shop, type: tool, config: {tool: shop, parameters: {}}}
+edges: [{source: fetch, target: add}, {source: add, target: shop}]
+"""
+    script = written("script.yaml", "tools: {shop: {result: sold}}")
+    ran = prompt("run", written("mixed.yaml", document), "--script", script)
+    line = "warning: the script does not answer for the http node 'fetch': calls are made for real"
+    assert line in ran.err.splitlines()

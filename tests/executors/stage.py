@@ -50,6 +50,13 @@ class StagedRun:
         self.revision = ""
         self.effects = Remembered(effects)
         self.deltas: list[JsonObject] = []
+        self.noted: dict[str, dict[int, Json]] = {}
+
+    async def notes(self, topic: str) -> dict[int, Json]:
+        return {**self.noted.get(topic, {})}
+
+    async def note(self, topic: str, number: int, value: Json) -> None:
+        self.noted.setdefault(topic, {})[number] = value
 
     def leaves(self, failure: Failure) -> bool:
         return False

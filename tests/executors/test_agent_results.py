@@ -195,4 +195,6 @@ async def test_usage_adds_up_over_calls() -> None:
     usage = "usage: {inputTokens: 10, outputTokens: 2}"
     stage = Stage(f"rules: [{{call: 1, toolCalls: [{{name: weather}}], {usage}}}, {{text: done, {usage}}}]" + SEARCH)
     report = await stage.done(execute(prompt="x"), agent(tools=["weather"]))
-    assert report.usage == Usage(input_tokens=20, output_tokens=4, model_calls=2, tool_calls=1, free_calls=2)
+    assert report.usage == Usage(
+        input_tokens=20, output_tokens=4, model_calls=2, tool_calls=1, free_calls=2, scripted=True
+    )

@@ -136,7 +136,7 @@ async def test_tool_calls_and_usage_arrive_as_scripted() -> None:
         ("web_search", {}),
     ]
     assert len({call.id for call in reply.tool_calls}) == 2
-    assert reply.usage == Usage(input_tokens=12, output_tokens=3, model_calls=1, cost_usd=None, free_calls=1)
+    assert reply.usage == Usage(input_tokens=12, output_tokens=3, model_calls=1, free_calls=1, scripted=True)
     assert reply.model == "scripted"
 
 

@@ -85,3 +85,45 @@ def test_a_tool_that_acts_outside_must_be_allowed(
 def test_a_script_answers_for_a_tool(tmp_path: Path) -> None:
     script = "script: {tools: {shop: {result: sold}}}\nexpect: {output: sold}\n"
     assert failures(tmp_path, TOOL.replace("TOOL", "shop"), script) == ()
+
+
+def test_a_tool_of_the_script_answers_before_a_tool_of_the_settings(
+    tmp_path: Path, url: str, httpserver: HTTPServer
+) -> None:
+    shop = SHOP.replace("URL", url).replace("PORT", str(httpserver.port))
+    script = "script: {tools: {shop: {result: sold}}}\nexpect: {output: sold}\n"
+    assert failures(tmp_path, TOOL.replace("TOOL", "shop"), shop + script) == ()
+    assert httpserver.log == []
+
+
+@pytest.mark.parametrize("stubbed", [True, False])
+def test_an_mcp_server_is_not_started(tmp_path: Path, stubbed: bool) -> None:
+    started = tmp_path / "started"
+    server = f"settings: {{mcp: {{shop: {{command: [touch, '{started}']}}}}}}\n"
+    script = "script: {tools: {shop__find: {result: [apple]}}}\nexpect: {output: [apple]}\n"
+    found = failures(tmp_path, TOOL.replace("TOOL", "shop__find"), server + (script if stubbed else ""))
+    assert not started.exists()
+    assert (found == ()) is stubbed
+    assert all("outside-refused" in why and "'shop__find'" in why for why in found)
+
+
+def test_no_mail_is_sent(tmp_path: Path) -> None:
+    flow = TOOL.replace("TOOL", "send_email").replace("{}", "{to: a@b.org, subject: s, body: b}")
+    settings = "settings: {allow_email_sending: true, mail: {host: 127.0.0.1, port: 9, sender: a@b.org}}\n"
+    [why] = failures(tmp_path, flow, settings)
+    assert "outside-refused" in why
+    assert "'send_email'" in why
+
+
+def test_nobody_is_notified(tmp_path: Path, url: str, httpserver: HTTPServer) -> None:
+    address = f"{{url: '{url}', events: [gate, completed], private: true}}"
+    settings = f"settings: {{notifications: {{desk: {address}}}, http: {{networks: [127.0.0.0/8], plain: true}}}}\n"
+    flow = "id: asks\nnodes:\n  - {id: gate, type: human, config: {message: Go on?}}\nedges: []\n"
+    assert failures(tmp_path, flow, settings + "answers: {gate: approve}\n") == ()
+    assert httpserver.log == []
+
+
+def test_an_event_stays_in_the_store_of_the_test(tmp_path: Path) -> None:
+    flow = "id: tells\nnodes:\n  - {id: emit, type: emit, config: {event: done, data: {n: 1}}}\nedges: []\n"
+    expect = "expect: {events: [{kind: emitted, name: done}]}\n"
+    assert failures(tmp_path, flow, expect) == ()

@@ -162,11 +162,10 @@ class Pointsman:
         return True
 
     def _learn(self, script: Script) -> None:
-        """Speak from a script, and know the tools it stands in for."""
+        """Speak from a script. Its tools answer, whatever else has their names."""
         self.script = script
         for canned in canned_tools(script.tools):
-            if self.tools.origin(canned.name) in (None, "builtin"):
-                self.tools.add(canned, origin="scripted")
+            self.tools.add_scripted(canned)
 
     async def __aexit__(self, *_: object) -> None:
         await self.documents.close()

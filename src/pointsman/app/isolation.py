@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
+from pointsman.definition.sites import sites_of
+from pointsman.definition.work import HttpConfig
+from pointsman.definition.workflow import Workflow
 from pointsman.engine.commands import Execute
-from pointsman.engine.failures import Failure
+from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.ports import Executor, Run, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
 
-REFUSED: Final = "outside-refused"
 INSIDE: Final = frozenset({"scripted", "workflow", "client"})
 """Origins of tools that a test may call: the script, saved workflows, the caller."""
 PURE: Final = frozenset({"calculator"})
@@ -29,6 +32,12 @@ PURE: Final = frozenset({"calculator"})
 
 AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed, as for real requests."""
+
+
+class OutsideRefused(CallerError):
+    """A step of a workflow test would reach outside of it."""
+
+    code: ClassVar[str] = "outside-refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class Isolation:
     def refuse_file(self, url: str) -> None:
         """Raise for every file that would be fetched by its address."""
         message = f"a workflow test does not fetch {url!r}"
-        raise WorkRefused(Failure(code=REFUSED, message=message, hint="Give the file in the input of the test."))
+        raise WorkRefused(failure_by(OutsideRefused(message, hint="Give the file in the input of the test.")))
 
 
 class _IsolatedTools:
@@ -63,17 +72,18 @@ class _IsolatedTools:
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Servers of tools that are not allowed are not connected."""
-        await self._tools.prepare([name for name in names if self._may(name)])
+        await self._tools.prepare([name for name in names if self.may_call(name)])
 
     async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
         """Raises `ToolFailed` (`outside-refused`)."""
-        if not self._may(call.name):
+        if not self.may_call(call.name):
             message = f"the tool {call.name!r} would act outside of the workflow test"
             hint = f"Give it results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
-            raise ToolFailed(Failure(code=REFUSED, message=message, hint=hint))
+            raise ToolFailed(failure_by(OutsideRefused(message, hint=hint)))
         return await self._tools.call(call, key=key, run=run)
 
-    def _may(self, name: str) -> bool:
+    def may_call(self, name: str) -> bool:
+        """Whether it reaches nothing outside, or is allowed."""
         origin = self._registry.origin(name)
         if name in self._allowed or origin in INSIDE or name in PURE:
             return True
@@ -81,6 +91,18 @@ class _IsolatedTools:
             return True  # There is no such tool: the call fails by itself.
         spec = self._registry.find(name) if origin == "builtin" else None
         return spec is not None and bool(spec.memory or spec.off)
+
+
+def acts_outside(workflow: Workflow, registry: ToolRegistry) -> list[str]:
+    """What a workflow calls outside although a script answers: its http nodes, and tools that the script lacks. For
+    people, in document order."""
+    isolated = _IsolatedTools(registry, registry, ())
+    found = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
+    tools = (site.text for site in sites_of(workflow) if site.kind == "tool")
+    found += [
+        f"the tool {name!r}" for name in tools if registry.origin(name) is not None and not isolated.may_call(name)
+    ]
+    return [*dict.fromkeys(found)]
 
 
 class _IsolatedHttp:
@@ -100,7 +122,7 @@ class _IsolatedHttp:
         message = f"the http node {spec.node!r} would send {request!r} from a workflow test"
         stub = f"http: {{{spec.node}: {{status: 200, data: …}}}}"
         hint = f"Say what it answers: `{stub}`, or allow it: `allow: [{spec.node}]`."
-        return work_failed(command, Failure(code=REFUSED, message=message, hint=hint))
+        return work_failed(command, failure_by(OutsideRefused(message, hint=hint)))
 
 
 def _answered(command: Execute, spec: WorkSpec, config: JsonObject, stub: JsonObject) -> WorkDone | WorkFailed:

@@ -14,6 +14,7 @@ from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.app.checking import called_again
 from pointsman.app.driving import Answer, drive, outermost
 from pointsman.app.executions import TakenOver
+from pointsman.app.isolation import acts_outside
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.guard import MISUSED, face, tell
 from pointsman.cli.opening import go, input_schema, installation, known, named, speaking_of
@@ -185,10 +186,16 @@ async def _session(app: Pointsman) -> str:
 
 
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
-    """Of what `--durability` means for the tools of a workflow: its author could not know."""
-    if durability is None:
+    """Of what `--durability` means for the tools of a workflow: its author could not know; and of what acts although a
+    script answers."""
+    if durability is None and app.script is None:
         return
     source = await app.source(workflow) if isinstance(workflow, str) else workflow
+    read = source.read.workflow
+    if app.script is not None and read is not None and (outside := acts_outside(read, app.tools)):
+        say(f"warning: the script does not answer for {', '.join(outside)}: calls are made for real")
+    if durability is None:
+        return
     for problem in called_again(source, durability, app.settings, app.tools):
         say(f"warning: {problem.message}")
 

@@ -90,6 +90,14 @@ class Attempt:
         """Why no further calls may be made; None: they may."""
         return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
 
+    async def notes(self, topic: str) -> dict[int, Json]:
+        """What the execution has noted under a topic."""
+        return await self._world.effects.recorded(self.execution, f"{topic}:")  # No attempt is named so.
+
+    async def note(self, topic: str, number: int, value: Json) -> None:
+        """Note something for the rest of the execution. Durable when it returns."""
+        await self._world.effects.record(self.execution, f"{topic}:", number, value)
+
     def leaves(self, failure: Failure) -> bool:
         """Whether the attempt is left to a worker that has what it lacks."""
         return self._leaves(failure)

@@ -27,12 +27,14 @@ _COUNTERS_MAX: Final = 10_000
 
 
 class CannedTool:
-    """One scripted tool. Its results are tried in order; the first that fits and is not used up answers."""
+    """One scripted tool. Its results are tried in order; the first that fits and is not used up answers. How often each
+    was used is noted with the execution: a process that resumes it continues to count."""
 
     def __init__(self, name: str, script: JsonObject) -> None:
         listed = script.get("results")
         self._results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [script]
-        self._uses: dict[tuple[str, int], int] = {}
+        self._counts: dict[str, list[int]] = {}
+        """Execution -> the results that were used, in order; only of those with `times`."""
         parameters = script.get("parameters")
         self.name = name
         self.limits = Limits()
@@ -47,8 +49,13 @@ class CannedTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """The canned result. Raises `ToolFailed` where the script says so, or says nothing about these arguments."""
         text = msgspec.json.encode(arguments).decode()
+        used = await self._used(context)
         for index, result in enumerate(self._results):
-            if _fits(result, arguments, text) and self._takes(result, index, context.execution):
+            if _fits(result, arguments, text) and _is_left(result, index, used):
+                if "times" in result:
+                    used.append(index)
+                    if context.run is not None:
+                        await context.run.note(self._topic, len(used), index)
                 if "fail" in result:
                     raise ToolFailed(_failure(result["fail"]))
                 return result.get("result")
@@ -56,20 +63,34 @@ class CannedTool:
         hint = "Add a result without `when` and `contains` to its script."
         raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint))
 
-    def _takes(self, result: JsonObject, index: int, execution: str) -> bool:
-        times = result.get("times")
-        if not isinstance(times, int):
-            return True
-        used = self._uses.pop((execution, index), 0)
-        self._uses[execution, index] = min(used + 1, times)
-        while len(self._uses) > _COUNTERS_MAX:
-            del self._uses[next(iter(self._uses))]
-        return used < times
+    @property
+    def _topic(self) -> str:
+        return f"script/{self.name}"
+
+    async def _used(self, context: ToolContext) -> list[int]:
+        """The results that the execution has used so far, also in other processes."""
+        if context.execution not in self._counts and self._counted:
+            noted = {} if context.run is None else await context.run.notes(self._topic)
+            found = [value for _, value in sorted(noted.items()) if isinstance(value, int)]
+            self._counts.setdefault(context.execution, found)
+        used = self._counts.setdefault(context.execution, [])
+        while len(self._counts) > _COUNTERS_MAX:
+            del self._counts[next(iter(self._counts))]
+        return used
+
+    @property
+    def _counted(self) -> bool:
+        return any("times" in result for result in self._results)
 
 
 def canned_tools(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
     """The tools of a script."""
     return [CannedTool(name, script) for name, script in tools.items()]
+
+
+def _is_left(result: JsonObject, index: int, used: list[int]) -> bool:
+    times = result.get("times")
+    return not isinstance(times, int) or used.count(index) < times
 
 
 def _fits(result: JsonObject, arguments: JsonObject, text: str) -> bool:

@@ -35,6 +35,7 @@ class ToolRegistry:
         """`plugins`: whether tools of installed packages count too."""
         self._tools: dict[str, Tool] = {}
         self._builtin: dict[str, Tool] = {}
+        self._scripted: dict[str, Tool] = {}
         self._origins: dict[str, Origin] = {}
         self._checkers: dict[str, Checker] = {}
         self._sources: list[ToolSource] = []
@@ -48,8 +49,7 @@ class ToolRegistry:
     def add(self, tool: Tool, *, origin: Origin = "function") -> None:
         """Raises `ToolNameTaken`, or `ToolMisdefined` for a name that belongs to the engine."""
         name = tool.name
-        if name in RESERVED:
-            raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Give the tool another name.")
+        _check_name(name)
         if name in self._tools:
             raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
         self._tools[name] = tool
@@ -58,6 +58,13 @@ class ToolRegistry:
     def add_builtin(self, tool: Tool) -> None:
         """A tool of ours. Any other of its name goes before it."""
         self._builtin[tool.name] = tool
+
+    def add_scripted(self, tool: Tool) -> None:
+        """A tool of a script. It goes before any other of its name: whoever gives a script says what answers. Raises
+        `ToolMisdefined` for a name that belongs to the engine."""
+        _check_name(tool.name)
+        self._scripted[tool.name] = tool
+        self._checkers.pop(tool.name, None)
 
     def add_source(self, source: ToolSource) -> None:
         """Tools of others: asked for when the first of them is needed (`prepare`, `call`). One of the same prefix is
@@ -73,6 +80,7 @@ class ToolRegistry:
         """Have the tools of these names listed, where they come from others. Who does not answer is asked again later,
         and stood in for till then."""
         wanted = tuple(names)
+        wanted = tuple(name for name in wanted if name not in self._scripted)
         unlisted = [one for one in self._sources if any(name.startswith(one.prefix) for name in wanted)]
         await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed or not one.lasts))
 
@@ -115,10 +123,12 @@ class ToolRegistry:
 
     def names(self) -> tuple[str, ...]:
         """All of them, sorted, also those that are not loaded yet."""
-        return tuple(sorted({*self._tools, *self._plugins, *self._builtin}))
+        return tuple(sorted({*self._tools, *self._plugins, *self._builtin, *self._scripted}))
 
     def origin(self, name: str) -> Origin | None:
         """Where a tool comes from; None: there is no such tool."""
+        if name in self._scripted:
+            return "scripted"
         return self._origins.get(name, "builtin") if self._found(name) is not None else None
 
     def find(self, name: str) -> ToolSpec | None:
@@ -138,7 +148,7 @@ class ToolRegistry:
         if tool is None:
             raise unknown_tool(call.name)
         self._check_arguments(tool, call)
-        context = ToolContext(key=key, execution="" if run is None else run.execution)
+        context = ToolContext(key=key, execution="" if run is None else run.execution, run=run)
         timeout_s = tool.limits.timeout_s
         bound = asyncio.timeout(timeout_s)
         try:
@@ -154,7 +164,7 @@ class ToolRegistry:
         checker = self._checkers.get(call.name)
         if checker is None:
             checker = Checker(tool.spec.parameters)
-            if call.name in self._tools:
+            if call.name in self._tools or call.name in self._scripted:
                 self._checkers[call.name] = checker
         if wrong := checker.problems(call.arguments):
             raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
@@ -166,7 +176,7 @@ class ToolRegistry:
         return {plugin.name: plugin for plugin in entry_points(group=GROUP)}
 
     def _found(self, name: str) -> Tool | None:
-        known = self._tools.get(name)
+        known = self._scripted.get(name) or self._tools.get(name)
         if known is None and (plugin := self._plugins.get(name)) is not None:
             known = _load(plugin)
             self.add(known, origin="plugin")
@@ -175,6 +185,11 @@ class ToolRegistry:
     def _stood_in_for(self, name: str) -> Tool | None:
         unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))
         return next((tool for source in unlisted if (tool := source.stand_in(name)) is not None), None)
+
+
+def _check_name(name: str) -> None:
+    if name in RESERVED:
+        raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Give the tool another name.")
 
 
 def unknown_tool(name: str) -> ToolFailed:

@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.ports import ToolSpec
+from pointsman.ports import Run, ToolSpec
 from pointsman.values import Bytes, Json, JsonObject
 
 OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
@@ -36,6 +36,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     key: str
     """Idempotency key: a call that is repeated after a crash has the same."""
     execution: str = ""
+    run: Run | None = None
+    """The execution's attempt that calls; None: a call outside of executions."""
 
 
 class ToolSource(Protocol):
