@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from itertools import pairwise
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pointsman.definition.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
 from pointsman.definition.problems import Problem
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL
 from tests.definition.test_workflow import JUNK
 
@@ -238,6 +239,16 @@ def test_a_code_block_is_unpacked_with_a_note(fence: str) -> None:
     assert document.value == {"a": 1}
     assert [(problem.code, problem.severity) for problem in document.problems] == [("fenced", "note")]
     assert document.position("/a") == (4, 2)
+
+
+def test_of_several_code_blocks_the_largest_is_read_with_a_warning() -> None:
+    small, large = '```json\n{"id": "a"}\n```\n', "```yaml\nid: the-larger-one\nnodes: []\n```\n"
+    for text, line in ((small + large, 5), (large + small, 2)):
+        document = read_document(f"{text}```sh\necho this is a command, and no document at all\n```\n")
+        assert cast("JsonObject", document.value)["id"] == "the-larger-one"
+        [problem] = document.problems
+        assert (problem.code, problem.severity) == ("fenced", "warning")
+        assert f"of 2 Markdown code blocks the largest was read, which begins at line {line}" in problem.message
 
 
 def test_places_are_those_of_the_key_and_of_the_value() -> None:

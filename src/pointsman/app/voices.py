@@ -193,6 +193,7 @@ async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObjec
         return {"name": name, "ok": False, "failure": {"code": why.code, "message": str(why), "hint": why.hint}}
     return {
         "name": name,
+        "scripted": is_scripted(name),
         "ok": True,
         "seconds": round(loop.time() - began, 3),
         "model": reply.model,

@@ -22,7 +22,7 @@ from pointsman.executors.registry import Executors
 from pointsman.journal.store import Store, Workflows
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.ports import Clock, Executor, Secrets, Tools
+from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
@@ -132,10 +132,11 @@ def wire(
         called = isolation.tools(called, tools)
     interpreter = interpreter_of(settings)
     meaning = None if played else meaning_of(settings, store, clock, models)
+    finds = WordsOnly(store) if played and settings.memory.embeddings is not None else meaning
     hands = Executors(
         models=HeardModels(models, heard, clock),
         tools=HeardTools(UnscriptedTools(called) if played else called, heard, clock),
-        memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=meaning),
+        memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
         http=lambda: _http(settings, secrets, isolation),
         fetch=lambda url: _fetched(settings, url, isolation),
         keep=None if settings.files is None else partial(artifact, settings),
@@ -145,6 +146,22 @@ def wire(
         plugins=isolation is None,
     )
     return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)
+
+
+class WordsOnly:
+    """Searches memory by words where the scripted model plays: no model of embeddings is asked. Says so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def changed(self, scope: str, namespace: str) -> None:
+        """Words need no preparation."""
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
+    ) -> Found:
+        found = await self._store.memory.search(scope, namespace, text, limit=limit, within=within, at=at)
+        return Found(found, ("found by words alone: with the scripted model no model of embeddings is asked",))
 
 
 def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> KeptMeaning | None:

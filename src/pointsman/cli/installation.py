@@ -136,7 +136,8 @@ def _price(model: JsonObject) -> str:
 
 def _pong(answer: JsonObject) -> str:
     if answer["ok"]:
-        return f"answered in {answer['seconds']:g} s"
+        made_up = ": made up, no provider was asked" if answer["scripted"] else ""
+        return f"answered in {answer['seconds']:g} s{made_up}"
     failure = cast("JsonObject", answer["failure"])
     return f"{failure['code']}: {shown(failure['message'], chars_max=120)}"
 

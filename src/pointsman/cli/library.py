@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 import click
 
-from pointsman.app import Workflow
+from pointsman.app import Pointsman, Workflow
 from pointsman.app.access.acting import clone_as, save_as
 from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 from pointsman.cli.completion import complete_workflow
@@ -14,7 +15,7 @@ from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.looking import when
 from pointsman.cli.opening import document, go, installation
-from pointsman.cli.options import dialect_option, json_option, store_option, var_option
+from pointsman.cli.options import dialect_option, json_option, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.cli.sharing import share_
 from pointsman.values import Json, JsonObject
@@ -74,6 +75,7 @@ def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
 @click.option("--author", default="", metavar="NAME", help="Kept with the revision.")
 @dialect_option
 @json_option
+@script_option
 @store_option
 @var_option
 def save(
@@ -83,22 +85,25 @@ def save(
     author: str,
     dialect: str | None,
     as_json: bool,
+    script: Path | None,
     store: str | None,
     variables: tuple[tuple[str, str], ...],
 ) -> None:
-    """Save a workflow file as a new revision. The same document again is the same revision."""
+    """Save a workflow file as a new revision. The same document again is the same revision.
+
+    With --script it is checked as `run --script` runs it: with the tools of the script. The script is not saved.
+    """
     source = document(file, dialect=dialect)
-    saved = go(_save(store, source, draft=draft, author=author, variables=variables))
+    app = installation(store, script=script, variables=variables)
+    saved = go(_save(app, source, draft=draft, author=author))
     if as_json:
         print_json(saved)
     else:
         click.echo(f"{saved['id']}@{saved['revision']}")
 
 
-async def _save(
-    store: str | None, source: Workflow, *, draft: bool, author: str, variables: tuple[tuple[str, str], ...]
-) -> JsonObject:
-    async with installation(store, variables=variables) as app:
+async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str) -> JsonObject:
+    async with app:
         return saved_view(await save_as(app, at_the_prompt(), source, author=author, draft=draft))
 
 

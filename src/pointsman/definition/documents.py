@@ -7,11 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.definition.json_places import places_of
 from pointsman.definition.json_reading import read_exactly
-from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to
+from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to, warning
 from pointsman.definition.reading import Place, Reading, Unreadable, standard
 from pointsman.definition.yaml_reading import read_yaml
 from pointsman.values import Json
@@ -128,10 +128,14 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
         message = f"the text has the control character U+{ord(found[0]):04X}; this is no text file"
         return _nothing(text, "unreadable", message, offset=found.start(), hint="Give a JSON or YAML file.", name=name)
     fenced = _unfenced(text)
-    document = _read(text if fenced is None else fenced, name=name)
+    document = _read(text if fenced is None else fenced.text, name=name)
     if fenced is None:
         return document
-    extracted = note("fenced", "", "the workflow was taken out of a Markdown code block")
+    if fenced.blocks == 1:
+        extracted = note("fenced", "", "the workflow was taken out of a Markdown code block")
+    else:
+        message = f"of {fenced.blocks} Markdown code blocks the largest was read, which begins at line {fenced.line}"
+        extracted = warning("fenced", "", message, hint="Put the block that is meant into a file of its own.")
     return replace(document, problems=(*document.problems, document.placed(extracted)))
 
 
@@ -158,8 +162,19 @@ def _decode(data: bytes) -> str:
     return data.decode(_WITHOUT_BOM.get(nulls, "utf-8"))
 
 
-def _unfenced(text: str) -> str | None:
-    """The largest code block, with everything else blanked out, so that positions stay true. None: there is none."""
+class _Fenced(NamedTuple):
+    """A code block of a Markdown text."""
+
+    text: str
+    """The block, with everything else blanked out, so that positions stay true."""
+    line: int
+    """Where it begins."""
+    blocks: int
+    """How many there are that could be a document."""
+
+
+def _unfenced(text: str) -> _Fenced | None:
+    """The largest code block, the first of several of that length. None: there is none."""
     if text.lstrip()[:1] in ("{", "[") or ("```" not in text and "~~~" not in text):
         return None
     blocks = [
@@ -169,7 +184,8 @@ def _unfenced(text: str) -> str | None:
         return None
     block = max(blocks, key=lambda found: len(found[3]))
     before, after = text[: block.start(3)], text[block.end(3) :]
-    return re.sub(r"[^\r\n]", " ", before) + block[3] + re.sub(r"[^\r\n]", " ", after)
+    blanked = re.sub(r"[^\r\n]", " ", before) + block[3] + re.sub(r"[^\r\n]", " ", after)
+    return _Fenced(blanked, before.count("\n") + 1, len(blocks))
 
 
 def _read(text: str, *, name: str) -> Document:

@@ -3887,6 +3887,11 @@ export interface components {
             failure?: unknown;
             name: string;
             ok: boolean;
+            /**
+             * @description It is the scripted model: no provider was asked.
+             * @default false
+             */
+            scripted: boolean;
             seconds?: number | null;
         } & {
             [key: string]: unknown;

@@ -254,6 +254,7 @@ class Pinged(Answer):
 
     name: str
     ok: bool
+    scripted: bool = Field(default=False, description="It is the scripted model: no provider was asked.")
     seconds: float | None = None
     failure: JsonValue = None
 
@@ -261,7 +262,7 @@ class Pinged(Answer):
 class PingAnswer(Answer):
     """Whether the models answer."""
 
-    model_config = sample(models=[{"name": "scripted", "ok": True, "seconds": 0.001}])
+    model_config = sample(models=[{"name": "scripted", "ok": True, "scripted": True, "seconds": 0.001}])
     models: list[Pinged]
 
 
