@@ -5,6 +5,16 @@ import type { AnswerOf } from "./server";
 /** When everything was, in seconds. */
 export const AT = 1_700_000_000;
 
+export const READY: AnswerOf<"get", "/ready"> = {
+  status: "ready",
+  version: "0",
+  stopping: false,
+  store: true,
+  writable: true,
+  room: true,
+  keeper: "here",
+  model: "configured",
+};
 export const local: AnswerOf<"get", "/api/me"> = {
   name: "local",
   role: "admin",
@@ -41,6 +51,7 @@ export const entry = (executionId: string, more: Partial<ExecutionEntry> = {}) =
   updatedAt: AT,
   parent: null,
   sessionId: null,
+  scripted: false,
   waitingFor: [],
   ...more,
 });
@@ -103,6 +114,7 @@ export const listed = (execution: string, one: Gate, more: Partial<InboxGate> = 
   openedAt: one.openedAt,
   deadline: one.deadline,
   digest: one.digest,
+  scripted: false,
   users: one.approvers?.users ?? [],
   groups: one.approvers?.groups ?? [],
   cursor: `${execution}/${one.gateId}`,
@@ -136,6 +148,7 @@ export const execution = (executionId: string, more: Standing = {}) => ({
     toolCalls: 0,
   },
   sessionId: null,
+  scripted: false,
   startedAt: AT,
   durationMs: 0,
   ...more,

@@ -9,7 +9,7 @@ import { makeClient } from "@/api/client";
 import { type Language, speak, startLanguages } from "@/i18n";
 import { makeRouter } from "@/router";
 import { sharedStreams } from "@/stream/subscribe";
-import { local } from "./answers";
+import { local, READY } from "./answers";
 import { FakeServer } from "./server";
 
 /** What was not found, what the page says instead, and what the server did not understand. */
@@ -30,6 +30,7 @@ export let server = new FakeServer();
 /** What every page asks for. */
 function furnish(one: FakeServer): void {
   one.get("/api/me", local);
+  one.get("/ready", READY);
   one.get("/api/inbox", { gates: [] });
   one.get("/api/rights", { rights: [] });
   // Pages ask for the names of the workflows that they show; these are called by their ids.

@@ -119,7 +119,7 @@ describe("the page of models", () => {
       models: [model("scripted", { scripted: true })],
     });
     server.get("/api/models/keys", { providers: [], at: AT, beginsAnew: AT, shared: false });
-    server.post("/api/models/ping", { models: [{ name: "scripted", ok: true, seconds: 0.1 }] });
+    server.post("/api/models/ping", { models: [{ name: "scripted", ok: true, scripted: true, seconds: 0.1 }] });
     const { user } = await open("/models");
     await screen.findByText(/No real model is configured/);
     await screen.findByText("No provider is configured.");
