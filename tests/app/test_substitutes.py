@@ -10,6 +10,9 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
+from pointsman.app.access.callers import LOCAL
+from pointsman.app.triggers.calling import deliveries_for
+from pointsman.app.triggers.views import fired_view
 from pointsman.app.voices import ping_models
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -38,6 +41,10 @@ async def test_a_scheduled_start_that_is_refused_is_shown_with_its_reason(tmp_pa
         (fired,) = await app.triggers.scheduler.fire(clock.now())
         assert (fired.outcome, fired.code) == ("failed", "model-unusable")
         assert REAL in fired.message
+        assert "ANTHROPIC_API_KEY" in fired.hint
+        shown = fired_view(fired)["error"]
+        assert isinstance(shown, dict)
+        assert shown["hint"] == fired.hint
         assert await app.executions() == []
 
 
@@ -48,6 +55,9 @@ async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None
         with pytest.raises(Exception, match=REAL) as refused:
             await app.webhook("issues", BODY, standard(clock.now()))
         assert getattr(refused.value, "code", "") == "model-unusable"
+        (call,) = await deliveries_for(app, LOCAL, "says", "hook")
+        assert (call["outcome"], REAL in str(call["why"])) == ("failed", True)
+        assert "ANTHROPIC_API_KEY" in str(call["hint"])
         assert await app.executions() == []
 
 

@@ -218,6 +218,8 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
             say(f"note: nobody waits for such an event {name!r}, and it starts nothing")
     for one in cast("list[JsonObject]", found["untold"]):
         say(f"not told: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
+        if one["hint"]:
+            say(f"  hint: {shown(one['hint'])}")
     return SAYS_WHY if found["untold"] else 0
 
 
@@ -254,3 +256,5 @@ def _print_fired(one: JsonObject) -> None:
     many = f" ×{one['count']}" if one["count"] != 1 else ""
     line = f"{when(one['due'])}  {one['outcome']}{many} {one['executionId'] or ''}{said}"
     click.echo(shown(line.rstrip()))
+    if error and error["hint"]:
+        click.echo(f"  hint: {shown(error['hint'])}")

@@ -2879,6 +2879,8 @@ export interface components {
             delivered: number;
             /** @description What it started, where the caller sees it. */
             executionId: string | null;
+            /** @description What to do about it. */
+            hint: string | null;
             /** @description As its sender calls it; empty: it was not said, or nobody knows who said it. */
             id: string;
             /**
@@ -3202,6 +3204,8 @@ export interface components {
         /** @description Why a time brought no execution. */
         FiredError: {
             code: string;
+            /** @description What to do about it. */
+            hint: string | null;
             message: string;
         } & {
             [key: string]: unknown;

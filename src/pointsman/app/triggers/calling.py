@@ -76,6 +76,7 @@ async def deliveries_for(app: Pointsman, caller: Caller, workflow: str, trigger:
                 "signed": one.signed,
                 "code": one.code or None,
                 "why": one.why or None,
+                "hint": one.hint or None,
                 "executionId": one.execution if seen else None,
                 "delivered": one.delivered,
             }

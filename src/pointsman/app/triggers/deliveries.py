@@ -55,6 +55,8 @@ class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     signed: bool = False
     code: str = ""
     why: str = ""
+    hint: str = ""
+    """What to do about it."""
     execution: ExecutionId | None = None
     """What it started."""
     delivered: int = 0

@@ -50,6 +50,7 @@ class Untold(NamedTuple):
     who: str
     code: str
     message: str
+    hint: str
 
 
 class Published(NamedTuple):
@@ -124,11 +125,11 @@ class Events:
                 return bool(await driver.deliver(report))
             except (JournalMoved, DriverLost) as why:
                 if attempt == TRIES_MAX:
-                    return Untold(execution, why.code, str(why))
+                    return Untold(execution, why.code, str(why), why.hint)
             except Outage:
                 raise
             except (AuthorError, CallerError, OperatorError) as why:
-                return Untold(execution, why.code, str(why))
+                return Untold(execution, why.code, str(why), why.hint)
         return False
 
     async def start(
@@ -149,7 +150,7 @@ class Events:
                 if declared.accepts(data, headers):
                     started.append(await self.begin(declared, data, key, headers, caller=caller))
             except PointsmanError as why:
-                failed.append(Untold(declared.id, why.code, str(why)))
+                failed.append(Untold(declared.id, why.code, str(why), why.hint))
         return started, failed
 
     async def emitted(self, name: str, data: Json, key: str, *, caller: Caller) -> None:

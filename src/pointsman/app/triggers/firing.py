@@ -170,7 +170,7 @@ class Scheduler:
         except StoreFailed:
             raise
         except (AuthorError, CallerError, OperatorError) as why:
-            return Fired(due=due, at=now, outcome="failed", code=why.code, message=str(why))
+            return Fired(due=due, at=now, outcome="failed", code=why.code, message=str(why), hint=why.hint)
         return Fired(due=due, at=now, outcome="started", execution=started.execution)
 
     async def _owner(self, schedule: Schedule) -> Caller:

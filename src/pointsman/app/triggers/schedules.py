@@ -95,6 +95,8 @@ class Fired(Struct, frozen=True, kw_only=True, omit_defaults=True):
     execution: str = ""
     code: str = ""
     message: str = ""
+    hint: str = ""
+    """What to do about a failure."""
     count: int = 1
 
 

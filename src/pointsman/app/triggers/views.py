@@ -41,13 +41,15 @@ def fired_view(fired: Fired) -> JsonObject:
         "outcome": fired.outcome,
         "executionId": fired.execution or None,
         "count": fired.count,
-        "error": {"code": fired.code, "message": fired.message} if fired.code else None,
+        "error": {"code": fired.code, "message": fired.message, "hint": fired.hint or None} if fired.code else None,
         "note": fired.message if fired.message and not fired.code else None,
     }
 
 
 def published_view(published: Published) -> JsonObject:
-    untold: list[Json] = [{"who": one.who, "code": one.code, "message": one.message} for one in published.untold]
+    untold: list[Json] = [
+        {"who": one.who, "code": one.code, "message": one.message, "hint": one.hint or None} for one in published.untold
+    ]
     return {
         "key": published.key,
         "delivered": [*published.delivered],

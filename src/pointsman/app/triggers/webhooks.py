@@ -113,20 +113,20 @@ class Webhooks:
         try:
             received = await self._taken(path, declared, signed.delivery, body, lower, caller)
         except PointsmanError as why:
-            await self.deliveries.note(
-                path, replace(said, outcome="failed", code=why.code, why=await self._told(declared, why))
-            )
+            message, hint = await self._told(declared, why)
+            await self.deliveries.note(path, replace(said, outcome="failed", code=why.code, why=message, hint=hint))
             raise
         await self.deliveries.note(path, _came(said, received))
         return received
 
-    async def _told(self, declared: Declared, why: PointsmanError) -> str:
-        """What may be kept of a refusal: it may quote what was sent."""
+    async def _told(self, declared: Declared, why: PointsmanError) -> tuple[str, str]:
+        """Return the message and the hint of a refusal as far as they may be stored: they may quote what was sent."""
         workflow, _ = await self._app.library.saved(declared.workflow)
         settings = self._app.settings
         if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
-            return ""
-        return str(redactor_for(settings)({"text": str(why)})["text"])[:WHY_CHARS_MAX]
+            return "", ""
+        kept = redactor_for(settings)({"message": str(why), "hint": why.hint})
+        return str(kept["message"])[:WHY_CHARS_MAX], str(kept["hint"])[:WHY_CHARS_MAX]
 
     async def _taken(
         self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str], caller: Caller | None

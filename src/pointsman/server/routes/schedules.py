@@ -65,6 +65,7 @@ class FiredError(Answer):
 
     code: str
     message: str
+    hint: str | None = Field(description="What to do about it.")
 
 
 class FiredAnswer(Answer):

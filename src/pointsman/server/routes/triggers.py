@@ -148,6 +148,7 @@ DELIVERY: Final[JsonObject] = {
     "signed": True,
     "code": None,
     "why": None,
+    "hint": None,
     "executionId": EXECUTION_ID,
     "delivered": 0,
 }
@@ -166,6 +167,7 @@ class DeliveryAnswer(Answer):
     signed: bool = Field(description="By who knows the webhook's secret.")
     code: str | None = Field(description="Of the error that it was answered with.")
     why: str | None
+    hint: str | None = Field(description="What to do about it.")
     execution_id: str | None = Field(description="What it started, where the caller sees it.")
     delivered: int = Field(description="How many executions took the event.")
 

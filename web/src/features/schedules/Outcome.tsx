@@ -29,7 +29,7 @@ export function Outcome({ fired }: { fired: Fired }) {
       ) : null}
       {error ? (
         <span>
-          <Why code={error.code} message={error.message} look="text-ink-soft wrap-anywhere" />
+          <Why code={error.code} message={error.message} hint={error.hint} look="text-ink-soft wrap-anywhere" />
         </span>
       ) : (
         <InEnglish text={note ?? ""} look="text-ink-soft wrap-anywhere" />

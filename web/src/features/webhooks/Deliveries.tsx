@@ -80,5 +80,7 @@ function Came({ one }: { one: Delivery }) {
       </Link>
     );
   if (one.outcome === "refused") return <span className="text-ink-soft">{t("webhooks.refusedAbout")}</span>;
-  return one.why || one.code ? <Why code={one.code ?? ""} message={one.why || (one.code ?? "")} /> : null;
+  return one.why || one.code ? (
+    <Why code={one.code ?? ""} message={one.why || (one.code ?? "")} hint={one.hint} />
+  ) : null;
 }

@@ -26,6 +26,7 @@ const delivery = (id: string, more: Partial<Delivery>): Delivery => ({
   signed: false,
   code: null,
   why: null,
+  hint: null,
   executionId: null,
   delivered: 0,
   ...more,
@@ -81,7 +82,7 @@ describe("the page of webhooks", () => {
     const shown = await dialog();
     await shown.findByText(/Nobody has called it/);
     deliveries = [
-      delivery("3", { outcome: "failed", code: "invalid-body", why: "the body is not JSON" }),
+      delivery("3", { outcome: "failed", code: "invalid-body", why: "the body is not JSON", hint: "Send UTF-8" }),
       delivery("2", { executionId: "exec-1" }),
       delivery("1", { outcome: "ignored" }),
     ];
@@ -90,6 +91,7 @@ describe("the page of webhooks", () => {
     const found = rows("Past calls") as [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
     expect(found).toHaveLength(4);
     expect(found[1].textContent).toContain("the body is not JSON");
+    expect(found[1].textContent).toContain("Send UTF-8");
     expect(found[3].textContent).toContain("ignored");
     const link = within(found[2]).getByRole("link", { name: "Open the execution" });
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
