@@ -48,12 +48,19 @@ def test_a_loop_over_items_gives_each_round_its_item() -> None:
     assert world.done("tool1").working == ["tool2"]
 
 
-@pytest.mark.parametrize(("items", "count"), [([], 0), ({"a": 1, "b": 2}, 2), ("one", 1)])
+@pytest.mark.parametrize(("items", "count"), [([], 0), ({"a": 1, "b": 2}, 2), (["one"], 1)])
 def test_what_a_loop_goes_over(items: Json, count: int) -> None:
     world = started(LOOP, nodes=loop(over="input.items"), input={"items": items})
     while world.working == ["tool1"] or world.working == [f"tool1#{rounds(world)}"]:
         world.done("tool1")
     assert rounds(world) == count
+
+
+@pytest.mark.parametrize("items", ["one", "", 3, 0, True, False])
+def test_a_loop_over_a_value_that_is_no_list_fails_as_a_parallel_does(items: Json) -> None:
+    failure = started(LOOP, nodes=loop(over="input.items"), input={"items": items}).failure
+    assert (failure.code, "`over`" in failure.hint) == ("items-not-a-list", True)
+    assert "[" in failure.hint
 
 
 def test_a_loop_over_null_fails_with_a_hint_instead_of_running_no_round() -> None:

@@ -177,8 +177,6 @@ def _items(entry: Entry, does: Repeat) -> list[Json] | None:
     if does.items is None:
         return None
     found = entry.desk.value(entry.scope, does.items, entry.environment())
-    if found is not None and not isinstance(found, dict | list):
-        return [found]
     return listed_items(found, of=f"the items of loop {entry.node.id!r}", field="over")
 
 

@@ -273,7 +273,11 @@ def _largest(sizes: dict[str, int]) -> JsonObject:
 
 
 def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
-    """The elements of a list, the fields of an object. Null may be a misspelt path: it is not an empty list."""
+    """Return the elements of a list, or the fields of an object.
+
+    Null may be a misspelt path: it is not an empty list. A text or a number is not a list of one element either. Raises
+    `StepRefused`.
+    """
     if isinstance(found, list):
         return found
     if isinstance(found, dict):
@@ -281,6 +285,8 @@ def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
     hint = f"Let `{field}` name a list"
     if found is None:
         hint += " that is written before; write `… ?? []` after it if it may be missing"
+    else:
+        hint += "; write `[…]` around a single value"
     raise StepRefused(
         Failure(code="items-not-a-list", message=f"{of} are {type_name(found)}, not a list", hint=f"{hint}.")
     )
