@@ -133,6 +133,24 @@ def test_items_exist_inside_parallels_and_loops() -> None:
     assert codes(drawn(drawing, configs={**configs, "a": read("loop.iteration")})) == ["outside-of-items"]
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_item_of_a_parallel_is_not_there_in_conditions_on_its_own_edges(closed: bool) -> None:
+    drawing = "start -> fan; fan -it == 2-> a; a -> join; join -> end"
+    configs: Configs = {"fan": {"items": "goal", "as": "it"}, "a": {}}
+    code = "never-written" if closed else "undeclared-input"
+    found = drawn(drawing, configs=configs, input=CLOSED if closed else None)
+    problem = next(one for one in found if one.code == code and "'it'" in one.message)
+    assert "'it' of parallel 'fan'" in problem.hint
+    assert problem.fix is None
+
+
+def test_item_in_a_condition_on_an_edge_of_a_parallel_means_that_of_the_parallel_around() -> None:
+    configs: Configs = {"fan": {"items": "x"}, "a": {}}
+    alone = drawn("start -> fan; fan -item == 2-> a; a -> join; join -> end", configs=configs)
+    problem = the(alone, "outside-of-items")
+    assert "parallel 'fan'" in problem.hint
+
+
 @pytest.mark.requirement("T3-8")
 def test_rounds_in_which_nothing_changes_are_found() -> None:
     drawing = "start -> loop; loop -> agent1; agent1 -> loop; loop -> end"

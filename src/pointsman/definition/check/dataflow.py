@@ -13,7 +13,7 @@ from pointsman.definition.check.formulas import Formulas, Keys, Reading, Writing
 from pointsman.definition.check.order import Order
 from pointsman.definition.check.repairs import add, question, replace
 from pointsman.definition.check.subject import Subject
-from pointsman.definition.control import HumanConfig, LoopConfig, StartConfig
+from pointsman.definition.control import HumanConfig, LoopConfig, ParallelConfig, StartConfig
 from pointsman.definition.problems import JsonPatchOp, Problem, error, note, warning
 from pointsman.definition.wording import GRAPH_FIELDS, compensations_of
 from pointsman.definition.work import UnboundConfig
@@ -96,9 +96,9 @@ class _Flow:
                 if read.path and isinstance(read.path[0], str):
                     yield from self.node_result(reading, read.path[0])
             case root if root in ITEM_ROOTS or root == "loop":
-                if node is not None and not self.has_items(node, root):
+                if node is not None and not self.has_items(reading, node, root):
                     message = f"{self.where(reading)} reads `{root}`, and there is no {self.around(root)} around it"
-                    hint = "Move it inside, or read something else."
+                    hint = self.before_branches(reading, root) or "Move it inside, or read something else."
                     yield warning("outside-of-items", reading.place.pointer, message, hint=hint)
             case _:
                 pass
@@ -106,15 +106,27 @@ class _Flow:
     def around(self, root: str) -> str:
         return "loop" if root == "loop" else "parallel or loop"
 
-    def has_items(self, node: int, root: str) -> bool:
+    def has_items(self, reading: Reading, node: int, root: str) -> bool:
         graph, one = self.subject.graph, self.subject.nodes[node]
-        if one.type in ("loop", "join", "parallel"):
+        if one.type in ("loop", "join") or (one.type == "parallel" and reading.place.edge is None):
             return True
         return node in self.loop_bodies or (root != "loop" and bool(graph.scopes[node]))
 
     @cached_property
     def loop_bodies(self) -> frozenset[int]:
         return frozenset(node for shape in self.subject.graph.loops.values() for node in shape.body)
+
+    def before_branches(self, reading: Reading, name: str) -> str:
+        """The hint for a condition on an edge out of a parallel that reads the item of the parallel; else empty."""
+        place = reading.place
+        config = self.subject.nodes[place.node].config if place.node is not None else None
+        if place.edge is None or not isinstance(config, ParallelConfig) or name not in {*ITEM_ROOTS, config.as_}:
+            return ""
+        who = self.subject.node(place.node) if place.node is not None else ""
+        return (
+            f"Conditions on the edges of {who} choose its branches before a branch has an item: {name!r} of {who} is "
+            "not there yet. Put a decision behind the edge, or filter `items`."
+        )
 
     def where(self, reading: Reading) -> str:
         place = reading.place
@@ -184,12 +196,15 @@ class _Flow:
         if reading.read.guarded:
             return
         path = dotted(reading.read.path)
-        near = self.subject.nearest(name, self.fields)
+        early = self.before_branches(reading, name)
+        near = None if early else self.subject.nearest(name, self.fields)
         partly = self.writings.get(name, [])
         if self.is_open and near is None and not partly and not self.subject.imported:
             self._undeclared.setdefault(name, reading)
             return
-        if partly:
+        if early:
+            hint = early
+        elif partly:
             hint = f"Only {', '.join(sorted({repr(dotted(one.keys)) for one in partly}))} is written."
         elif self.subject.workflow.dialect == "graph":
             hint = question(near, "It is looked up in the settings (`config`).")
@@ -207,13 +222,15 @@ class _Flow:
 
     def undeclared(self) -> Iterator[Problem]:
         """Fields that only callers can give, in a workflow that does not say what callers give."""
-        names = sorted(self._undeclared)
+        early = {name: self.before_branches(reading, name) for name, reading in self._undeclared.items()}
+        names = sorted(name for name in self._undeclared if not early[name])
         schema: JsonObject = {"type": "object", "properties": {name: {} for name in names}}
         fix = add("/input", schema) if names and self.subject.input_schema is None else None
         for name, reading in self._undeclared.items():
             message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
-            hint = "Declare it in `input`: it is then asked for, and checked."
-            yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=fix)
+            hint = early[name] or "Declare it in `input`: it is then asked for, and checked."
+            own = None if early[name] else fix
+            yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=own)
 
     def edited_in_vain(self, formulas: Formulas) -> Iterator[Problem]:
         """What people may edit, and nothing else in the workflow knows of."""
