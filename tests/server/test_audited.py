@@ -63,6 +63,14 @@ async def test_every_operation_that_may_change_something_is_in_the_log() -> None
         assert missing == []
 
 
+async def test_asking_models_is_in_the_log_because_it_costs_money() -> None:
+    async with serving(is_local=False) as served:
+        root = await served.key("root", "admin")
+        assert (await served.client.post("/api/models/ping", headers=root)).status_code == 200
+        entries, _ = await served.desk.audit.page(limit=1000)
+    assert [one["who"] for one in entries if one["what"] == "POST /api/models/ping"] == ["root"]
+
+
 @pytest.mark.parametrize("role", ["viewer", "admin"])
 async def test_every_verb_of_mcp_clients_is_in_the_log_also_where_the_role_refuses_it(role: Any) -> None:
     async with serving(is_local=False) as served:

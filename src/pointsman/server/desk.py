@@ -65,7 +65,6 @@ CHANGING_NOTHING: Final = frozenset(
     {
         "/api/expressions/check",
         "/api/expressions/evaluate",
-        "/api/models/ping",
         "/api/schedules/times",
         "/api/workflows/check",
         "/api/workflows/convert",
@@ -74,8 +73,8 @@ CHANGING_NOTHING: Final = frozenset(
         REPLAY,
     }
 )
-"""They are sent a body and change nothing: an editor asks at every pause. What a tool of `/mcp` changes is
-told where it is called."""
+"""They are sent a body, change nothing and cost nothing: an editor asks at every pause. What a tool of `/mcp` changes
+is told where it is called."""
 EXPORTING: Final = frozenset({"/api/audit/export", "/api/workflows/executions/{eid}/export"})
 """They change nothing, and take whole records out of the store: they are in the audit log too."""
 COOKIE: Final = "__Host-pointsman"
