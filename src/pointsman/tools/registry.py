@@ -147,6 +147,8 @@ class ToolRegistry:
         tool = self._found(call.name)
         if tool is None:
             raise unknown_tool(call.name)
+        if (away := self._away(call.name)) is not None:
+            raise ToolFailed(away)
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution, run=run)
         timeout_s = tool.limits.timeout_s
@@ -168,6 +170,14 @@ class ToolRegistry:
                 self._checkers[call.name] = checker
         if wrong := checker.problems(call.arguments):
             raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
+
+    def _away(self, name: str) -> Failure | None:
+        """Why the server of a tool could not be reached when its tools were listed, a moment before the call: the call
+        would only wait for the same failure again. None: the tool can be called."""
+        if name in self._scripted or name in self._tools or name in self._plugins or name in self._builtin:
+            return None
+        failure = self.silent(name)
+        return failure if failure is not None and failure.retryable else None
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:

@@ -9,8 +9,11 @@ The task is there because whoever opens a connection of the SDK must also close 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -20,7 +23,8 @@ from pointsman.errors import OperatorError
 from pointsman.ports import SecretRule
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
-from pointsman.tools.mcp.stderr import Stderr
+from pointsman.tools.mcp.misfits import misfit
+from pointsman.tools.mcp.process import MALFORMED, ServerProcess
 from pointsman.tools.outgoing.secret_hosts import Guard, check_secrets
 from pointsman.values import Json, JsonObject
 
@@ -40,8 +44,13 @@ PAGES_MAX: Final = 50
 EXCERPT: Final = 1000
 
 HANDLE: Final = "secret."
-GONE: Final = frozenset({-32000, -32001})
-"""What the SDK says of a connection that closed, and of a session the server has forgotten."""
+SESSION: Final = "mcp-session-id"
+CLOSED: Final = -32000
+CLOSED_MESSAGES: Final = ("Connection closed", "SSE stream ")
+"""How the messages of the SDK begin when an HTTP connection ended. Servers may use the same code for their errors."""
+LINES_SHOWN: Final = 3
+"""Lines of standard error in the message of a failure."""
+LOG: Final = logging.getLogger("pointsman.tools")
 
 
 class McpServer:
@@ -65,7 +74,11 @@ class McpServer:
         self._rule = rule
         self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
-        self._stderr: Stderr | None = None
+        self._process: ServerProcess | None = None
+        """The process of the newest connection, if a command starts it."""
+        self._warned = False
+        self._ending: set[asyncio.Task[None]] = set()
+        """Connections that are being closed."""
         self._given: frozenset[str] = frozenset()
         """The secrets that it was given."""
         self._outputs: dict[str, JsonObject | None] = {}
@@ -75,8 +88,8 @@ class McpServer:
     def timeout_s(self) -> float:
         return self.described.timeout.seconds
 
-    async def tools(self) -> list[Tool]:
-        """What it offers. Raises `ToolFailed`."""
+    async def tools(self, *, needed_by: str = "") -> list[Tool]:
+        """Return what it offers. `needed_by`: the tool whose call needs the list. Raises `ToolFailed`."""
 
         async def listed(client: Client) -> list[Tool]:
             found: list[Tool] = []
@@ -89,7 +102,7 @@ class McpServer:
                     break
             return found[:LISTED_MAX]
 
-        tools = await self._asked(listed, "its tools")
+        tools = await self._asked(listed, f"its tools (for {needed_by!r})" if needed_by else "its tools")
         self._outputs = {tool.name: cast("JsonObject | None", tool.output_schema) for tool in tools}
         return tools
 
@@ -107,7 +120,7 @@ class McpServer:
     async def _check(self, tool: str, answer: CallToolResult) -> None:
         """Hold a result against the schema that the server gives for it. Raises `ToolFailed`."""
         if tool not in self._outputs:
-            await self.tools()
+            await self.tools(needed_by=tool)
         schema = self._outputs.setdefault(tool, None)
         if schema is None:
             return
@@ -124,32 +137,65 @@ class McpServer:
 
     async def close(self) -> None:
         """End the connection; a command ends with it. Another call opens it again."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.close()
+        self._drop(self._connection)
+        await asyncio.gather(*self._ending)
 
     async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         """Ask, over a new connection where the kept one is broken. What was sent once is not sent twice."""
-        from mcp import MCPError
-
-        bound = asyncio.timeout(self.timeout_s)
+        if self._connection is None:
+            # It takes more than a second, and the event loop must go on.
+            await asyncio.to_thread(_import_sdk)
+        bound, connection = asyncio.timeout(self.timeout_s), None
         try:
             async with bound:
-                connection = await self._connected()
+                connection = await self._connected(what)
                 return await connection.during(ask(connection.client))
         except TimeoutError as why:
             if not bound.expired():
-                raise self._unreachable(why) from why
+                raise self._failure_of(why, what, connection) from why
             message = f"the MCP server {self.name!r} did not answer about {what} within {self.timeout_s:g} s"
-            raise ToolFailed(Failure(code="tool-timeout", message=message, retryable=True)) from why
-        except MCPError as why:
-            if why.code in GONE:
-                await self.close()
-                raise self._unreachable(why) from why
-            message = f"the MCP server {self.name!r} refused {what}: {why}"[:EXCERPT]
-            raise ToolFailed(Failure(code="tool-failed", message=message)) from why
+            hint = f"Correct the server, or raise `timeout` under [mcp.{self.name}] in the settings."
+            raise self._with_printed("tool-timeout", message, hint, self._process) from why
+        except Exception as why:
+            raise self._failure_of(_innermost(why), what, connection) from why
+        finally:
+            self._warn_of_noise()
 
-    async def _connected(self) -> _Connection:
+    def _failure_of(self, why: BaseException, what: str, connection: _Connection | None) -> ToolFailed:
+        """Return the failure of a call by what the SDK raised; `connection` is None if it could not be opened."""
+        from pydantic import ValidationError
+
+        from mcp import MCPError
+
+        if isinstance(why, ToolFailed):
+            return why
+        if isinstance(why, ConnectionError) or (connection is not None and connection.is_lost(why)):
+            self._drop(connection)
+            return self._unreachable(why, connection)
+        hint = "Correct the server."
+        if isinstance(why, ValidationError):
+            message = f"the MCP server {self.name!r} answered {what} with a malformed result: {misfit(why)}"
+            return self._failed("tool-failed", message, hint=hint)
+        if not isinstance(why, MCPError):
+            message = f"the MCP server {self.name!r} could not be asked for {what}: {type(why).__name__}: {why}"
+            return self._failed("tool-failed", message)
+        if why.data == MALFORMED:
+            message = f"the MCP server {self.name!r} answered {what} with a malformed result: {why.message}"
+            return self._failed("tool-failed", message, hint=hint)
+        message = f"the MCP server {self.name!r} refused {what} with the error {why.code}: {why.message}"
+        return self._failed("tool-failed", message, details={"code": why.code})
+
+    def _drop(self, connection: _Connection | None) -> None:
+        """End a connection without waiting for its end; the next call opens another."""
+        if connection is None:
+            return
+        if connection is self._connection:
+            self._connection = None
+        ending = asyncio.create_task(connection.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _connected(self, what: str) -> _Connection:
         async with self._opening:
             connection = self._connection
             if connection is None or connection.is_over:
@@ -157,39 +203,39 @@ class McpServer:
                 connection = _Connection(self._client)
                 try:
                     await connection.opened()
-                except BaseException as why:
-                    await connection.close()
-                    if isinstance(why, Exception) and not isinstance(why, ToolFailed):
-                        raise self._unreachable(why) from why
-                    raise
+                except BaseException as raised:
+                    self._drop(connection)
+                    if not isinstance(raised, Exception):
+                        raise
+                    why = _innermost(raised)
+                    if connection.is_lost(why) or not _is_answer(why):
+                        raise self._unreachable(why, connection) from raised
+                    raise self._failure_of(why, what, None) from raised
                 self._connection = connection
             return connection
 
     @asynccontextmanager
-    async def _client(self) -> AsyncGenerator[Client]:
+    async def _client(self, connection: _Connection) -> AsyncGenerator[Client]:
         from mcp.client import Client
 
         async with AsyncExitStack() as stack:
-            transport = self._command(stack) if self.described.command else await self._address(stack)
+            transport = self._command(connection) if self.described.command else await self._address(stack, connection)
             client = await stack.enter_async_context(Client(transport, cache=None))
             # The SDK validates without bounds, on the event loop: a server's schema could stop this process.
             client.session.validate_tool_result = _unchecked
             yield client
 
-    def _command(self, stack: AsyncExitStack) -> Transport:
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+    def _command(self, connection: _Connection) -> Transport:
+        process = ServerProcess(self.described.command, self._secrets(self.described.env))
+        self._process = connection.process = process
+        return process.transport()
 
-        self._stderr = stderr = Stderr()
-        stack.callback(stderr.close)
-        program, *arguments = self.described.command
-        env = self._secrets(self.described.env)
-        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=stderr.file)
-
-    async def _address(self, stack: AsyncExitStack) -> Transport:
+    async def _address(self, stack: AsyncExitStack, connection: _Connection) -> Transport:
         from mcp.client.streamable_http import streamable_http_client
 
-        client = await stack.enter_async_context(self.http_client())
-        return streamable_http_client(self.described.url, http_client=client)
+        http = await stack.enter_async_context(self.http_client())
+        http.event_hooks["response"].append(connection.note)
+        return streamable_http_client(self.described.url, http_client=http)
 
     def http_client(self) -> httpx2.AsyncClient:
         """Return a client that sends the headers of this server, and their secrets to no other host. Raises
@@ -234,32 +280,57 @@ class McpServer:
         self._given = frozenset(found[name] for name in values if found[name] != values[name])
         return found
 
-    def _unreachable(self, why: BaseException) -> ToolFailed:
-        message = f"the MCP server {self.name!r} cannot be reached: {_innermost(why)}"[:EXCERPT]
+    def _unreachable(self, why: BaseException, connection: _Connection | None) -> ToolFailed:
+        process = None if connection is None else connection.process
+        reason = process.end if process is not None and process.end else f"{type(why).__name__}: {why}"
+        message = f"the MCP server {self.name!r} cannot be reached: {reason}"
         how = "command" if self.described.command else "url"
         hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
-        printed = self._printed()
-        if printed:
-            message = f"{message}; it printed: {printed.splitlines()[-1][:EXCERPT]}"
-        details: JsonObject | None = {"stderr": printed} if printed else None
-        return ToolFailed(Failure(code="mcp-unreachable", message=message, hint=hint, retryable=True, details=details))
+        return self._with_printed("mcp-unreachable", message, hint, process)
 
-    def _printed(self) -> str:
-        """The end of what its command printed to standard error, without the secrets it was given."""
-        if self._stderr is None:
-            return ""
-        self._stderr.settle()
-        return without_secrets(self._stderr.tail(), self._given)
+    def _with_printed(self, code: str, message: str, hint: str, process: ServerProcess | None) -> ToolFailed:
+        """Return a failure that shows the end of standard error and the exit code of a process."""
+        details: JsonObject = {}
+        if process is not None and (printed := without_secrets(process.stderr.tail(), self._given)):
+            last = " | ".join(printed.splitlines()[-LINES_SHOWN:])
+            message = f"{message}; it printed: {last}"
+            details["stderr"] = printed
+        if process is not None and process.exit_code is not None:
+            details["exitCode"] = process.exit_code
+        return self._failed(code, message, hint=hint, retryable=True, details=details)
+
+    def _failed(
+        self, code: str, message: str, *, hint: str = "", retryable: bool = False, details: JsonObject | None = None
+    ) -> ToolFailed:
+        """Return a failure without the secrets that the server was given, with what it printed besides messages."""
+        details = {**(details or {})}
+        if self._process is not None and self._process.noise:
+            details["stdout"] = without_secrets(self._process.noise, self._given)
+        message = without_secrets(message, self._given)[:EXCERPT]
+        return ToolFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
+
+    def _warn_of_noise(self) -> None:
+        """Log once that the server writes other lines than messages to its standard output."""
+        process = self._process
+        if process is None or not process.noise_lines or self._warned:
+            return
+        self._warned = True
+        text = "the MCP server %r wrote %d lines to standard output that are not JSON-RPC messages; the first: %s"
+        LOG.warning(text, self.name, process.noise_lines, without_secrets(process.noise, self._given))
 
 
 class _Connection:
     """A connection held by a task."""
 
-    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Client]]) -> None:
+    def __init__(self, opening: Callable[[_Connection], AbstractAsyncContextManager[Client]]) -> None:
         self._opening = opening
+        self._forgotten = False
+        """Whether the server no longer knows the session."""
+        self.process: ServerProcess | None = None
         self._open = asyncio.get_running_loop().create_future()
         self._end = asyncio.Event()
         self._task = asyncio.create_task(self._hold())
+        self._task.add_done_callback(_retrieve)
 
     @property
     def is_over(self) -> bool:
@@ -268,6 +339,20 @@ class _Connection:
     @property
     def client(self) -> Client:
         return self._open.result()
+
+    def is_lost(self, why: BaseException) -> bool:
+        """Whether a request failed because the connection has ended, and not by an answer of the server."""
+        from mcp import MCPError
+
+        if self.process is not None:
+            return bool(self.process.end)
+        return self._forgotten or (
+            isinstance(why, MCPError) and why.code == CLOSED and why.message.startswith(CLOSED_MESSAGES)
+        )
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Note whether the server at an address refuses the session."""
+        self._forgotten |= response.status_code == HTTPStatus.NOT_FOUND and SESSION in response.request.headers
 
     async def opened(self) -> None:
         """Raises what went wrong."""
@@ -295,7 +380,7 @@ class _Connection:
         await asyncio.wait([self._task])
 
     async def _hold(self) -> None:
-        async with self._opening() as client:
+        async with self._opening(self) as client:
             self._open.set_result(client)
             await self._end.wait()
 
@@ -328,7 +413,27 @@ def without_secrets(text: str, secrets: frozenset[str]) -> str:
     return text
 
 
-def _innermost(why: BaseException) -> str:
+def _innermost(why: BaseException) -> BaseException:
     while isinstance(why, BaseExceptionGroup):
         why = cast("BaseExceptionGroup[BaseException]", why).exceptions[0]
-    return f"{type(why).__name__}: {why}"
+    return why
+
+
+def _is_answer(why: BaseException) -> bool:
+    """Whether the server answered: with an error, or with something malformed."""
+    from pydantic import ValidationError
+
+    from mcp import MCPError
+
+    return isinstance(why, MCPError | ValidationError | ToolFailed)
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Mark the exception of a task as retrieved: whoever opened the connection gets it, or the connection is over."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _import_sdk() -> None:
+    for name in ("mcp", "mcp.client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.types", "httpx2"):
+        import_module(name)
