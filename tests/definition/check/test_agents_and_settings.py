@@ -231,3 +231,24 @@ def test_what_nobody_heeds_is_said() -> None:
     problems = found({"id": "w", "nodes": nodes, "edges": edges})
     unheeded = [(problem.pointer, problem.severity) for problem in problems if problem.code == "not-heeded"]
     assert unheeded == [("/nodes/0/config/artifactName", "warning"), ("/nodes/0/progress", "warning")]
+
+
+def gate_problems(**config: Json) -> list[str]:
+    drawing = "start -> a; a -> ask; ask -#approve-> end; ask -#edit-> end"
+    letter: JsonObject = {"outputs": {"letter": "1"}}
+    return [one for one in codes(drawn(drawing, configs={"a": letter, "ask": config})) if "edit" in one]
+
+
+def test_an_edit_needs_fields_and_editable_fields_need_an_edit() -> None:
+    both: list[Json] = ["approve", "edit"]
+    assert gate_problems(actions=both, editable=["letter"]) == []
+    assert gate_problems(actions=both) == ["edit-without-fields"]
+    assert gate_problems(actions=both, editable=[]) == ["edit-without-fields"]
+    assert gate_problems(options=[{"value": "approve"}, {"value": "edit"}]) == ["edit-without-fields"]
+    assert gate_problems(actions=["approve"], editable=["letter"]) == ["editable-without-edit"]
+    assert gate_problems(editable=["letter"]) == ["editable-without-edit"], "a gate offers approve and reject by itself"
+
+
+def test_an_edit_may_take_its_data_by_the_form() -> None:
+    form: JsonObject = {"type": "object", "properties": {"tone": {"type": "string"}}}
+    assert gate_problems(actions=["approve", "edit"], form=form) == []

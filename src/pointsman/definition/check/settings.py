@@ -15,6 +15,8 @@ from pointsman.definition.problems import Problem, error, note, pointer_to, warn
 from pointsman.definition.work import MemoryConfig, ToolConfig
 from pointsman.expressions.names import ROOTS
 
+EDIT: Final = "edit"
+"""The action of a gate that changes its editable fields."""
 FLEETING_S: Final = 3600.0
 """How long an execution of which nothing is kept may be made to wait: its process must outlive it."""
 
@@ -149,6 +151,15 @@ def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Prob
             message = f"{subject.node(position)} offers {action!r} twice"
             where = f"{at}{pointer_to(key, index)}"
             yield error("duplicate-action", where, message, hint="Remove one of them.", fix=remove(where))
+    if EDIT in actions and not config.editable and config.form is None:
+        key = ("options" if config.options else "actions", actions.index(EDIT))
+        message = f"{subject.node(position)} offers {EDIT!r}, and no field may be edited there"
+        hint = "Name the state paths in `editable`, give the gate a `form`, or remove the action."
+        yield warning("edit-without-fields", f"{at}{pointer_to(*key)}", message, hint=hint)
+    if config.editable and EDIT not in actions:
+        message = f"{subject.node(position)} has editable fields, and does not offer {EDIT!r}"
+        hint = f"Add {EDIT!r} to its actions ({', '.join(actions)}), or remove `editable`."
+        yield warning("editable-without-edit", f"{at}/editable", message, hint=hint)
     chosen = config.on_timeout
     if chosen is not None and chosen != "fail" and chosen not in actions and chosen not in subject.graph.index:
         message = f"`onTimeout` is {chosen!r}: neither `fail`, nor an action, nor a node"
