@@ -81,12 +81,10 @@ def _children(runtime: LocalRuntime, driver: Driver, at: StepState) -> list[Driv
 
 
 def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
-    """Its own open gates in the order of their steps, then those of each sub-workflow."""
-    steps = sorted(driver.state.steps.values(), key=lambda at: at.step)
-    for at in steps:
-        if at.gate is not None:
-            yield OpenGate(driver, at)
-    for at in steps:
+    """Yield the open gates of an execution in the order of their steps, then those of each sub-workflow."""
+    for at in driver.state.open_gates:
+        yield OpenGate(driver, at)
+    for at in sorted(driver.state.steps.values(), key=lambda at: at.step):
         for child in _children(runtime, driver, at):
             if child is not None:
                 yield from gates_of(runtime, child)

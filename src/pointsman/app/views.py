@@ -71,12 +71,13 @@ def path_of(rows: Iterable[Row]) -> list[str]:
 
 def waiting_view(state: ExecutionState) -> list[Json]:
     """The open gates, in the order of their steps."""
-    return [gate_view(at) for at in sorted(state.steps.values(), key=lambda a: a.step) if at.gate is not None]
+    return [gate_view(at) for at in state.open_gates]
 
 
 def awaiting_view(state: ExecutionState) -> list[Json]:
-    """The outside events that steps wait for."""
-    waits = [at for at in sorted(state.steps.values(), key=lambda a: a.step) if at.event is not None]
+    """Return the outside events that steps wait for. An execution that has ended waits for none."""
+    steps = () if state.ended else sorted(state.steps.values(), key=lambda a: a.step)
+    waits = [at for at in steps if at.event is not None]
     return [{"nodeId": at.step.node, "event": at.event} for at in waits]
 
 

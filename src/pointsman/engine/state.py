@@ -397,6 +397,11 @@ class ExecutionState(Struct, eq=False):
         return self.status in ENDED
 
     @property
+    def open_gates(self) -> list[StepState]:
+        """The steps whose gates take answers, in order. An execution that has ended takes none."""
+        return [] if self.ended else sorted((at for at in self.steps.values() if at.gate is not None), key=_step_of)
+
+    @property
     def compensating(self) -> bool:
         """What was done is being undone."""
         return self.compensation is not None and not self.ended
@@ -415,3 +420,7 @@ class ExecutionState(Struct, eq=False):
     def stands_still(self) -> bool:
         """Arrivals are held instead of starting steps."""
         return self.status in STANDS_STILL
+
+
+def _step_of(at: StepState) -> Step:
+    return at.step

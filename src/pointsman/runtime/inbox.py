@@ -16,10 +16,7 @@ MESSAGE_CHARS_MAX: Final = 1000
 
 
 def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, ...]:
-    """Its open gates, in the order of their steps. Nobody is asked on behalf of an execution that has ended."""
-    if state.ended:
-        return ()
-    open_ = sorted((at for at in state.steps.values() if at.gate is not None), key=lambda at: at.step)
+    """Return the open gates of an execution as inbox entries, in the order of their steps."""
     return tuple(
         GateEntry(
             execution=execution,
@@ -40,7 +37,7 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
             digest=gate.digest,
             scripted=is_scripted(state),
         )
-        for at in open_
+        for at in state.open_gates
         if (gate := at.gate) is not None
     )
 
