@@ -18,6 +18,10 @@ class Answers:
     def executor_for(self, command: Execute) -> Tool | Agent | ToolExecutor:
         return self._by_kind[command.work]
 
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing but its definition and its input decides a result."""
+        return None
+
     async def has(self, need: str) -> bool:
         """Every attempt can be performed here: none waits for another process."""
         return True

@@ -31,6 +31,10 @@ class Paying:
         self.paid: list[tuple[int, str, str]] = []
         self.hangs = asyncio.Event()
 
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing but its definition and its input decides a result."""
+        return None
+
     async def has(self, need: str) -> bool:
         return True
 

@@ -48,6 +48,10 @@ class Doing:
         self.asked: list[Execute] = []
         self.cancelled: list[str] = []
 
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing but its definition and its input decides a result."""
+        return None
+
     async def has(self, need: str) -> bool:
         return True
 

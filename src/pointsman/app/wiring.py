@@ -10,6 +10,7 @@ from pointsman.app.access.fresh import FreshTools
 from pointsman.app.access.secret_access import SecretAccess
 from pointsman.app.access.working import GuardedTools
 from pointsman.app.artifacts import artifact
+from pointsman.app.cache_basis import CacheBasis
 from pointsman.app.isolation import Isolation
 from pointsman.app.model_setup import models_for
 from pointsman.app.observing.calls import Calls, HeardModels, HeardTools
@@ -143,6 +144,7 @@ def wire(
         interpreter=interpreter,
         secrets=secrets,
         reaches=models.reaches,
+        basis=CacheBasis(models, tools),
         plugins=isolation is None,
     )
     return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)

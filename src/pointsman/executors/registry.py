@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from pointsman.engine.commands import Execute
+from pointsman.engine.kinds import WorkSpec
 from pointsman.errors import OperatorError
 from pointsman.executors.agent import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
@@ -24,6 +25,7 @@ from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.ports import Executor, Models, Secrets, Tools
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
+from pointsman.values import Json
 
 GROUP: Final = "pointsman.executors"
 """Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
@@ -39,6 +41,9 @@ class ExecutorNotLoaded(OperatorError):
     """An installed package announces an executor that cannot be loaded."""
 
     code: ClassVar[str] = "executor-not-loaded"
+
+
+Basis: TypeAlias = Callable[[Execute, WorkSpec], Json]
 
 
 def announced_kinds() -> frozenset[str]:
@@ -62,17 +67,20 @@ class Executors:
         secrets: Secrets = NO_SECRETS,
         more: Mapping[str, Executor] | None = None,
         reaches: Callable[[str], bool] = lambda _: True,
+        basis: Basis = lambda _command, _spec: None,
         plugins: bool = True,
     ) -> None:
         """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
 
         `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
         `reaches`: whether a model of that name can be asked here.
+        `basis`: what the result of an attempt depends on, beside its definition and its input.
         `fetch` gets files by their addresses, `keep` those that executions keep; absent: none are.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
         self._world = World(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
         self._reaches = reaches
+        self._basis = basis
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
         self._known: dict[str, Executor] = {
@@ -88,6 +96,12 @@ class Executors:
             "verifier": VerifierExecutor(self._world),
             **(more or {}),
         }
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Return what the result of an attempt depends on here, beside its definition and its input: models, tools."""
+        plugin = self._plugins.get(spec.kind) if spec.kind not in self._known else None
+        package = plugin.dist if plugin is not None else None
+        return [self._basis(command, spec), f"{package.name} {package.version}" if package is not None else ""]
 
     async def has(self, need: str) -> bool:
         """Whether this process has what an attempt waits for, named as in `Failure.needs`."""

@@ -32,7 +32,7 @@ from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
 from pointsman.models.spending import Days, Spending
 from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 SCRIPTED: Final = "scripted"
 """The model that answers from a script, inside this process."""
@@ -110,6 +110,7 @@ class PydanticModels:
         self._caller = Caller(self._providers, clock, days=days, prices=prices)
         self.choice = ModelChoice(only, default, {**(purposes or {})}, fallback)
         self._temperatures = temperatures or {}
+        self._addresses: JsonObject = {name: [one.kind, one.base_url] for name, one in (providers or {}).items()}
         self._mind = ScriptedModel(script)
         self._sleep = sleep
 
@@ -140,6 +141,13 @@ class PydanticModels:
             else:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
+
+    @property
+    def basis(self) -> Json:
+        """What decides which model answers a request, and how: for comparisons. It holds no key."""
+        choice = self.choice
+        chosen: list[Json] = [choice.only, choice.default, {**choice.purposes}, [*choice.fallback]]
+        return [*chosen, {**self._temperatures}, self._addresses]
 
     def pools(self) -> dict[str, KeyPool]:
         """Whose turn it is with each provider that was asked so far."""

@@ -3,8 +3,9 @@
 attempt ─▶ known? ─▶ yes: its result, as a success that cost nothing and says `cached`
                   └▶ no:  perform it; once its success is in the journal, remember the result
 
-Steps are equal when definition, node, configuration, resolved input, conversation and script are. Answers live beside
-the memory tiers, under a scope of their own that no memory node can name. Losing one costs a repetition, nothing else.
+Steps are equal when definition, node, configuration, resolved input, conversation and script are, and the models and
+tools of the installation that may answer them. Answers live beside the memory tiers, under a scope of their own that no
+memory node can name. Losing one costs a repetition, nothing else.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pointsman.engine.reports import Usage, WorkDone
 from pointsman.engine.scripted import SCRIPT
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Memory
+from pointsman.runtime.world import ExecutorsFor
 
 SCOPE: Final = "cache"
 
@@ -34,7 +36,7 @@ class Place(NamedTuple):
     key: str
 
 
-def place_of(state: ExecutionState, command: Execute, does: Work) -> Place | None:
+def place_of(state: ExecutionState, command: Execute, does: Work, executors: ExecutorsFor) -> Place | None:
     """None: nothing is remembered for this node, or the command is not its own work."""
     if does.cache == "off" or command.phase != "work":
         return None
@@ -42,7 +44,8 @@ def place_of(state: ExecutionState, command: Execute, does: Work) -> Place | Non
     owners = {"execution": state.id, "session": state.session or state.id, "long_term": state.workflow}
     spec = does.spec
     definition = (state.definition, *([state.options[SCRIPT]] if SCRIPT in state.options else ()))
-    depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages)
+    basis = executors.basis(command, spec)
+    depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages, basis)
     digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()
     return Place(f"{does.cache}/{owners[does.cache]}", digest)
 

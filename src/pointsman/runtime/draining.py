@@ -16,7 +16,7 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.steps import Step
 from pointsman.ports import Executor, Run
 from pointsman.runtime.local import LocalRuntime
-from pointsman.values import ExecutionId, Seconds
+from pointsman.values import ExecutionId, Json, Seconds
 
 LOOKS_S: Final = 0.02
 Place = tuple[ExecutionId, Step]
@@ -28,6 +28,10 @@ class Held:
     def __init__(self, runtime: LocalRuntime) -> None:
         self._runtime = runtime
         self.places: set[Place] = set()
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing is performed, and nothing remembered."""
+        return None
 
     async def has(self, need: str) -> bool:
         """Nothing more is taken up."""

@@ -341,7 +341,7 @@ class Driver:
         revision = revision_of(self.state)
         attempt = Attempt(self.execution, command, self.world, self.purse, leaves=self.leaves, revision=revision)
         try:
-            place = cache.place_of(self.state, command, does)
+            place = cache.place_of(self.state, command, does, self.world.executors)
             if place is not None:
                 if (known := await cache.answer_to(command, place, self.world.memory)) is not None:
                     return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pointsman.engine.commands import Execute, HoldChild, Order, StartChild
+from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
@@ -12,7 +13,7 @@ from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 
 
 class ExecutorsFor(Protocol):
@@ -20,6 +21,10 @@ class ExecutorsFor(Protocol):
 
     def executor_for(self, command: Execute) -> Executor:
         """Raises a `PointsmanError` where nobody does."""
+        ...
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Return what the result of an attempt depends on here, beside its definition and its input: models, tools."""
         ...
 
     async def has(self, need: str) -> bool:

@@ -15,6 +15,7 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from functools import cached_property
+from types import CodeType
 from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from pointsman.engine.failures import Failure
@@ -83,6 +84,19 @@ class FunctionTool(Generic[P, R]):
             timeout_s=self.limits.timeout_s,
             bytes_max=self.limits.output_bytes_max,
         )
+
+    @cached_property
+    def version(self) -> str:
+        """The name and the source of the function; where there is no source, its compiled code. Functions that it calls
+        are no part of it."""
+        function = inspect.unwrap(self._function)
+        try:
+            source = inspect.getsource(function)
+        except (OSError, TypeError):
+            code = getattr(function, "__code__", None)
+            source = code.co_code.hex() if isinstance(code, CodeType) else ""
+        named = getattr(function, "__qualname__", type(function).__qualname__)
+        return f"{getattr(function, '__module__', '')}.{named}\n{source}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Call the function with the arguments as the types it declares. Its result is turned into JSON."""

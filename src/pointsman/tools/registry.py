@@ -18,6 +18,7 @@ from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Run, ToolSpec
 from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
+from pointsman.tools.functions import FunctionTool
 from pointsman.tools.json_results import not_json
 from pointsman.tools.schemas import Checker
 from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource, need_of
@@ -130,6 +131,16 @@ class ToolRegistry:
         if name in self._scripted:
             return "scripted"
         return self._origins.get(name, "builtin") if self._found(name) is not None else None
+
+    def identity(self, name: str) -> Json:
+        """Return what tells a tool from another one of its name: origin, interface and, of a function, its source.
+
+        Null: there is no such tool."""
+        tool = self._found(name)
+        if tool is None:
+            return None
+        known: list[Json] = [self.origin(name), type(tool).__qualname__, msgspec.to_builtins(tool.spec)]
+        return [*known, tool.version] if isinstance(tool, FunctionTool) else known
 
     def find(self, name: str) -> ToolSpec | None:
         """What models are shown of it. Raises `ToolNotLoaded` for a package's tool that is broken."""

@@ -91,6 +91,10 @@ class GuardedExecutors:
         """Raises as what it is around."""
         return _Guarded(self, self._executors.executor_for(command))
 
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """As what it is around."""
+        return self._executors.basis(command, spec)
+
     async def has(self, need: str) -> bool:
         """As what it is around."""
         return await self._executors.has(need)

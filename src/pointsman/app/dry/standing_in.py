@@ -143,6 +143,10 @@ class QuietExecutors:
         self._executors = executors
         self._runtime = runtime
 
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """As what it is around."""
+        return self._executors.basis(command, spec)
+
     async def has(self, need: str) -> bool:
         return await self._executors.has(need)
 

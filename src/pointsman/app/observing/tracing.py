@@ -28,7 +28,7 @@ from pointsman.ports import Executor, Row, Run
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.world import ExecutorsFor
 from pointsman.tools.outgoing.context import TRACEPARENT
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app.installation import Pointsman
@@ -240,6 +240,10 @@ class TracedExecutors:
     def __init__(self, executors: ExecutorsFor, tracing: Tracing) -> None:
         self._executors = executors
         self._tracing = tracing
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """As what it is around."""
+        return self._executors.basis(command, spec)
 
     async def has(self, need: str) -> bool:
         return await self._executors.has(need)
