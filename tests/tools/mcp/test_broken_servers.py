@@ -203,8 +203,8 @@ async def test_failure_shows_the_first_line_that_is_not_a_message() -> None:
 
 
 @asynccontextmanager
-async def listening() -> AsyncGenerator[tuple[str, set[str]]]:
-    """A server at an address, and the sessions that it knows."""
+async def listening(called: Response | None = None) -> AsyncGenerator[tuple[str, set[str]]]:
+    """A server at an address, and the sessions that it knows. `called`: what it answers calls with."""
     sessions: set[str] = set()
 
     async def answer(request: Request) -> Response:
@@ -222,6 +222,8 @@ async def listening() -> AsyncGenerator[tuple[str, set[str]]]:
             version = message["params"]["protocolVersion"]
             reply["result"] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
             return JSONResponse(reply, headers={"mcp-session-id": session})
+        if message["method"] == "tools/call" and called is not None:
+            return called
         known = request.headers.get("mcp-session-id") in sessions
         if message["method"] == "tools/list" and known:
             reply["result"] = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
@@ -252,3 +254,26 @@ async def test_error_of_a_server_at_an_address_is_not_taken_for_a_lost_session()
                 with pytest.raises(ToolFailed) as caught:
                     await called(registry)
                 assert (caught.value.failure.code, caught.value.failure.retryable) == codes
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "why"),
+    [
+        (503, "mcp-unreachable", "cannot be reached: it answered with the HTTP status 503"),
+        (200, "tool-failed", "malformed result: its answer is not a JSON-RPC result or error"),
+    ],
+)
+async def test_answer_of_an_address_that_is_not_a_message_is_described(status: int, code: str, why: str) -> None:
+    answer = Response("busy", status_code=status, media_type="application/json")
+    async with listening(answer) as (url, _):
+        failed = await failure(Settings.model_validate({"mcp": {"desk": {"url": url, "timeout": "20s"}}}))
+    assert failed.code == code
+    assert why in failed.message
+
+
+async def test_an_address_where_nothing_listens_is_unreachable() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+        failed = await failure(Settings.model_validate({"mcp": {"desk": {"url": url, "timeout": "20s"}}}))
+    assert (failed.code, failed.retryable) == ("mcp-unreachable", True)

@@ -39,6 +39,7 @@ GRACE_S: Final = 2.0
 NOISE_CHARS_MAX: Final = 200
 MALFORMED: Final = "pointsman:malformed-answer"
 """The `data` of an error that stands for an answer that is not JSON-RPC."""
+NOT_JSON_RPC: Final = "its answer is not a JSON-RPC result or error"
 PARSE_ERROR: Final = -32700
 
 
@@ -138,8 +139,7 @@ class ServerProcess:
         except ValueError:
             asked = _answered(line)
         if asked is not None:
-            what = "its answer is not a JSON-RPC result or error"
-            error = ErrorData(code=PARSE_ERROR, message=what, data=MALFORMED)
+            error = ErrorData(code=PARSE_ERROR, message=NOT_JSON_RPC, data=MALFORMED)
             return SessionMessage(JSONRPCError(jsonrpc="2.0", id=asked, error=error))
         if line.strip():
             if not self.noise_lines:

@@ -24,7 +24,7 @@ from pointsman.ports import SecretRule
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.mcp.misfits import misfit
-from pointsman.tools.mcp.process import MALFORMED, ServerProcess
+from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
 from pointsman.tools.outgoing.secret_hosts import Guard, check_secrets
 from pointsman.values import Json, JsonObject
 
@@ -48,6 +48,9 @@ SESSION: Final = "mcp-session-id"
 CLOSED: Final = -32000
 CLOSED_MESSAGES: Final = ("Connection closed", "SSE stream ")
 """How the messages of the SDK begin when an HTTP connection ended. Servers may use the same code for their errors."""
+STATUS_MESSAGE: Final = "Server returned an error response"
+PARSE_MESSAGE: Final = "Failed to parse JSON response"
+"""What the SDK reports of an HTTP error without a message of the protocol, and of a body that is not one."""
 LINES_SHOWN: Final = 3
 """Lines of standard error in the message of a failure."""
 LOG: Final = logging.getLogger("pointsman.tools")
@@ -179,8 +182,8 @@ class McpServer:
         if not isinstance(why, MCPError):
             message = f"the MCP server {self.name!r} could not be asked for {what}: {type(why).__name__}: {why}"
             return self._failed("tool-failed", message)
-        if why.data == MALFORMED:
-            message = f"the MCP server {self.name!r} answered {what} with a malformed result: {why.message}"
+        if why.data == MALFORMED or (self.described.url and why.message.startswith(PARSE_MESSAGE)):
+            message = f"the MCP server {self.name!r} answered {what} with a malformed result: {NOT_JSON_RPC}"
             return self._failed("tool-failed", message, hint=hint)
         message = f"the MCP server {self.name!r} refused {what} with the error {why.code}: {why.message}"
         return self._failed("tool-failed", message, details={"code": why.code})
@@ -282,7 +285,8 @@ class McpServer:
 
     def _unreachable(self, why: BaseException, connection: _Connection | None) -> ToolFailed:
         process = None if connection is None else connection.process
-        reason = process.end if process is not None and process.end else f"{type(why).__name__}: {why}"
+        reason = "" if connection is None else connection.end_of(why)
+        reason = reason or f"{type(why).__name__}: {why}"
         message = f"the MCP server {self.name!r} cannot be reached: {reason}"
         how = "command" if self.described.command else "url"
         hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
@@ -326,6 +330,8 @@ class _Connection:
         self._opening = opening
         self._forgotten = False
         """Whether the server no longer knows the session."""
+        self._status = 0
+        """The last HTTP status that refused a request."""
         self.process: ServerProcess | None = None
         self._open = asyncio.get_running_loop().create_future()
         self._end = asyncio.Event()
@@ -346,12 +352,22 @@ class _Connection:
 
         if self.process is not None:
             return bool(self.process.end)
-        return self._forgotten or (
-            isinstance(why, MCPError) and why.code == CLOSED and why.message.startswith(CLOSED_MESSAGES)
-        )
+        if self._forgotten or not isinstance(why, MCPError):
+            return self._forgotten
+        return (why.code == CLOSED and why.message.startswith(CLOSED_MESSAGES)) or why.message == STATUS_MESSAGE
+
+    def end_of(self, why: BaseException) -> str:
+        """Return how the connection ended; empty: only the exception says so."""
+        if self.process is not None:
+            return self.process.end
+        if self._forgotten:
+            return "it no longer knows the session"
+        return f"it answered with the HTTP status {self._status}" if str(why) == STATUS_MESSAGE else ""
 
     async def note(self, response: httpx2.Response) -> None:
-        """Note whether the server at an address refuses the session."""
+        """Note which status a server at an address refuses a request with, and whether it refuses the session."""
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            self._status = response.status_code
         self._forgotten |= response.status_code == HTTPStatus.NOT_FOUND and SESSION in response.request.headers
 
     async def opened(self) -> None:
