@@ -193,6 +193,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """What it is given is kept here, where people read it: no secret is put into its arguments."""
     stands_in: bool = False
     """Nobody registered it: a run with the scripted model offers it, and its calls fail."""
+    scripted: bool = False
+    """A script answers its calls: its results are made up."""
     off: str = ""
     """Why it cannot be called here, and what would change that; empty: it can."""
 

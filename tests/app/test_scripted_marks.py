@@ -121,3 +121,23 @@ async def test_scripts_of_other_rules_do_not_share_the_cache(tmp_path: Path) -> 
         async with Pointsman(store, settings=SETTINGS, script=parse_script(f"rules: [{{text: {text}}}]")) as app:
             outputs.append(await (await app.start(document(says))).output())
     assert outputs == ["one", "two"]
+
+
+async def test_a_result_of_a_scripted_tool_marks_its_execution_whatever_model_answers() -> None:
+    script = parse_script("tools: {look: {result: made up}}")
+    calls: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": {}}}
+    async with Pointsman("memory:", settings=SETTINGS, model="openai:gpt-5-mini", script=script) as app:
+        execution = await app.start(document(calls))
+        assert await execution.settled() == "completed"
+        view = await execution.view()
+        assert (view["scripted"], codes(view)) == (True, ["scripted-answers"])
+        assert [one["scripted"] for one in await list_executions(app)] == [True]
+
+
+async def test_a_failure_that_a_script_gives_for_a_tool_marks_its_execution() -> None:
+    script = parse_script("tools: {look: {fail: out of order}}")
+    calls: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": {}}}
+    async with Pointsman("memory:", settings=SETTINGS, model="openai:gpt-5-mini", script=script) as app:
+        execution = await app.start(document(calls))
+        assert await execution.settled() == "failed"
+        assert (await execution.view())["scripted"] is True

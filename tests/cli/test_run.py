@@ -175,7 +175,7 @@ def test_progress_is_not_shown_where_no_one_watches(prompt: Prompt) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN))
     assert "\x1b" not in printed.err + printed.out
     warned, ended = printed.err.splitlines()
-    assert warned == "warning: the scripted model answers here: what agents say is made up"
+    assert warned == "warning: the scripted model or a scripted tool answers here: its answers are made up"
     assert ended.endswith("answers are made up)")
 
 

@@ -201,7 +201,7 @@ def _left_undone(failure: Failure) -> bool:
 
 SCRIPTED: Final[JsonObject] = {
     "code": "scripted-answers",
-    "message": "the scripted model answers here: what agents say is made up",
+    "message": "the scripted model or a scripted tool answers here: its answers are made up",
     "nodeId": None,
 }
 

@@ -40,7 +40,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     free_calls: int = 0
     """Of the calls of models those that have no price because nobody is asked: of the scripted model."""
     scripted: bool = False
-    """An answer of the scripted model is part of the work, also where the cache returned it without a call."""
+    """An answer of the scripted model or of a scripted tool is part of the work, also where the cache returned it."""
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):

@@ -1,4 +1,4 @@
-"""Whether the scripted model answers for an execution: its outputs are made up then."""
+"""Whether the scripted model or a scripted tool answers for an execution: its outputs are made up then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPT: Final = "script"
 
 
 def is_scripted(state: ExecutionState) -> bool:
-    """Whether the scripted model answers in an execution: as known at its start, or because it has answered, here or in
-    a sub-workflow."""
+    """Whether a script answers in an execution: the scripted model as known at its start, or because that model or a
+    scripted tool has answered, here or in a sub-workflow."""
     used = state.usage
     return bool(state.options.get(OPTION)) or used.scripted or used.free_calls > 0

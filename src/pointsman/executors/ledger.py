@@ -100,7 +100,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Json = None
     failure: Failure | None = None
     usage: Usage | None = None
-    """What it took to know what was meant, of a search of memory."""
+    """What a search of memory used to find by meaning; and whether a script answered."""
     printed: str = ""
     """The end of what the tool printed and logged, where it succeeded."""
 
@@ -237,6 +237,8 @@ class Ledger:
                 outcome = await self._remember(decided, tool, number)
             else:
                 outcome = await self._bounded_call(decided, key=key)
+            if tool is not None and tool.scripted:
+                outcome = msgspec.structs.replace(outcome, usage=Usage(scripted=True))
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
         return self._counted(outcome)
 

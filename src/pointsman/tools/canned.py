@@ -44,6 +44,7 @@ class CannedTool:
             parameters=parameters if isinstance(parameters, dict) else _ANYTHING,
             idempotent=True,
             requires_approval=script.get("requiresApproval") is True,
+            scripted=True,
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
