@@ -1,0 +1,141 @@
+"""Figures about structure and prose of the sources: import circles, small modules, class names, stilted words.
+
+python -m tests.house.figures        print every figure with its present bound and its goal
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import grimp
+
+from tests.house.sources import files, parse, read_text
+
+SMALL_LINES: Final = 80
+"""A module below this number of lines with one importer needs a reason."""
+
+WORDS: Final = 10_000
+"""Rates of prose are per this number of words."""
+
+PARTICIPLES: Final = re.compile(
+    r"^(Told|Kept|Seen|Asked|Given|Said|Heard|Shown|Came|Left|Made|Held|Taken|Begun|Done|Put|Read)$"
+)
+
+
+class Bound(NamedTuple):
+    """The largest value that the tests accept, and the goal. A change may lower a bound, never raise it."""
+
+    most: float
+    goal: float
+
+
+STILTED: Final[dict[str, tuple[str, Bound]]] = {
+    "whoever, somebody, nobody, anybody, everybody": (
+        r"\b(whoever|somebody|nobody|anybody|everybody)\b",
+        Bound(42.5, 2),
+    ),
+    "tell, say, hear": (r"\b(told|tells?|says?|said|hears?|heard)\b", Bound(85, 6)),
+    "'who' without a noun before it": (r"(?:^|[.:;] )[Ww]ho [a-z]+s?\b|\b(?:to|of|for|by) who [a-z]+", Bound(13.8, 1)),
+    "an opening 'What' without a noun": (r"^\s*What ", Bound(75, 4)),
+    "'is no X', 'is none'": (r"\b(?:is|are|was) (?:no [a-z]+|none)\b", Bound(14.3, 5)),
+    "go on, come of, become of": (r"\b(?:goes|go|went|going) on\b|\b(?:came|become|became|comes) of\b", Bound(24, 3)),
+}
+STRUCTURE: Final = {
+    "modules in import circles": Bound(63, 0),
+    "modules under 80 lines with one importer": Bound(94, 15),
+    "class names used twice": Bound(120, 5),
+    "classes and modules named by a bare participle": Bound(19, 0),
+}
+
+
+@cache
+def imports() -> grimp.ImportGraph:
+    """The imports between all modules, those under `TYPE_CHECKING` and inside functions included."""
+    return grimp.build_graph("pointsman", include_external_packages=False, exclude_type_checking_imports=False)
+
+
+def modules_in_circles() -> set[str]:
+    """The modules that import themselves through others."""
+    graph = imports()
+    return {
+        module
+        for module in graph.modules
+        if any(graph.chain_exists(target, module) for target in graph.find_modules_directly_imported_by(module))
+    }
+
+
+def small_modules() -> set[str]:
+    graph = imports()
+    return {
+        str(path)
+        for path in files("src")
+        if path.name != "__init__.py"
+        and read_text(path).count("\n") < SMALL_LINES
+        and module_of(path) in graph.modules
+        and len(graph.find_modules_that_directly_import(module_of(path))) == 1
+    }
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts[1:])
+
+
+def class_names() -> Counter[str]:
+    return Counter(node.name for path in files("src") for node in parse(path).body if isinstance(node, ast.ClassDef))
+
+
+def participles() -> set[str]:
+    named = {name for name in class_names() if PARTICIPLES.match(name)}
+    return named | {str(path) for path in files("src") if PARTICIPLES.match(path.stem.capitalize())}
+
+
+@cache
+def structure() -> dict[str, int]:
+    """The value of each figure of `STRUCTURE`."""
+    return {
+        "modules in import circles": len(modules_in_circles()),
+        "modules under 80 lines with one importer": len(small_modules()),
+        "class names used twice": sum(count > 1 for count in class_names().values()),
+        "classes and modules named by a bare participle": len(participles()),
+    }
+
+
+def prose(path: Path) -> list[str]:
+    """The docstrings and comments of a Python file."""
+    found = [
+        node.value.value
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+    tokens = tokenize.generate_tokens(io.StringIO(read_text(path)).readline)
+    return found + [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+@cache
+def rates() -> dict[str, float]:
+    """The rate of each pattern of `STILTED` in docstrings and comments, per 10 000 words."""
+    texts = [text for path in files("src") for text in prose(path)]
+    words = sum(len(text.split()) for text in texts)
+    return {
+        name: WORDS * sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts) / words
+        for name, (pattern, _) in STILTED.items()
+    }
+
+
+def main() -> None:
+    for name, value in structure().items():
+        print(f"{name}: {value} (bound {STRUCTURE[name].most:g}, goal {STRUCTURE[name].goal:g})")  # noqa: T201 - a command
+    for name, rate in rates().items():
+        bound = STILTED[name][1]
+        print(f"{name}: {rate:.1f} (bound {bound.most:g}, goal {bound.goal:g})")  # noqa: T201 - as above
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""The figures of structure and prose only improve: each has a bound that a change may lower, never raise."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.house.figures import STILTED, STRUCTURE, rates, structure
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_structure_gets_no_worse(name: str) -> None:
+    assert structure()[name] <= STRUCTURE[name].most
+
+
+@pytest.mark.parametrize("name", STILTED)
+def test_prose_gets_no_worse(name: str) -> None:
+    assert rates()[name] <= STILTED[name][1].most
