@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -80,6 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
+    # A shell ignores SIGINT for its background jobs, and processes inherit that: tests press Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     postgres.announce()
 
 

@@ -236,6 +236,10 @@ class Redaction:
         """Whether there is anything to mask."""
         return self._shortest > 0
 
+    def stream(self) -> Stream:
+        """Return what masks a text that comes in pieces."""
+        return Stream(self)
+
     def text(self, text: str) -> str:
         """The text, its secrets masked; the same object where it has none."""
         if len(text) < self._shortest or not self:

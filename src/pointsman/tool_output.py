@@ -16,9 +16,10 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
-from pointsman.redaction import Redaction, Stream
+if TYPE_CHECKING:
+    from pointsman.redaction import Redaction
 
 CHARS_MAX: Final = 4_000
 """So much of the end of what a call printed is kept."""
@@ -47,7 +48,7 @@ class Printed:
     def __init__(self) -> None:
         self.text = ""
         self._around = _gathered.get()
-        self._streams = [Stream(one) for one in _hidden.get()]
+        self._streams = [redaction.stream() for redaction in _hidden.get()]
         self._one_at_a_time = threading.Lock()
 
     def add(self, text: str) -> None:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -34,8 +35,11 @@ def spin(_: str = "") -> None:
         pass
 
 
-def doze() -> None:
-    time.sleep(0.1)  # Long enough that another worker takes the next job.
+def meet(folder: str) -> None:
+    """Wait until another worker has come, too."""
+    Path(folder, str(os.getpid())).touch()
+    while len(os.listdir(folder)) < 2:
+        time.sleep(0.005)
 
 
 def stuck_in_c() -> int:
@@ -142,10 +146,10 @@ async def test_bug_in_a_job_carries_its_traceback(work: DocumentWork) -> None:
     assert "KeyError: 'a bug'" in caught.value.__notes__[0]
 
 
-async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others() -> None:
+async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others(tmp_path: Path) -> None:
     work, order = DocumentWork(), list[str]()
     work.use_workers(LIMITS.model_copy(update={"workers": 2}), (__name__,))
-    await asyncio.gather(*(work.run(doze, by=name, chars=1) for name in ("grace", "linus")))
+    await asyncio.gather(*(work.run(meet, str(tmp_path), by=name, chars=1) for name in ("grace", "linus")))
 
     async def ask(by: str, job: object) -> None:
         assert callable(job)

@@ -43,7 +43,9 @@ class Played(NamedTuple):
 
     @property
     def warnings(self) -> list[JsonObject]:
-        return cast("list[JsonObject]", self.view["warnings"])
+        """All but the one that every scripted execution has."""
+        warnings = cast("list[JsonObject]", self.view["warnings"])
+        return [warning for warning in warnings if warning["code"] != "scripted-answers"]
 
     def told(self, kind: str) -> list[JsonObject]:
         """The events of one kind."""

@@ -263,7 +263,8 @@ async def test_a_workflow_that_calls_itself_comes_to_an_end(world: World) -> Non
 
 
 async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code_and_others_go_on(world: World) -> None:
-    await world.save(GREET)  # a tool is there before a node can name it
+    # A tool exists before a node can name it, and its parameters are those of the saved revision.
+    await world.save(GREET.replace("required: [name], ", ""))
     await world.save(NODE.replace("id: node", "id: greet").replace("parameters: {name: Ada}", "parameters: {}"))
     async with world.open() as app:
         execution = await app.start("greet", {})

@@ -51,7 +51,7 @@ async def test_a_text_that_cannot_be_said_in_one_language_is_said_as_in_the_exec
     execution = await served.execute("polyglot", {"goal": "tides"})
     told = await served.read(execution)
     assert (told["status"], told["waiting"][0]["messages"]) == ("waiting", {"en": "Send tides?", "de": "Send tides?"})
-    (warning,) = told["warnings"]
+    (warning,) = (one for one in told["warnings"] if one["code"] != "scripted-answers")
     assert (warning["code"], warning["nodeId"]) == ("text-unsaid", "ask")
     assert warning["message"].startswith("what 'ask' asks cannot be said in 'de': ")
     assert (await served.act(execution, "replay"))["differences"] == []

@@ -63,7 +63,7 @@ async def older_database(url: str) -> str:
     address = address_of(url)
     with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
         connection.execute("DROP TABLE usage, usage_sums")
-        connection.execute("ALTER TABLE summaries DROP COLUMN needs, DROP COLUMN worker")
+        connection.execute("ALTER TABLE summaries DROP COLUMN needs, DROP COLUMN worker, DROP COLUMN scripted")
         connection.execute("UPDATE pointsman_version SET version_num = '3'")
         for key, value, *_ in records():
             connection.execute(
