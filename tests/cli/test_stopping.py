@@ -94,7 +94,7 @@ def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt
     assert prompt("cancel", first, *STORE).code == 0
     resumed = prompt("resume", second, *STORE, "--json")
     assert (resumed.code, resumed.json["status"]) == (0, "completed")
-    assert resumed.err.startswith("warning: the scripted model answers here")
+    assert resumed.err.startswith("warning: the scripted model or a scripted tool answers here")
 
 
 def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Prompt) -> None:
