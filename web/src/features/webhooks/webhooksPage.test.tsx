@@ -97,19 +97,17 @@ describe("the page of webhooks", () => {
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
   });
 
-  it("finds one of many by words, without loading all", async () => {
+  it("finds one of many by words, and shows all page by page", async () => {
     kept = Array.from({ length: 60 }, (_, at) => webhook(`shop/orders-${String(at).padStart(2, "0")}`));
     const { user } = await open("/webhooks");
     const search = await screen.findByRole("searchbox", { name: "Search webhooks" });
     expect(rows("Webhooks")).toHaveLength(51);
+    await user.click(screen.getByRole("button", { name: "Show more" }));
+    await waitFor(() => expect(rows("Webhooks")).toHaveLength(61));
     await fill(user, search, "59");
     await waitFor(() => expect(rows("Webhooks")).toHaveLength(2));
     expect(rows("Webhooks")[1]?.textContent).toContain("shop/orders-59");
     await fill(user, search, "nothing like it");
     await screen.findByText(/“nothing like it”/);
-    await fill(user, search, "");
-    await waitFor(() => expect(rows("Webhooks")).toHaveLength(51));
-    await user.click(screen.getByRole("button", { name: "Show more" }));
-    await waitFor(() => expect(rows("Webhooks")).toHaveLength(61));
   });
 });
