@@ -6,8 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -39,6 +38,11 @@ def meet(folder: str) -> None:
     """Wait until another worker has come, too."""
     Path(folder, str(os.getpid())).touch()
     while len(os.listdir(folder)) < 2:
+        time.sleep(0.005)
+
+
+def wait_for(path: str) -> None:
+    while not Path(path).exists():
         time.sleep(0.005)
 
 
@@ -148,17 +152,19 @@ async def test_bug_in_a_job_carries_its_traceback(work: DocumentWork) -> None:
 
 async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others(tmp_path: Path) -> None:
     work, order = DocumentWork(), list[str]()
-    work.use_workers(LIMITS.model_copy(update={"workers": 2}), (__name__,))
+    work.use_workers(LIMITS.model_copy(update={"workers": 2, "seconds": 30}), (__name__,))
     await asyncio.gather(*(work.run(meet, str(tmp_path), by=name, chars=1) for name in ("grace", "linus")))
 
-    async def ask(by: str, job: object) -> None:
-        assert callable(job)
-        with suppress(DocumentTooExpensive):
-            await work.run(job, by=by, chars=1)
+    async def ask(by: str, job: Callable[..., object], *arguments: object) -> None:
+        await work.run(job, *arguments, by=by, chars=1)
         order.append(by)
 
-    await asyncio.gather(*(ask("mallory", spin) for _ in range(3)), *(ask("ada", process) for _ in range(3)))
-    assert order[-2:] == ["mallory", "mallory"], "two of three wait behind the first, and so behind all of ada's"
+    free = tmp_path / "free"
+    mallory = [asyncio.create_task(ask("mallory", wait_for, str(free))) for _ in range(3)]
+    await asyncio.gather(*(ask("ada", process) for _ in range(3)))
+    free.touch()
+    await asyncio.gather(*mallory)
+    assert order == ["ada"] * 3 + ["mallory"] * 3, "mallory's documents take one worker of two"
 
 
 async def test_caller_with_too_much_waiting_is_refused(work: DocumentWork) -> None:
